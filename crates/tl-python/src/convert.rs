@@ -10,13 +10,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tbl_io::{
     AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Finding, Labels,
-    Selection, Source, Target, VerifySummary,
+    Selection, Source, Stores, Target, VerifySummary,
 };
 use tl_pipeline::TableKind;
 use turboloader::{ConversionNotes, HeaderCheck, Probe, StrictDecode};
 
 use crate::detached::{detached, interruptible};
 use crate::error::Error;
+use crate::remote::{DataStores, StoreSettings};
 use crate::warning::warn;
 
 /// Copies all samples of `sources` into a new TBL file, version 2 or 1, or a TAR archive.
@@ -27,7 +28,8 @@ use crate::warning::warn;
 #[pyfunction]
 #[pyo3(signature = (
     sources: "list[str]", destination, *, to="tbl", lz4=false, overwrite=false, sync=true,
-    progress_callback: "Callable[[int, int], Any] | None" = None
+    progress_callback: "Callable[[int, int], Any] | None" = None,
+    stores: "dict[str, Any] | None" = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
 pub(crate) fn convert(
@@ -39,6 +41,7 @@ pub(crate) fn convert(
     overwrite: bool,
     sync: bool,
     progress_callback: Option<Py<PyAny>>,
+    stores: Option<StoreSettings>,
 ) -> PyResult<u64> {
     let compression = if lz4 { Compression::Lz4 } else { Compression::None };
     let target = match to {
@@ -51,9 +54,10 @@ pub(crate) fn convert(
         }
     };
     let options = ConvertOptions { sync, overwrite, ..ConvertOptions::new(target) };
+    let stores = DataStores::new(&stores.unwrap_or_default())?.stores();
     let mut heard = Heard::new(progress_callback);
     let (sources, labels) = interruptible(py, || -> Result<_, Error> {
-        let sources = tbl_io::open_all_in(&turboloader::stores(), &sources)?;
+        let sources = tbl_io::open_all_in(&stores, &sources)?;
         let labels = Labels::resolve(&sources)?;
         Ok((sources, labels))
     })??;
@@ -133,16 +137,20 @@ impl Heard {
 /// For tables, ``samples`` are rows, and all defects are in ``damage``. Encrypted regions of a
 /// segment are listed as ``not_verified``, and the segment is not good.
 #[pyfunction]
-#[pyo3(signature = (path, *, decode=false, workers=None) -> "dict[str, Any]")]
+#[pyo3(signature = (
+    path, *, decode=false, workers=None, stores: "dict[str, Any] | None" = None
+) -> "dict[str, Any]")]
 pub(crate) fn verify<'py>(
     py: Python<'py>,
     path: PathBuf,
     decode: bool,
     workers: Option<usize>,
+    stores: Option<StoreSettings>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    if let Some(kind) = table_kind(&path) {
+    let stores = DataStores::new(&stores.unwrap_or_default())?.stores();
+    if let Some((kind, source)) = detached(py, || table(&stores, &path))?? {
         #[cfg(feature = "tables")]
-        return crate::table::verify(py, path, kind);
+        return crate::table::verify(py, source, kind);
         #[cfg(not(feature = "tables"))]
         return Err(crate::no_tables::error(kind.name()).into());
     }
@@ -167,21 +175,9 @@ pub(crate) fn verify<'py>(
             ControlFlow::Continue(())
         };
         Ok(if decode {
-            tbl_io::verify(
-                &turboloader::stores(),
-                &path,
-                workers,
-                StrictDecode::new,
-                &mut on_finding,
-            )?
+            tbl_io::verify(&stores, &path, workers, StrictDecode::new, &mut on_finding)?
         } else {
-            tbl_io::verify(
-                &turboloader::stores(),
-                &path,
-                workers,
-                HeaderCheck::default,
-                &mut on_finding,
-            )?
+            tbl_io::verify(&stores, &path, workers, HeaderCheck::default, &mut on_finding)?
         })
     })?;
     let summary = heard.unless_raised(summary)?;
@@ -195,9 +191,12 @@ pub(crate) fn verify<'py>(
     Ok(result)
 }
 
-/// Whether a path is a table, and which.
-fn table_kind(path: &Path) -> Option<TableKind> {
-    let source = Source::open(path).ok().filter(|_| path.is_file())?;
-    // What cannot be read is refused by who opens it as a data set.
-    TableKind::of(&source).ok().flatten()
+/// Whether a path or a URL is a table, and which.
+fn table(stores: &Stores, path: &Path) -> Result<Option<(TableKind, Source)>, Error> {
+    // The reader of data sets refuses devices.
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        return Ok(None);
+    }
+    let Some(source) = stores.open_file(path)? else { return Ok(None) };
+    Ok(TableKind::of(&source)?.map(|kind| (kind, source)))
 }

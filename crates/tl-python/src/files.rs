@@ -19,12 +19,13 @@ use crate::element::Element;
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::names::{name_bytes, text};
+use crate::remote::{DataStores, StoreSettings};
 use crate::tensor::{Tensor, wrap};
 
 /// An open TBL file, or any other stored data set: numbered samples.
 ///
 /// ``reader[i]`` is the bytes of sample ``i``, ``reader.entry(i)`` what the index knows of it.
-#[pyclass(frozen, name = "TblReader", module = "turboloader")]
+#[pyclass(frozen, subclass, name = "TblReader", module = "turboloader._native")]
 pub(crate) struct PyTblReader {
     /// Labels are resolved over a list; here it has one.
     sources: [Box<dyn SampleSource>; 1],
@@ -41,10 +42,12 @@ impl PyTblReader {
 impl PyTblReader {
     /// Opens a TBL file, a TAR archive or a folder.
     #[new]
-    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+    #[pyo3(signature = (path, stores: "dict[str, Any] | None" = None))]
+    fn new(py: Python<'_>, path: PathBuf, stores: Option<StoreSettings>) -> PyResult<Self> {
+        let stores = DataStores::new(&stores.unwrap_or_default())?.stores();
         let open = || {
             tbl_io::allow_open_files(1);
-            let sources = [tbl_io::open_in(&turboloader::stores(), path)?];
+            let sources = [tbl_io::open_in(&stores, path)?];
             let labels = Labels::resolve(&sources)?;
             Ok::<_, Error>(Self { sources, labels })
         };

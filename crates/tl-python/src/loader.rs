@@ -116,10 +116,11 @@ impl PyLoader {
     #[new]
     #[pyo3(signature = (paths: "list[str]", settings: "dict[str, Any]"))]
     fn new(py: Python<'_>, paths: Vec<PathBuf>, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let stores = settings.extract().map_err(|error| wrong_type(py, &error))?;
         let settings: Settings<'_> = settings.extract().map_err(|error| wrong_type(py, &error))?;
         let form = Form::named(&settings.form)
             .ok_or_else(|| Error::setting(&format!("no form of output {}", settings.form)))?;
-        let stores = DataStores::new(&settings)?;
+        let stores = DataStores::new(&stores)?;
         let dataset = interruptible(py, || Dataset::open_in(&stores.stores(), &paths))?;
         let dataset = dataset.map_err(Error::from)?;
         let config = settings.config(&dataset)?;

@@ -1,9 +1,29 @@
-//! The stores of a loader's data set, with the options that Python gives.
+//! The stores that paths may name, with the settings that Python gives.
 
+use pyo3::prelude::*;
 use tbl_io::Stores;
 
 use crate::error::Error;
-use crate::settings::Settings;
+
+/// The settings of stores, by the names of the arguments of `DataLoader`; `stores` in `_settings.py`
+/// checks them. The default is that of a call without any.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct StoreSettings {
+    /// Options by name.
+    storage_options: Vec<(String, String)>,
+    connections: Option<usize>,
+    read_ahead: Option<u64>,
+    deadline: Option<f64>,
+    hedge: bool,
+}
+
+impl Default for StoreSettings {
+    fn default() -> Self {
+        let storage_options = Vec::new();
+        Self { storage_options, connections: None, read_ahead: None, deadline: None, hedge: true }
+    }
+}
 
 /// The stores that the paths of a data set may name.
 pub(crate) struct DataStores {
@@ -13,7 +33,7 @@ pub(crate) struct DataStores {
 
 #[cfg(feature = "remote")]
 impl DataStores {
-    pub(crate) fn new(settings: &Settings<'_>) -> Result<Self, Error> {
+    pub(crate) fn new(settings: &StoreSettings) -> Result<Self, Error> {
         let mut options = turboloader::StoreOptions::default();
         options.options.extend(settings.storage_options.iter().cloned());
         options.hedge = settings.hedge;
@@ -65,8 +85,8 @@ impl DataStores {
 
 #[cfg(not(feature = "remote"))]
 impl DataStores {
-    pub(crate) fn new(settings: &Settings<'_>) -> Result<Self, Error> {
-        let Settings { storage_options, connections, read_ahead, deadline, hedge, .. } = settings;
+    pub(crate) fn new(settings: &StoreSettings) -> Result<Self, Error> {
+        let StoreSettings { storage_options, connections, read_ahead, deadline, hedge } = settings;
         let is_default = storage_options.is_empty() && *hedge && deadline.is_none();
         if is_default && connections.is_none() && read_ahead.is_none() {
             return Ok(Self {});

@@ -19,6 +19,7 @@ use crate::loader::source_notes;
 use crate::memory::Memory;
 use crate::names::text;
 use crate::recipe::PyRecipe;
+use crate::remote::{DataStores, StoreSettings};
 use crate::tensor::Tensor;
 use crate::user::UserTransforms;
 
@@ -92,8 +93,9 @@ impl PySamples {
     #[pyo3(signature = (
         paths: "list[str]", recipe, *, seed, exif=false,
         user_transforms: "dict[str, Callable[[Any], Any]] | None" = None,
-        columns: "list[str] | None" = None
+        columns: "list[str] | None" = None, stores: "dict[str, Any] | None" = None
     ))]
+    #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
     fn new(
         py: Python<'_>,
         paths: Vec<PathBuf>,
@@ -102,14 +104,16 @@ impl PySamples {
         exif: bool,
         user_transforms: Option<UserTransforms>,
         columns: Option<Vec<String>>,
+        stores: Option<StoreSettings>,
     ) -> PyResult<Self> {
         let functions = user_transforms.unwrap_or_default();
         let user_transforms = functions.of_loader(OnError::Raise);
         let user_transforms =
             user_transforms.bind(&recipe.recipe).map_err(|error| Error::recipe(&error))?;
         let fields = Fields { columns: columns.unwrap_or_default(), ..Fields::default() };
+        let stores = DataStores::new(&stores.unwrap_or_default())?.stores();
         let dataset = interruptible(py, || -> Result<_, Error> {
-            let dataset = Dataset::open_in(&turboloader::stores(), &paths)?;
+            let dataset = Dataset::open_in(&stores, &paths)?;
             fields.check_names(&dataset)?;
             Ok(dataset)
         })??;

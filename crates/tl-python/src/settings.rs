@@ -31,12 +31,7 @@ pub(crate) struct Settings<'py> {
     prefetch_bytes: Option<u64>,
     memory_budget: Option<u64>,
     readers: usize,
-    /// Options of stores by name.
-    pub(crate) storage_options: Vec<(String, String)>,
-    pub(crate) connections: Option<usize>,
-    pub(crate) read_ahead: Option<u64>,
-    pub(crate) deadline: Option<f64>,
-    pub(crate) hedge: bool,
+    read_ahead: Option<u64>,
     shuffle: String,
     seed: u64,
     world_rank: Option<u32>,

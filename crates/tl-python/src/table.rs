@@ -6,20 +6,33 @@ mod idv;
 mod tbf;
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use tbl_io::{Location, Source};
 use tl_pipeline::TableKind;
 use turboloader::{CsvSchema, TableConversion, TableEvent, TableFormat, TimeUnit};
 
 use crate::convert::{Heard, warn_each};
 use crate::detached::detached;
 use crate::error::Error;
+use crate::remote::{DataStores, StoreSettings};
 
 pub(crate) use error::error_of;
 pub(crate) use idv::PyIdvFile;
 pub(crate) use tbf::PyTbfSegment;
+
+/// Opens a table's file, or its object in a store.
+fn open_file(path: &Path, stores: Option<&StoreSettings>) -> Result<Source, Error> {
+    let stores = DataStores::new(stores.unwrap_or(&StoreSettings::default()))?.stores();
+    match stores.open_file(path)? {
+        Some(source) => Ok(source),
+        None if Location::new(path).url().is_none() => Ok(Source::open(path)?),
+        // The query of the URL may be secret.
+        None => Err(Error::setting(&"the URL of a folder, expected that of a file")),
+    }
+}
 
 /// The findings of a check of a table.
 pub(crate) struct TableFindings {
@@ -33,17 +46,17 @@ pub(crate) struct TableFindings {
 /// Reads every block or every region.
 pub(crate) fn verify(
     py: Python<'_>,
-    path: PathBuf,
+    source: Source,
     kind: TableKind,
 ) -> PyResult<Bound<'_, PyDict>> {
     let found = detached(py, || -> Result<_, Error> {
         Ok(match kind {
             TableKind::Idv => {
-                let file = PyIdvFile::open(path)?;
+                let file = PyIdvFile::open(source)?;
                 let (damage, oddities) = file.damage();
                 TableFindings { rows: file.rows(), damage, oddities, not_verified: Vec::new() }
             }
-            TableKind::Tbf => PyTbfSegment::verify(&path)?,
+            TableKind::Tbf => PyTbfSegment::verify(&source)?,
         })
     })??;
     let TableFindings { rows, damage, oddities, not_verified } = found;

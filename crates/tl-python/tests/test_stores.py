@@ -8,20 +8,30 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 import pytest
 import turboloader as tl
 from conftest import write
 from loopback import DUMMY, SECRET, served
-from turboloader import _paths
+from stored import ring, write_segment, write_table
+from turboloader import _paths, compat
 from turboloader.exceptions import LoaderError
+
+PHOTOS = pathlib.Path(__file__).parents[3] / "testdata" / "photos"
+ROWS = 100
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[pathlib.Path, str]]:
     root = tmp_path_factory.mktemp("store")
     folder = root / "bucket"
-    folder.mkdir()
+    (folder / "train").mkdir(parents=True)
+    for number in range(2):
+        tl.convert(PHOTOS, folder / "train" / f"{number}.tar", sync=False)
     write(folder / "train.tbl", 20)
+    write_table(folder / "table.idv", ROWS)
+    vectors = np.arange(100, dtype=np.float32).reshape(20, 5)
+    write_segment(folder / "nodes.tbf", vectors, ring(20), "float32")
     with served(root) as endpoint:
         yield folder, endpoint
 
@@ -37,8 +47,84 @@ def options(store: tuple[pathlib.Path, str]) -> dict[str, Any]:
     return {"storage_options": {**DUMMY, "endpoint": store[1]}}
 
 
+@pytest.fixture
+def environment(store: tuple[pathlib.Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", DUMMY["access_key_id"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", store[1])
+
+
+def test_files_are_read_with_options(store, options, tmp_path) -> None:
+    folder, _ = store
+    url, local = "s3://bucket/train.tbl", tl.TblReader(folder / "train.tbl")
+    reader = tl.TblReader(url, **options, connections=2, deadline=30.0, hedge=False)
+    assert [*reader] == [*local]
+    assert (reader.entry(3), len(reader)) == (local.entry(3), 20)
+    old = compat.TblReaderV2(url, **options)
+    assert old.read_sample(3) == local[3]
+    found = tl.verify(url, decode=True, workers=1, **options)
+    assert found == tl.verify(folder / "train.tbl", decode=True)
+    assert (found["samples"], found["is_good"]) == (20, True)
+    copy = tmp_path / "copy.tbl"
+    assert tl.convert("s3://bucket/train/*.tar", copy, sync=False, **options) == 24
+    local = tmp_path / "local.tbl"
+    tl.convert(folder / "train" / "*.tar", local, sync=False)
+    assert copy.read_bytes() == local.read_bytes()
+
+
+def test_tables_are_read_with_options(store, options) -> None:
+    folder, _ = store
+    local, remote = tl.IdvFile(folder / "table.idv"), tl.IdvFile("s3://bucket/table.idv", **options)
+    assert remote.names == local.names
+    for name in local.names:
+        np.testing.assert_array_equal(remote[name], local[name], err_msg=name)
+    assert remote.sparse("sparse").data.tolist() == local.sparse("sparse").data.tolist()
+    here = tl.TbfSegment(folder / "nodes.tbf")
+    there = tl.TbfSegment("s3://bucket/nodes.tbf", **options)
+    assert there["timestamp"].tolist() == here["timestamp"].tolist()
+    assert there.embeddings.numpy().tolist() == here.embeddings.numpy().tolist()
+    assert there.edges().indptr.tolist() == here.edges().indptr.tolist()
+    for name, rows in (("table.idv", ROWS), ("nodes.tbf", 20)):
+        found = tl.verify(f"s3://bucket/{name}", **options)
+        assert found == tl.verify(folder / name)
+        assert found["samples"] == rows
+    with pytest.raises(tl.SettingError, match="the URL of a folder, expected that of a file"):
+        tl.IdvFile("s3://bucket/train/", **options)
+
+
+def test_settings_are_checked_wherever_they_are_taken(options, tmp_path) -> None:
+    url = "s3://bucket/train.tbl"
+    for call in (
+        lambda **settings: tl.TblReader(url, **settings),
+        lambda **settings: tl.verify(url, **settings),
+        lambda **settings: tl.convert(url, tmp_path / "a.tbl", **settings),
+        lambda **settings: tl.IdvFile(url, **settings),
+        lambda **settings: tl.TbfSegment(url, **settings),
+        lambda **settings: compat.DataLoader(url, **settings),
+        lambda **settings: compat.TblReaderV2(url, **settings),
+    ):
+        for settings, message in (
+            ({"connections": 0}, "connections is 0"),
+            ({"deadline": -1.0}, "deadline: expected seconds"),
+            ({"hedge": "no"}, "hedge is 'no'"),
+            ({"credentials": "machine"}, "expected one of auto, instance"),
+            ({"storage_options": SECRET}, "expected a dict"),
+            ({"storage_options": {"token": [SECRET]}}, "expected text for 'token'"),
+            ({"storage_options": {"timeout": SECRET}}, '"timeout" is not supported: set deadline'),
+        ):
+            with pytest.raises(LoaderError, match=message) as caught:
+                call(**settings)
+            assert SECRET not in str(caught.value)
+        with pytest.raises(TypeError, match="conections"):
+            call(conections=3)
+    with pytest.raises(tl.SettingError, match="hedge: not supported for tables"):
+        tl.convert("table.idv", tmp_path / "table.csv", hedge=False)
+    with pytest.raises(tl.SettingError, match=r"s3://bucket/b\.tbl: files are written locally"):
+        tl.convert(url, "s3://bucket/b.tbl")
+
+
 def test_queries_of_urls_are_not_shown(store) -> None:
-    _, endpoint = store
+    folder, endpoint = store
     url = f"{endpoint}/bucket/train.tbl?signature={SECRET}"
     host = endpoint.removeprefix("http://")
     for given, shown in (
@@ -55,9 +141,16 @@ def test_queries_of_urls_are_not_shown(store) -> None:
             assert len(list(loader)) == 1
             texts += [repr(loader), str(loader), repr(loader._settings), loader.explain()]
             texts += [*loader.notes, str(loader.state_dict())]
+    table, nodes = (url.replace("train.tbl", name) for name in ("table.idv", "nodes.tbf"))
+    texts += [repr(tl.TblReader(url)), repr(tl.IdvFile(table)), repr(tl.TbfSegment(nodes))]
     for call in (
         lambda: tl.DataLoader(url.replace("train", "none")),
         lambda: tl.DataLoader(url.replace("train", "{0..9999999}")),
+        lambda: tl.TblReader(url.replace("train", "none")),
+        lambda: tl.verify(url.replace("train", "none")),
+        lambda: tl.convert(folder / "train.tbl", url),
+        lambda: tl.IdvFile(table)["none"],
+        lambda: tl.IdvFile(f"{endpoint}/bucket/?signature={SECRET}"),
     ):
         with pytest.raises((LoaderError, OSError)) as caught:
             call()
@@ -65,7 +158,71 @@ def test_queries_of_urls_are_not_shown(store) -> None:
     assert not [text for text in texts if SECRET in text]
 
 
+def test_the_code_of_the_first_design_runs_with_a_pattern(store, options, environment) -> None:
+    def loader(source: str) -> tl.DataLoader:
+        return tl.DataLoader(
+            source=source,
+            format="webdataset",
+            batch_size=256,
+            transforms=[
+                tl.RandomResizedCrop(224),
+                tl.RandomHorizontalFlip(),
+                tl.Normalize(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225]),
+            ],
+            num_workers=16,
+            prefetch_factor=8,
+        )
+
+    with loader("s3://bucket/train/*.tar") as batches:
+        (batch,) = batches
+        classes = len(batches.class_names)
+    assert batch["image"].shape == (24, 3, 224, 224)
+    assert sorted(set(batch["label"].tolist())) == list(range(classes))
+    with pytest.raises(FileNotFoundError, match="the URL of a folder ends with a slash"):
+        loader("s3://bucket/train")
+    expected = "this folder has no images but 2 TAR archives: pass '{}\\*.tar'"
+    for folder in ("s3://bucket/train/", f"{store[0]}/train/"):
+        with pytest.raises(tl.SettingError, match=expected.format(folder)):
+            loader(folder)
+    images = compat.DataLoader(
+        "s3://bucket/train/*.tar", 32, image_size=8, output_format="pytorch", **options
+    )
+    ((pixels, meta),) = images
+    assert pixels.shape == (24, 3, 8, 8)
+    assert meta["labels"].tolist() == batch["label"].tolist()
+
+
+def test_patterns_of_local_folders_reach_below_others(tmp_path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    for path in (tmp_path / "0.tbl", tmp_path / "a" / "b" / "1.tbl"):
+        write(path, 2)
+    assert tl.DataLoader(tmp_path / "**" / "*.tbl").num_samples == 4
+
+
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
+
+
+@pytest.mark.torch
+@needs_torch
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+def test_data_sets_of_torch_read_stores_in_forked_workers(store, options) -> None:
+    import torch
+    import turboloader.torch as tlt
+
+    folder, _ = store
+    url = "s3://bucket/train.tbl"
+    for workers in (0, 2):
+        settings = {"num_workers": workers}
+        if workers:
+            settings["multiprocessing_context"] = "fork"
+        local, remote = (
+            torch.cat([images for images, _ in torch.utils.data.DataLoader(dataset, **settings)])
+            for dataset in (tlt.Dataset(folder / "train.tbl"), tlt.Dataset(url, **options))
+        )
+        assert torch.equal(local, remote)
+        batches = tlt.IterableDataset(url, 4, **options)
+        loader = torch.utils.data.DataLoader(batches, batch_size=None, **settings)
+        assert len(list(loader)) == 5
 
 
 @pytest.mark.torch
@@ -75,14 +232,19 @@ def test_data_sets_of_torch_keep_secrets(store, options) -> None:
 
     signed = f"{store[1]}/bucket/train.tbl?signature={SECRET}"
     texts = []
-    dataset = tlt.IterableDataset("s3://bucket/train.tbl", **options)
-    with pytest.raises(TypeError, match="storage_options cannot be pickled") as caught:
-        pickle.dumps(dataset)
-    assert "environment variables" in str(caught.value)
-    texts += [str(caught.value), repr(dataset), str(dataset.state_dict())]
     for make in (tlt.Dataset, tlt.IterableDataset):
+        dataset = make("s3://bucket/train.tbl", **options)
+        with pytest.raises(TypeError, match="storage_options cannot be pickled") as caught:
+            pickle.dumps(dataset)
+        assert "environment variables" in str(caught.value)
+        texts += [str(caught.value), repr(dataset), str(dataset.state_dict())]
         for paths in (signed, [signed]):
             texts.append(repr(make(paths)))
-        again = pickle.loads(pickle.dumps(make(str(store[0] / "train.tbl"))))
+        for path in ("s3://bucket/none.tbl", signed.replace("train", "none")):
+            with pytest.raises((LoaderError, OSError)) as missing:
+                make(path, **options)
+            texts += [str(missing.value), repr(missing.value)]
+        # Settings that are no secrets travel.
+        again = pickle.loads(pickle.dumps(make(str(store[0] / "train.tbl"), hedge=False)))
         assert len(again) == len(make(str(store[0] / "train.tbl")))
     assert not [text for text in texts if SECRET in text]

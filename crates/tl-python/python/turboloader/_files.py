@@ -5,13 +5,16 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from . import _native
-from ._native import ImageInfo, TblReader, TblWriter, Tensor, open_raw_view, verify
-from ._paths import expand
-from ._settings import names
+from ._native import ImageInfo, TblWriter, Tensor, open_raw_view
+from ._paths import expand, refuse_url
+from ._settings import StoreSettings, names, stores
 from .exceptions import PathExistsError, SettingError, of_path
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
 
 __all__ = [
     "TblReader",
@@ -97,6 +100,62 @@ def decode_jpeg(
     return _native.decode_jpeg(_bytes(data), region=region, scale=scale, gray=gray)
 
 
+class TblReader(_native.TblReader):
+    """An open TBL file, or any other stored data set: numbered samples.
+
+    ``reader[i]`` is the bytes of sample ``i``, ``reader.entry(i)`` what the index knows of it.
+
+    Parameters
+    ----------
+    path
+        A TBL file, a TAR archive or a folder, as a path or a URL.
+    **store_settings
+        ``storage_options``, ``credentials`` and the other settings of stores of `DataLoader`.
+
+    Examples
+    --------
+    >>> TblReader("train.tar").num_samples
+    12
+    """
+
+    def __new__(cls, path: PathLike, **store_settings: Unpack[StoreSettings]) -> Self:
+        made = super().__new__(cls, os.fspath(path), stores(**store_settings))
+        return cast("Self", made)
+
+
+def verify(
+    path: PathLike,
+    *,
+    decode: bool = False,
+    workers: int | None = None,
+    **store_settings: Unpack[StoreSettings],
+) -> dict[str, Any]:
+    """Read a whole data set and return what is wrong with it.
+
+    Parameters
+    ----------
+    path
+        A TBL file, a TAR archive, a folder or a table, as a path or a URL.
+    decode
+        Whether to decode all images.
+    workers
+        The number of threads; one for each core by default.
+    **store_settings
+        ``storage_options``, ``credentials`` and the other settings of stores of `DataLoader`.
+
+    Returns
+    -------
+    dict
+        ``samples``, ``is_good``, ``bad``, a list of (sample, offset, message), ``damage`` and
+        ``oddities``, lists of messages, and ``not_verified``. For tables, ``samples`` are rows, and
+        all defects are in ``damage``. Encrypted regions of a segment are listed as
+        ``not_verified``, and the segment is not good.
+    """
+    return _native.verify(
+        os.fspath(path), decode=decode, workers=workers, stores=stores(**store_settings)
+    )
+
+
 def convert(
     sources: PathLike | Sequence[PathLike],
     destination: PathLike,
@@ -109,6 +168,7 @@ def convert(
     schema: Mapping[str, str] | None = None,
     time_unit: str = "us",
     progress_callback: Callable[[int, int], Any] | None = None,
+    **store_settings: Unpack[StoreSettings],
 ) -> int:
     """Copy all samples of one or several data sets into a TBL file or a TAR archive.
 
@@ -119,9 +179,9 @@ def convert(
     ----------
     sources
         TAR archives, folders and TBL files; patterns such as ``train-*.tar`` and
-        ``train-{000..099}.tar`` are expanded. Or one table.
+        ``train-{000..099}.tar`` are expanded. Paths or URLs. Or one table, in a local file.
     destination
-        The file, which has its name only when all is well.
+        The file on this machine, which has its name only when all is well.
     to
         ``"tbl"``, ``"tbl1"``, ``"tar"``, ``"idv"``, ``"csv"`` or ``"parquet"``; by default what the
         name says.
@@ -141,6 +201,8 @@ def convert(
     progress_callback
         Called with the samples written and those there are; of a table with its rows, or the bytes
         that are read of a CSV file. An exception ends the conversion.
+    **store_settings
+        ``storage_options``, ``credentials`` and the other settings of stores of `DataLoader`.
 
     Returns
     -------
@@ -154,12 +216,15 @@ def convert(
         label files that differ from class folders, names that were passed over, images that cannot
         be measured, and what the new file has no place for.
     """
+    refuse_url(destination)
     paths = expand(sources)
     if _is_table(to, destination, paths):
         if len(paths) != 1:
             raise SettingError("only one table can be converted at a time")
         if lz4:
             raise SettingError("lz4 is for TBL files")
+        if named := ", ".join(store_settings):
+            raise SettingError(f"{named}: not supported for tables, which are local files")
         if not overwrite and os.path.lexists(destination):
             said = "exists already: pass overwrite=True"
             raise of_path(PathExistsError, errno.EEXIST, os.fspath(destination), said)
@@ -186,6 +251,7 @@ def convert(
         overwrite=overwrite,
         sync=sync,
         progress_callback=progress_callback,
+        stores=stores(**store_settings),
     )
 
 

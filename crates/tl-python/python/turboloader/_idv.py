@@ -10,10 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
+from ._paths import shown
+from ._settings import StoreSettings, stores
 from .exceptions import SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from typing_extensions import Unpack
 
 __all__ = ["IdvColumn", "IdvFile", "SparseRows"]
 
@@ -91,6 +95,9 @@ class IdvFile:
     time_unit
         The unit of times for Arrow: ``"us"``, which has every year of .NET, or ``"ns"``, which has
         every tick of 100 ns but only the years 1678 to 2261. What has no place is an error.
+    **store_settings
+        ``storage_options``, ``credentials`` and the other settings of stores of `DataLoader`. A
+        file in a store is read block by block.
 
     Examples
     --------
@@ -101,11 +108,17 @@ class IdvFile:
     (100, 2, 3)
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, time_unit: str = "us") -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        time_unit: str = "us",
+        **store_settings: Unpack[StoreSettings],
+    ) -> None:
         if time_unit not in _TIME_UNITS:
             raise SettingError(f"time_unit is {time_unit}, expected us or ns")
-        self._path, self._time_unit = os.fspath(path), time_unit
-        self._native = _native.IdvFile(self._path)
+        self._path, self._time_unit = shown(os.fspath(path)), time_unit
+        self._native = _native.IdvFile(os.fspath(path), stores(**store_settings))
         self._schema = [_column(described) for described in self._native.columns()]
 
     def __len__(self) -> int:

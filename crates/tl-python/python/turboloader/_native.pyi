@@ -7,6 +7,7 @@ from typing import Any, Final, SupportsIndex, final, overload
 
 import numpy.typing as npt
 from _typeshed import SupportsLenAndGetItem
+from typing_extensions import disjoint_base
 
 __all__ = [
     "Batch",
@@ -99,7 +100,9 @@ class Epoch:
 class IdvFile:
     """An open IDV file."""
 
-    def __new__(cls, /, path: str | PathLike[str]) -> IdvFile: ...
+    def __new__(
+        cls, /, path: str | PathLike[str], stores: dict[str, Any] | None = None
+    ) -> IdvFile: ...
     def arrow_schema(self, /, time_unit: str) -> Any:
         """The schema of the columns that can be read, by Arrow's C data interface."""
     def arrow_stream(self, /, time_unit: str) -> Any:
@@ -289,6 +292,7 @@ class Samples:
         exif: bool = False,
         user_transforms: dict[str, Callable[[Any], Any]] | None = None,
         columns: list[str] | None = None,
+        stores: dict[str, Any] | None = None,
     ) -> Samples:
         """Opens the data set."""
     @property
@@ -333,7 +337,11 @@ class TbfSegment:
     """An open segment."""
 
     def __new__(
-        cls, /, path: str | PathLike[str], key: SupportsLenAndGetItem[SupportsIndex] | None = None
+        cls,
+        /,
+        path: str | PathLike[str],
+        key: SupportsLenAndGetItem[SupportsIndex] | None = None,
+        stores: dict[str, Any] | None = None,
     ) -> TbfSegment: ...
     def column(self, /, name: str) -> Tensor:
         """A column of every node."""
@@ -368,7 +376,7 @@ class TbfSegment:
     def text(self, /, row: SupportsIndex) -> str:
         """The text of a node."""
 
-@final
+@disjoint_base
 class TblReader:
     """
     An open TBL file, or any other stored data set: numbered samples.
@@ -378,7 +386,9 @@ class TblReader:
 
     def __getitem__(self, index: SupportsIndex, /) -> bytes: ...
     def __len__(self, /) -> int: ...
-    def __new__(cls, /, path: str | PathLike[str]) -> TblReader:
+    def __new__(
+        cls, /, path: str | PathLike[str], stores: dict[str, Any] | None = None
+    ) -> TblReader:
         """Opens a TBL file, a TAR archive or a folder."""
     def __repr__(self, /) -> str: ...
     @property
@@ -556,6 +566,7 @@ def convert(
     overwrite: bool = False,
     sync: bool = True,
     progress_callback: Callable[[int, int], Any] | None = None,
+    stores: dict[str, Any] | None = None,
 ) -> int:
     """
     Copies all samples of `sources` into a new TBL file, version 2 or 1, or a TAR archive.
@@ -625,7 +636,11 @@ def tl(arguments: list[str]) -> int:
     """
 
 def verify(
-    path: str | PathLike[str], *, decode: bool = False, workers: SupportsIndex | None = None
+    path: str | PathLike[str],
+    *,
+    decode: bool = False,
+    workers: SupportsIndex | None = None,
+    stores: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """
     Reads a whole data set and returns what is wrong with it: a dict of ``samples``, ``bad``, a list

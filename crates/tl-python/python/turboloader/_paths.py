@@ -55,6 +55,13 @@ def is_url(path: str) -> bool:
     return _URL.match(path) is not None
 
 
+def refuse_url(destination: str | os.PathLike[str]) -> None:
+    """Refuse to write into a store."""
+    if is_url(os.fspath(destination)):
+        path = shown(os.fspath(destination))
+        raise SettingError(f"{path}: files are written locally, expected a path")
+
+
 def _expand_one(path: str) -> list[str]:
     return [found for one in _native.expand_braces(path) for found in _matching(one)]
 
@@ -62,7 +69,7 @@ def _expand_one(path: str) -> list[str]:
 def _matching(path: str) -> list[str]:
     if is_url(path) or not _WILDCARDS.search(path) or os.path.exists(path):
         return [path]
-    found = sorted(glob.glob(path))
+    found = sorted(glob.glob(path, recursive=True))
     if not found:
         raise of_path(PathNotFoundError, errno.ENOENT, path, "no file matches this pattern")
     return found

@@ -9,7 +9,7 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import Any, Concatenate, Final, ParamSpec, get_type_hints
+from typing import Any, Concatenate, Final, ParamSpec, TypedDict, get_type_hints
 
 from ._native import Recipe
 from ._paths import expand
@@ -181,6 +181,37 @@ def store_options(options: Any, credentials: Any) -> list[tuple[str, str]]:
             raise SettingError("credentials is also in storage_options; pass only one")
         listed.append(("credentials", credentials))
     return listed
+
+
+class StoreSettings(TypedDict, total=False):
+    """The settings of stores; `DataLoader` documents them."""
+
+    storage_options: Mapping[str, Any] | None
+    credentials: str
+    connections: int | None
+    read_ahead: int | None
+    deadline: float | None
+    hedge: bool
+
+
+def stores(
+    *,
+    storage_options: Any = None,
+    credentials: Any = "auto",
+    connections: Any = None,
+    read_ahead: Any = None,
+    deadline: Any = None,
+    hedge: Any = True,
+) -> dict[str, Any]:
+    """Return the settings of stores as the native library reads them."""
+    check_flags(hedge=hedge)
+    return {
+        "storage_options": store_options(storage_options, credentials),
+        "connections": one_or_more("connections", connections),
+        "read_ahead": one_or_more("read_ahead", read_ahead, most=1 << 62),
+        "deadline": deadline,
+        "hedge": hedge,
+    }
 
 
 def refuse_to_pickle(what: str, storage_options: Any) -> None:
@@ -441,9 +472,7 @@ class Settings:
             "user_transforms": functions(self.transform),
             "boxes": dict_of("boxes", self.boxes, ("column", "boxes"), _BOXES),
             "mask": dict_of("mask", self.mask, ("column",), _MASK),
-            "storage_options": store_options(self.storage_options, self.credentials),
-            "connections": one_or_more("connections", self.connections),
-            "read_ahead": one_or_more("read_ahead", self.read_ahead, most=1 << 62),
+            **stores(**{name: getattr(self, name) for name in StoreSettings.__annotations__}),
             "cache_memory_bytes": memory if self.enable_cache or self.cache_decoded else 0,
             "cache_disk_bytes": whole("cache_l2_gb", self.cache_l2_gb) * _GIB,
             "cache_dir": cache_dir() if self.cache_dir is None else os.fspath(self.cache_dir),

@@ -13,10 +13,14 @@ import numpy.typing as npt
 
 from . import _native
 from ._native import Tensor
+from ._paths import shown
+from ._settings import StoreSettings, stores
 from .exceptions import SampleIndexError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from typing_extensions import Unpack
 
 __all__ = ["Edges", "Nearest", "TbfSegment"]
 
@@ -73,6 +77,9 @@ class TbfSegment:
         The file.
     key
         The 32 bytes of the key, of an encrypted segment.
+    **store_settings
+        ``storage_options``, ``credentials`` and the other settings of stores of `DataLoader`. A
+        segment in a store is read into memory.
 
     Examples
     --------
@@ -84,9 +91,15 @@ class TbfSegment:
     [0, 2, 4, 6]
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
-        self._path = os.fspath(path)
-        self._native = _native.TbfSegment(self._path, None if key is None else list(key))
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        key: bytes | None = None,
+        **store_settings: Unpack[StoreSettings],
+    ) -> None:
+        self._path, secret = shown(os.fspath(path)), None if key is None else list(key)
+        self._native = _native.TbfSegment(os.fspath(path), secret, stores(**store_settings))
 
     def __len__(self) -> int:
         """Return how many nodes there are."""

@@ -18,7 +18,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,14 @@ import numpy.typing as npt
 from . import _compat_transforms, _files, _native
 from . import transforms as T  # noqa: N812
 from ._compat_transforms import *  # noqa: F403
-from ._native import TblReader, TblWriter
-from ._settings import check_choice
+from ._files import TblReader
+from ._native import TblWriter
+from ._settings import StoreSettings, check_choice, stores
 from .exceptions import SettingError
 from .loader import DataLoader as _Loader
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = [
     "ComposedTransforms",
@@ -70,7 +74,8 @@ class DataLoader:
     of ``image``, ``filename``, ``index``, ``width``, ``height``, ``channels`` and ``label``.
     Otherwise it is a pair of a float array in 0 to 1, or normalised, and a dict of ``indices``,
     ``batch_size``, ``decode_failures`` and ``labels``. Every iteration is the epoch that
-    `set_epoch` names.
+    `set_epoch` names. It also takes ``storage_options``, ``credentials`` and the other settings of
+    stores of ``turboloader.DataLoader``.
 
     Images that do not decode are zeros, counted, and warned about once, as they were.
     """
@@ -112,6 +117,7 @@ class DataLoader:
         hflip_prob: float = 0.5,
         dtype: str = "float32",
         channels_last: bool = False,
+        **store_settings: Unpack[StoreSettings],
     ) -> None:
         given = {"modality": modality == "image", "seq_len": seq_len is None}
         given |= {"arrays": arrays is None, "dataset": dataset is None}
@@ -119,6 +125,8 @@ class DataLoader:
         for name, is_default in given.items():
             if not is_default:
                 raise SettingError(f"{name}: not supported; this loader reads images only")
+        # Refuses other names.
+        stores(**store_settings)
         check_choice("output_format", output_format, _FORMATS)
         self._is_array, last = _FORMATS[output_format]
         self._transform = transform
@@ -153,6 +161,7 @@ class DataLoader:
             cache_dir=cache_dir,
             cache_decoded=cache_decoded,
             memory_budget=self._memory_budget,
+            **store_settings,
         )
         # None where a state says it.
         self._epoch: int | None = 0
@@ -344,12 +353,19 @@ class TblReaderV2:
         The file.
     verify_checksums
         Has to be true.
+    **store_settings
+        As for `DataLoader`.
     """
 
-    def __init__(self, path: str | os.PathLike[str], verify_checksums: bool = True) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        verify_checksums: bool = True,
+        **store_settings: Unpack[StoreSettings],
+    ) -> None:
         if not verify_checksums:
             raise SettingError("verify_checksums=False: samples are always checked")
-        self._reader = TblReader(path)
+        self._reader = TblReader(path, **store_settings)
 
     @property
     def num_samples(self) -> int:

@@ -33,7 +33,7 @@ import operator
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data import IterableDataset as TorchIterableDataset
@@ -41,15 +41,17 @@ from torch.utils.data import get_worker_info
 
 from . import _native
 from ._accesses import Accesses
-from ._paths import expand, shown
+from ._paths import expand, is_url, shown
 from ._ranks import ShardingCheck
 from ._settings import (
+    StoreSettings,
     check_choice,
     names,
     path_list,
     place,
     recipe_of_samples,
     refuse_to_pickle,
+    stores,
     whole,
 )
 from ._turns import Turns
@@ -57,6 +59,9 @@ from ._warnings import warn, warn_of_notes
 from .exceptions import LoaderError, SampleError, SampleIndexError, SettingError, StateError
 from .loader import DataLoader
 from .transforms import functions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Dataset", "IterableDataset"]
 
@@ -356,6 +361,9 @@ class Dataset(TorchDataset):
         ``"raise"``, or ``"replace"`` to use another sample instead of a bad one, drawn from the
         seed, the epoch and the number. All fields are then those of the other sample. The first bad
         sample is a warning.
+    **store_settings
+        ``storage_options``, ``credentials`` and the other settings of stores of
+        `turboloader.DataLoader`.
 
     Attributes
     ----------
@@ -390,6 +398,7 @@ class Dataset(TorchDataset):
         fields: Sequence[str] | Mapping[str, str] = _BOTH,
         columns: Sequence[str] = (),
         on_error: str = "raise",
+        **store_settings: Unpack[StoreSettings],
     ) -> None:
         super().__init__()
         if on_error in ("skip", "fill"):
@@ -408,7 +417,7 @@ class Dataset(TorchDataset):
         self._seed, self._exif, self._threads = seed, exif, threads
         self._target_transform, self._fields = target_transform, fields
         self._columns, self._replaces = names("columns", columns), on_error == "replace"
-        self._has_warned = False
+        self._has_warned, self._stores = False, stores(**store_settings)
         self._check_fields()
         self._open()
         self._samples.require_images()
@@ -422,10 +431,19 @@ class Dataset(TorchDataset):
             "exif": self._exif,
             "user_transforms": self._functions,
             "columns": self._columns,
+            "stores": self._stores,
         }
-        self._samples = _native.Samples(paths, recipe, **options)
+        self._opened = _native.Samples(paths, recipe, **options)
+        # Connections to stores belong to the process that made them, and workers may be forked.
+        self._process = os.getpid() if any(map(is_url, paths)) else None
         self.classes = self._samples.class_names
         self.class_to_idx = {name: label for label, name in enumerate(self.classes)}
+
+    @property
+    def _samples(self) -> _native.Samples:
+        if self._process not in (None, os.getpid()):
+            self._open()
+        return self._opened
 
     def _check_fields(self) -> None:
         if taken := [name for name in self._columns if name in _SAMPLE]:
@@ -552,7 +570,8 @@ class Dataset(TorchDataset):
         self._accesses.load_state_dict({**state, "epoch": _number(state, "epoch")})
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_samples"}
+        refuse_to_pickle("data set", self._stores["storage_options"])
+        return {name: value for name, value in self.__dict__.items() if name != "_opened"}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept)

@@ -19,21 +19,24 @@ use tl_pipeline::IdvBytes;
 use crate::detached::detached;
 use crate::error::Error;
 use crate::memory::Memory;
+use crate::remote::StoreSettings;
+use crate::table::open_file;
 use crate::tensor::Tensor;
 
 /// An open IDV file.
 #[pyclass(frozen, name = "IdvFile", module = "turboloader._native")]
 pub(crate) struct PyIdvFile {
     location: Location,
-    mapped: Arc<Mapped>,
+    /// `None` for an object of a store, which is read block by block.
+    mapped: Option<Arc<Mapped>>,
     file: Arc<IdvFile<IdvBytes>>,
 }
 
 impl PyIdvFile {
-    /// Opens the file.
-    pub(crate) fn open(path: PathBuf) -> Result<Self, Error> {
-        let source = Source::open(&path)?;
-        let mapped = Arc::new(Mapped::new(&source, 0, source.len())?);
+    /// Reads what the file has.
+    pub(crate) fn open(source: Source) -> Result<Self, Error> {
+        let map = || Mapped::new(&source, 0, source.len()).map(Arc::new);
+        let mapped = source.is_mappable().then(map).transpose()?;
         let file = IdvFile::open(IdvBytes::new(source.clone()));
         let file = Arc::new(file.map_err(|error| Error::idv(source.location(), &error))?);
         Ok(Self { location: source.location().clone(), mapped, file })
@@ -46,6 +49,7 @@ impl PyIdvFile {
     /// The values of a column where they lie in the file, if they lie there as in memory: numbers
     /// that are not compressed, in one block or in contiguous blocks.
     fn lent(&self, column: usize) -> Result<Option<(Memory, LentShape)>, Error> {
+        let Some(mapped) = &self.mapped else { return Ok(None) };
         let column = self.file.column(column).map_err(|error| self.error(error))?;
         let blocks = column.blocks();
         let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else { return Ok(None) };
@@ -58,7 +62,7 @@ impl PyIdvFile {
             return Ok(None);
         }
         let bytes = end(last).saturating_sub(first.offset);
-        let found = self.mapped.with(first.offset, bytes, |bytes| {
+        let found = mapped.with(first.offset, bytes, |bytes| {
             let values = column.codec().decode(rows, bytes).ok()?;
             let (items, width) = if let Values::Vector(vectors) = &values {
                 (vectors.items(), Some(vectors.dense_length()? as usize))
@@ -73,7 +77,7 @@ impl PyIdvFile {
             (is_inside && !lent.is_empty()).then_some((start as u64, lent.len() as u64, shape))
         })?;
         let Some((start, bytes, shape)) = found else { return Ok(None) };
-        Ok(Some((Memory::of_mapped(&self.mapped, first.offset + start, bytes)?, shape)))
+        Ok(Some((Memory::of_mapped(mapped, first.offset + start, bytes)?, shape)))
     }
 
     /// The damage of the file: blocks and metadata that cannot be read, and those of unknown kinds,
@@ -134,8 +138,9 @@ struct LentShape {
 #[pymethods]
 impl PyIdvFile {
     #[new]
-    fn new(py: Python<'_>, path: PathBuf) -> Result<Self, Error> {
-        detached(py, || Self::open(path))?
+    #[pyo3(signature = (path, stores: "dict[str, Any] | None" = None))]
+    fn new(py: Python<'_>, path: PathBuf, stores: Option<StoreSettings>) -> Result<Self, Error> {
+        detached(py, || Self::open(open_file(&path, stores.as_ref())?))?
     }
 
     #[getter]

@@ -4,7 +4,7 @@
 mod edges;
 mod search;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -18,7 +18,8 @@ use crate::detached::detached;
 use crate::element::{Element, PythonElement};
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::table::TableFindings;
+use crate::remote::StoreSettings;
+use crate::table::{TableFindings, open_file};
 use crate::tensor::Tensor;
 
 /// An open segment.
@@ -43,8 +44,9 @@ enum Place {
 const QUANTIZATION_BYTES: usize = 8;
 
 impl PyTbfSegment {
-    fn open(path: PathBuf, key: Option<&Key>) -> Result<Self, Error> {
-        let source = Source::open(&path)?;
+    /// Reads what the segment has, an object of a store into memory.
+    fn open(source: &Source, key: Option<&Key>) -> Result<Self, Error> {
+        let source = source.to_mappable()?;
         let mapped = Arc::new(Mapped::new(&source, 0, source.len())?);
         let options = UnpackOptions { key, ..UnpackOptions::default() };
         let found = mapped.with(0, source.len(), |bytes| {
@@ -64,8 +66,8 @@ impl PyTbfSegment {
     }
 
     /// Checks a segment without a key.
-    pub(crate) fn verify(path: &Path) -> Result<TableFindings, Error> {
-        let source = Source::open(path)?;
+    pub(crate) fn verify(source: &Source) -> Result<TableFindings, Error> {
+        let source = source.to_mappable()?;
         let mapped = Mapped::new(&source, 0, source.len())?;
         let options = UnpackOptions::default();
         let found = mapped.with(0, source.len(), |bytes| {
@@ -185,10 +187,15 @@ fn place(
 #[pymethods]
 impl PyTbfSegment {
     #[new]
-    #[pyo3(signature = (path, key=None))]
-    fn new(py: Python<'_>, path: PathBuf, key: Option<[u8; 32]>) -> Result<Self, Error> {
+    #[pyo3(signature = (path, key=None, stores: "dict[str, Any] | None" = None))]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        key: Option<[u8; 32]>,
+        stores: Option<StoreSettings>,
+    ) -> Result<Self, Error> {
         let key = key.map(Key::new);
-        detached(py, || Self::open(path, key.as_ref()))?
+        detached(py, || Self::open(&open_file(&path, stores.as_ref())?, key.as_ref()))?
     }
 
     #[getter]
