@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tbl_io::Stores;
 use tl_benches::{is_measuring, processor_time};
-use tl_pipeline::{Dataset, Loader, LoaderConfig, Shuffle, Work};
+use tl_pipeline::{Dataset, Loader, LoaderConfig, LoaderStats, Shuffle, Work};
 use tl_store::{RemoteStores, StoreStats};
 
 use crate::data::Shards;
@@ -19,9 +19,49 @@ const BATCH: usize = 64;
 /// The time that a consumer asks at a fixed rate.
 const ASKED_FOR: Duration = Duration::from_secs(40);
 
+/// The begin of what is measured.
+struct Begin {
+    loaded: LoaderStats,
+    requests: StoreStats,
+    processor: Duration,
+    at: Instant,
+}
+
+impl Begin {
+    fn new(loader: &Loader, stores: Option<&RemoteStores>) -> Self {
+        Self {
+            loaded: loader.stats(),
+            requests: stores.map(RemoteStores::stats).unwrap_or_default(),
+            processor: processor_time(),
+            at: Instant::now(),
+        }
+    }
+
+    /// The figures since then.
+    fn pass(
+        &self,
+        loader: &Loader,
+        stores: Option<&RemoteStores>,
+        first_batch: Option<Duration>,
+    ) -> Pass {
+        let elapsed = self.at.elapsed();
+        let processor = processor_time() - self.processor;
+        let requests = stores.map(RemoteStores::stats).unwrap_or_default();
+        let loaded = loader.stats().since(&self.loaded);
+        Pass {
+            samples: loaded.processed,
+            bytes: loaded.bytes_read,
+            elapsed,
+            processor,
+            requests: requests.since(&self.requests),
+            first_batch: first_batch.expect("an epoch has batches"),
+        }
+    }
+}
+
 /// One epoch after another that is not measured.
 pub(crate) struct Pass {
-    samples: usize,
+    samples: u64,
     bytes: u64,
     elapsed: Duration,
     processor: Duration,
@@ -60,18 +100,9 @@ impl Pass {
             }
         };
         drain(0);
-        let requests = || stores.map(RemoteStores::stats).unwrap_or_default();
-        let before = (loader.stats(), requests(), processor_time(), Instant::now());
+        let begin = Begin::new(&loader, stores);
         drain(1);
-        let loaded = loader.stats().since(&before.0);
-        Self {
-            samples: loaded.processed as usize,
-            bytes: loaded.bytes_read,
-            elapsed: before.3.elapsed(),
-            processor: processor_time() - before.2,
-            requests: requests().since(&before.1),
-            first_batch: first_batch.expect("an epoch has batches"),
-        }
+        begin.pass(&loader, stores, first_batch)
     }
 
     /// Samples per second.
@@ -129,8 +160,7 @@ impl Waits {
         let length = if is_measuring() { ASKED_FOR } else { Duration::ZERO };
         let mut waits = Vec::new();
         let mut first_batch = None;
-        let mut before = None;
-        let mut samples = 0;
+        let mut begin = None;
         let mut next = Instant::now();
         'epochs: for epoch in 0.. {
             for batch in loader.epoch(epoch) {
@@ -138,7 +168,6 @@ impl Waits {
                 let now = Instant::now();
                 first_batch.get_or_insert_with(|| start.elapsed());
                 if epoch > 0 {
-                    samples += batch.len();
                     waits.push(now.saturating_duration_since(next));
                 }
                 drop(batch);
@@ -146,23 +175,14 @@ impl Waits {
                 next = (next + step).max(now);
                 thread::sleep(next.saturating_duration_since(Instant::now()));
                 next = Instant::now();
-                if before.as_ref().is_some_and(|(_, _, _, begun): &(_, _, _, Instant)| begun.elapsed() > length) {
+                if begin.as_ref().is_some_and(|begin: &Begin| begin.at.elapsed() > length) {
                     break 'epochs;
                 }
             }
-            if epoch == 0 {
-                before = Some((loader.stats(), stores.stats(), processor_time(), Instant::now()));
-            }
+            begin.get_or_insert_with(|| Begin::new(&loader, Some(&stores)));
         }
-        let (loaded, requests, processor, begun) = before.expect("the first epoch has ended");
-        let pass = Pass {
-            samples,
-            bytes: loader.stats().since(&loaded).bytes_read,
-            elapsed: begun.elapsed(),
-            processor: processor_time() - processor,
-            requests: stores.stats().since(&requests),
-            first_batch: first_batch.expect("an epoch has batches"),
-        };
+        let begin = begin.expect("the first epoch has ended");
+        let pass = begin.pass(&loader, Some(&stores), first_batch);
         waits.sort();
         Self { waits, pass }
     }

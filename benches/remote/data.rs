@@ -36,7 +36,8 @@ impl Shards {
         let mut bytes = 0;
         for shard in 0..count {
             let path = bucket.join(name(shard));
-            let mut writer = StreamWriter::create(&path, WriteOptions::default()).expect("a new file");
+            let mut writer =
+                StreamWriter::create(&path, WriteOptions::default()).expect("a new file");
             for photograph in all.by_ref().take(len / count) {
                 writer.write_sample(&NewSample::new(&photograph.bytes)).expect("space on the disk");
                 bytes += photograph.bytes.len() as u64;

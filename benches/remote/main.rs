@@ -43,7 +43,12 @@ fn main() {
     let is_chosen = |table: &str| chosen.is_none_or(|chosen| table.contains(chosen.as_str()));
     server::pin_loader();
     let shards = Shards::write();
-    println!("{} photographs, {} MB, {} TBL files", shards.len, shards.bytes / 1_000_000, shards.count);
+    println!(
+        "{} photographs, {} MB, {} TBL files",
+        shards.len,
+        shards.bytes / 1_000_000,
+        shards.count
+    );
     if is_chosen("speed") {
         speed(&shards, "near", &NEAR);
         speed(&shards, "far", &FAR);
@@ -86,8 +91,10 @@ fn row(work: &str, order: &str, files: &[Pass], stores: &[Pass]) {
     let pairs = || stores.iter().zip(files);
     let ratios: Vec<f64> = pairs().map(|(store, file)| store.rate() / file.rate()).collect();
     let (low, high) = ends(&ratios);
-    let processor = middle(pairs().map(|(store, file)| file.per_sample() / store.per_sample()).collect());
-    let more = middle(pairs().map(|(store, file)| store.per_megabyte() - file.per_megabyte()).collect());
+    let processor =
+        middle(pairs().map(|(store, file)| file.per_sample() / store.per_sample()).collect());
+    let more =
+        middle(pairs().map(|(store, file)| store.per_megabyte() - file.per_megabyte()).collect());
     println!(
         "| {work} | {order} | {:.0} | {:.0} | {:.3} ({low:.3}\u{2013}{high:.3}) | {processor:.3} | {more:.0} µs \
          | {:.1} | {:.3} | {:.2} s |",

@@ -71,7 +71,8 @@ impl<'a> Braces<'a> {
         let braces = name.iter().enumerate().filter(|&(_, &byte)| byte == b'{');
         braces.map(|(at, _)| name.split_at(at)).find_map(|(before, rest)| {
             let end = rest.iter().position(|&byte| byte == b'}')?;
-            let (range, after) = (rest.get(1..end)?, rest.get(end + 1..)?);
+            let range = rest.get(1..end)?;
+            let after = rest.get(end + 1..)?;
             let (first, last) = str::from_utf8(range).ok()?.split_once("..")?;
             let has_zeros = |number: &str| number.len() > 1 && number.starts_with('0');
             let is_padded = has_zeros(first) || has_zeros(last);

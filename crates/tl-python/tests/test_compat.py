@@ -58,7 +58,8 @@ dtype channels_last
 
 def test_arguments_have_their_order(archive):
     """Its documentation of 2.39.0."""
-    assert list(inspect.signature(compat.DataLoader).parameters) == ARGUMENTS.split()
+    arguments = [*ARGUMENTS.split(), "store_settings"]
+    assert list(inspect.signature(compat.DataLoader).parameters) == arguments
     loader = compat.DataLoader(archive, 8, 2, False, compat.Resize(WIDTH, HEIGHT), None, "pytorch")
     images, _ = next(iter(loader))
     assert images.shape == (8, 3, HEIGHT, WIDTH)

@@ -22,9 +22,9 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(1);
 /// The part of requests, and of bytes, that hedges may add.
 const HEDGES: f64 = 0.02;
 /// The delay before the second try, which doubles with each try, and the longest one. Ten tries with
-/// them take some 11 s, so that they outlast a short outage; a store that is back is noticed in 3 s.
+/// them take some 10 s, so that they outlast a short outage; a store that is back is noticed in 3 s.
 const DELAY: Duration = Duration::from_millis(100);
-const MOST_DELAY: Duration = Duration::from_secs(3);
+const MOST_DELAY: Duration = Duration::from_millis(2_500);
 /// The part of requests that may be repeated soon, and how many such repetitions may be saved up.
 const RETRIES: f64 = 0.2;
 const RETRIES_SAVED: f64 = 64.0;

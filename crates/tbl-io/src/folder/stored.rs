@@ -153,9 +153,9 @@ mod tests {
         let names: Vec<String> = (0..100).map(|name| format!("{name:03}.jpg")).collect();
         let versions = vec!["c0ffee".to_owned(); names.len()];
         let Ok(listed) = Listing::read(&part(&versions, &names)) else { panic!("a good part") };
-        let pointers = listed.objects.iter().map(|object| match &object.pin {
-            Pin::Version(name) => name.as_ptr(),
-            other => panic!("{other}"),
+        let pointers = listed.objects.iter().map(|object| {
+            let Pin::Version(name) = &object.pin else { panic!("{}", object.pin) };
+            name.as_ptr()
         });
         let pointers: std::collections::BTreeSet<_> = pointers.collect();
         assert_eq!((listed.objects.len(), pointers.len()), (100, 1));

@@ -38,11 +38,15 @@ fn head() -> Head {
 fn start(
     count: usize,
     len: u64,
-    (bucket, key, head): (&Arc<Bucket>, &Key, &Head),
+    bucket: &Arc<Bucket>,
+    key: &Key,
+    head: &Head,
 ) -> JoinSet<Result<Head, RangeFault>> {
     let mut reads = JoinSet::new();
     for _ in 0..count {
-        let (bucket, key, head) = (Arc::clone(bucket), key.clone(), head.clone());
+        let bucket = Arc::clone(bucket);
+        let key = key.clone();
+        let head = head.clone();
         reads.spawn(async move {
             let need = Need::after(Duration::from_secs(1));
             read(&bucket, &key, 0..len, Some(&head), need, drop).await
@@ -57,7 +61,7 @@ async fn many_ranges_arrive_soon_after_a_store_is_back() {
         let limits = Limits { connections: 256, ..LIMITS };
         let (bucket, key, counters, head) = recovering(Fault::SlowDown, outage, limits);
         let begun = Instant::now();
-        let mut reads = start(1_000, 1_000, (&bucket, &key, &head));
+        let mut reads = start(1_000, 1_000, &bucket, &key, &head);
         while let Some(read) = reads.join_next().await {
             assert_eq!(read.unwrap().unwrap(), head);
         }
@@ -71,7 +75,7 @@ async fn many_ranges_arrive_soon_after_a_store_is_back() {
 async fn nothing_is_sent_in_a_pause_that_the_store_asked_for() {
     let outage = Duration::from_millis(500);
     let (bucket, key, counters, head) = recovering(Fault::TooMany, outage, LIMITS);
-    let mut reads = start(100, 1_000, (&bucket, &key, &head));
+    let mut reads = start(100, 1_000, &bucket, &key, &head);
     sleep(Duration::from_millis(950)).await;
     assert_eq!(counters.stats().gets, 8, "one for each permit");
     while let Some(read) = reads.join_next().await {
@@ -84,7 +88,7 @@ async fn nothing_is_sent_in_a_pause_that_the_store_asked_for() {
 async fn a_pause_beyond_the_deadline_is_reported_with_its_status() {
     let limits = Limits { deadline: Duration::from_millis(500), ..LIMITS };
     let (bucket, key, counters, head) = recovering(Fault::TooMany, DEADLINE, limits);
-    let mut reads = start(20, 1_000, (&bucket, &key, &head));
+    let mut reads = start(20, 1_000, &bucket, &key, &head);
     while let Some(read) = reads.join_next().await {
         let fault = read.unwrap().unwrap_err().to_string();
         assert_eq!(fault, "status 429 TooManyRequests, 1 try in 0.0 s");
@@ -107,7 +111,7 @@ async fn waiting_for_other_ranges_does_not_count() {
     let limits = Limits { connections: 1, deadline: Duration::from_secs(1), hedge: false };
     let slow = |service: &mut Service| service.speed.first_byte = Duration::from_millis(300);
     let (bucket, key, head) = store_of(slow, limits);
-    let mut reads = start(20, 1_000, (&bucket, &key, &head));
+    let mut reads = start(20, 1_000, &bucket, &key, &head);
     while let Some(read) = reads.join_next().await {
         read.unwrap().unwrap();
     }
