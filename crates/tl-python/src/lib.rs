@@ -52,6 +52,8 @@ mod native {
     #[pymodule_export]
     use crate::recipe::{PyRecipe, signatures};
     #[pymodule_export]
+    use crate::remote::expand;
+    #[pymodule_export]
     use crate::samples::PySamples;
     #[cfg(feature = "tables")]
     #[pymodule_export]

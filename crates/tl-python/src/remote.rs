@@ -1,8 +1,12 @@
 //! The stores that paths may name, with the settings that Python gives.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
+
 use pyo3::prelude::*;
 use tbl_io::Stores;
 
+use crate::detached::detached;
 use crate::error::Error;
 
 /// The settings of stores, by the names of the arguments of `DataLoader`; `stores` in `_settings.py`
@@ -23,6 +27,27 @@ impl Default for StoreSettings {
         let storage_options = Vec::new();
         Self { storage_options, connections: None, read_ahead: None, deadline: None, hedge: true }
     }
+}
+
+/// The paths and URLs, a pattern of a store as the objects that it means.
+#[pyfunction]
+#[pyo3(signature = (
+    paths: "list[str]", stores: "dict[str, Any] | None" = None
+) -> "list[str]")]
+pub(crate) fn expand(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    stores: Option<StoreSettings>,
+) -> Result<Vec<OsString>, Error> {
+    let stores = DataStores::new(&stores.unwrap_or_default())?.stores();
+    detached(py, || {
+        let mut found = Vec::new();
+        for path in paths {
+            let expanded = stores.expand(path)?;
+            found.extend(expanded.iter().map(|location| location.as_os_str().to_owned()));
+        }
+        Ok(found)
+    })?
 }
 
 /// The stores that the paths of a data set may name.

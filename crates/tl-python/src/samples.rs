@@ -1,6 +1,7 @@
 //! A data set sample by sample, in whatever order somebody else makes.
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Mutex, TryLockError};
 
@@ -181,11 +182,15 @@ impl PySamples {
         Ok(read.into_iter().map(|bytes| bytes.map(|bytes| PyBytes::new(py, &bytes))).collect())
     }
 
-    /// The first sample of each file or folder, and the one after its last.
-    fn shards(&self) -> Vec<(u64, u64)> {
-        let shards = 0..self.dataset.shards().len();
-        let samples = shards.filter_map(|shard| self.dataset.shard_samples(shard));
-        samples.map(|samples| (samples.start, samples.end)).collect()
+    /// The path or URL of each file or folder, its first sample, and the one after its last.
+    #[pyo3(signature = () -> "list[tuple[str, int, int]]")]
+    fn shards(&self) -> Vec<(OsString, u64, u64)> {
+        let shards = self.dataset.shards().iter().enumerate();
+        let samples = shards.filter_map(|(shard, source)| {
+            let samples = self.dataset.shard_samples(shard)?;
+            Some((source.location().as_os_str().to_owned(), samples.start, samples.end))
+        });
+        samples.collect()
     }
 
     /// How many bytes these samples have, together.

@@ -82,6 +82,38 @@ def test_tasks_are_ranges_of_samples(data, more):
     assert [block.num_rows for block in blocks] == [26, 26, 26, 22, 5]
 
 
+def test_a_pattern_and_an_index_stand_for_their_files(data, archives):
+    folder = archives[0].parent
+    listed = folder / "train.tlidx"
+    command = [sys.executable, "-m", "turboloader", "index", "--quiet", *archives, "-o", listed]
+    subprocess.run(command, check=True)
+    expected = tlr.read_tbl([str(path) for path in archives]).take_all()
+    assert len(expected) == 600
+    for paths in (folder / "train-*.tar", listed):
+        assert tlr.read_tbl(paths, override_num_blocks=7).take_all() == expected
+    mixed = tlr.read_tbl([data, listed], override_num_blocks=7).take_all()
+    assert mixed == tlr.read_tbl(data).take_all() + expected
+
+
+def test_options_of_stores_stay_in_their_process(data, archives, tmp_path):
+    options = {"storage_options": {"secret_access_key": "planted-secret"}}
+    for call in (
+        lambda: tlr.read_tbl(data, **options),
+        lambda: tlr.TblDatasource(data, **options),
+        lambda: tlr.convert_tars(archives, tmp_path / "out", **options),
+    ):
+        with pytest.raises(tl.SettingError, match="set environment variables") as caught:
+            call()
+        assert "planted-secret" not in str(caught.value)
+    assert tlr.read_tbl(data, hedge=False, connections=2).count() == 100
+    for call in (
+        lambda: tlr.TblDatasink("s3://bucket/out"),
+        lambda: tlr.convert_tars(archives, "s3://bucket/out"),
+    ):
+        with pytest.raises(tl.SettingError, match="files are written locally"):
+            call()
+
+
 def test_images_are_those_of_the_loader(data):
     random = [T.RandomResizedCrop(5), T.ToTensor()]
     loader = tl.DataLoader(data, 10, shuffle=True, transform=random, seed=9)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pathlib
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -14,7 +16,7 @@ import turboloader as tl
 from conftest import write
 from loopback import DUMMY, SECRET, served
 from stored import ring, write_segment, write_table
-from turboloader import _paths, compat
+from turboloader import _native, _paths, _shards, compat
 from turboloader.exceptions import LoaderError
 
 PHOTOS = pathlib.Path(__file__).parents[3] / "testdata" / "photos"
@@ -197,6 +199,64 @@ def test_patterns_of_local_folders_reach_below_others(tmp_path) -> None:
     for path in (tmp_path / "0.tbl", tmp_path / "a" / "b" / "1.tbl"):
         write(path, 2)
     assert tl.DataLoader(tmp_path / "**" / "*.tbl").num_samples == 4
+
+
+def index(folder: pathlib.Path) -> pathlib.Path:
+    path = folder / "train.tlidx"
+    archives = sorted(str(path) for path in folder.glob("*.tar"))
+    command = [sys.executable, "-m", "turboloader", "index", "--quiet", *archives, "-o", str(path)]
+    subprocess.run(command, check=True)
+    return path
+
+
+def test_parts_of_a_data_set_are_opened_by_themselves(data, tmp_path) -> None:
+    for number in range(2):
+        tl.convert(data, tmp_path / f"{number}.tar", sync=False)
+    shards = [str(tmp_path / f"{number}.tar") for number in range(2)]
+    recipe = tl.transforms.recipe(None)
+
+    def parts(*paths: str) -> list[tuple[str, int, int]]:
+        samples = _native.Samples(list(paths), recipe, seed=1)
+        return list(_shards.parts_of(paths, samples.shards()))
+
+    both = [(shards[0], 0, 100), (shards[1], 100, 200)]
+    assert parts(*shards) == both
+    listed = str(index(tmp_path))
+    assert parts(listed) == [(listed, 0, 200)]
+    assert parts(str(data), listed) == [
+        (str(data), 0, 100),
+        *((path, first + 100, end + 100) for path, first, end in both),
+    ]
+    # A location is shown without the query that opening it takes.
+    signed = "https://host/a.tar?signature=x"
+    found = [("https://host/a.tar?...", 0, 1), ("0.tar", 1, 2), ("1.tar", 2, 3)]
+    assert next(_shards.parts_of([signed, listed], found)) == (signed, 0, 1)
+
+
+def test_patterns_mean_the_objects_of_a_store(store, environment) -> None:
+    urls = [f"s3://bucket/train/{number}.tar" for number in range(2)]
+    assert _native.expand(["s3://bucket/train/*.tar", "a*.tar"]) == [*urls, "a*.tar"]
+
+
+def test_archives_of_a_store_are_converted_once(store, environment, tmp_path) -> None:
+    signed = f"{store[1]}/bucket/train/1.tar?signature={SECRET}"
+    sources = ["s3://bucket/train/0.tar", signed]
+    outputs = _shards.outputs_of(sources, tmp_path)
+    assert outputs == [str(tmp_path / "0.tbl"), str(tmp_path / "1.tbl")]
+    shown = f"{store[1]}/bucket/train/1.tar?..."
+    for is_there in (False, True):
+        for source, output in zip(sources, outputs, strict=True):
+            done = _shards.convert_one(source, output, False, {"hedge": False})
+            assert done == (source if source[0] == "s" else shown, output, 12, is_there)
+    # Half a file, and another archive of that name.
+    pathlib.Path(outputs[0]).write_bytes(b"TBL")
+    tl.convert("s3://bucket/train.tbl", outputs[1], overwrite=True, sync=False)
+    for source, output in zip(sources, outputs, strict=True):
+        assert _shards.convert_one(source, output, False, {})[2:] == (12, False)
+    with pytest.raises(tl.SettingError, match=r"several archives would become .*0.tbl"):
+        _shards.outputs_of(["a/0.tar", "s3://b/0.tar"], tmp_path)
+    with pytest.raises(tl.SettingError, match=r"all\.tlidx is a shard index, expected archives"):
+        _shards.outputs_of(["s3://b/all.tlidx"], tmp_path)
 
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")

@@ -27,6 +27,7 @@ __all__ = [
     "convert_table",
     "decode",
     "decode_jpeg",
+    "expand",
     "expand_braces",
     "open_raw_view",
     "probe",
@@ -329,8 +330,8 @@ class Samples:
         """The bytes of sample ``index``, checked against the checksums that the file has."""
     def require_images(self, /) -> None:
         """Refuses a data set without samples, or without an image."""
-    def shards(self, /) -> list[tuple[int, int]]:
-        """The first sample of each file or folder, and the one after its last."""
+    def shards(self, /) -> list[tuple[str, int, int]]:
+        """The path or URL of each file or folder, its first sample, and the one after its last."""
 
 @final
 class TbfSegment:
@@ -608,6 +609,9 @@ def decode_jpeg(
 
     ``region`` is (x, y, width, height) in pixels of the scaled image.
     """
+
+def expand(paths: list[str], stores: dict[str, Any] | None = None) -> list[str]:
+    """The paths and URLs, a pattern of a store as the objects that it means."""
 
 def expand_braces(path: str | PathLike[str]) -> list[str]:
     """The names that ranges in braces stand for, as in ``train-{000..127}.tar``."""

@@ -7,7 +7,7 @@
 [12, 12]
 
 Nothing here starts a cluster: that is ``ray.init``'s, and yours. Paths have to be the same files
-for every process.
+for every process, and URLs the same objects.
 """
 
 # It is checked with and without ray installed.
@@ -15,12 +15,10 @@ for every process.
 
 from __future__ import annotations
 
-import collections
 import itertools
-import os
 import pathlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,11 +27,15 @@ from ray.data.block import BlockAccessor, BlockMetadata
 from ray.data.datasource import Datasink, Datasource, ReadTask
 
 from . import _native
-from ._files import PathLike, TblReader, TblWriter, convert, verify
-from ._paths import absolute, expand
-from ._settings import path_list, recipe_of_samples
-from .exceptions import LoaderError, SampleError, SettingError
+from ._files import PathLike, TblWriter
+from ._paths import absolute, expand, refuse_url, shown
+from ._settings import StoreSettings, path_list, recipe_of_samples, stores
+from ._shards import convert_one, outputs_of, parts_of
+from .exceptions import SampleError, SettingError
 from .transforms import functions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Conversion", "TblDatasink", "TblDatasource", "convert_tars", "read_tbl", "write_tbl"]
 
@@ -65,6 +67,7 @@ def read_tbl(
     override_num_blocks: int | None = None,
     concurrency: int | None = None,
     ray_remote_args: dict[str, Any] | None = None,
+    **store_settings: Unpack[StoreSettings],
 ) -> Any:
     """Read TBL files, TAR archives and folders as a ``ray.data.Dataset``.
 
@@ -87,6 +90,10 @@ def read_tbl(
     override_num_blocks, concurrency, ray_remote_args
         As for the readers of Ray Data: tasks, tasks at a time, and the arguments of
         each. Rows keep the order of the samples if Ray preserves it, with ``preserve_order``.
+    **store_settings
+        ``credentials``, ``connections``, ``read_ahead``, ``deadline`` and ``hedge`` of
+        `turboloader.DataLoader`. Tasks run in other processes, so options of stores, which may be
+        secret, come from the environment of these: ``ray.init(runtime_env={"env_vars": ...})``.
 
     Examples
     --------
@@ -101,6 +108,7 @@ def read_tbl(
         seed=seed,
         epoch=epoch,
         exif=exif,
+        **store_settings,
     )
     return ray.data.read_datasource(
         source,
@@ -123,10 +131,11 @@ class TblDatasource(Datasource):
         seed: int = 42,
         epoch: int = 0,
         exif: bool = False,
+        **store_settings: Unpack[StoreSettings],
     ) -> None:
         super().__init__()
-        # Tasks may run in other folders than this one.
-        self._paths = [absolute(path) for path in expand(path_list(paths))]
+        settings = _stores(store_settings)
+        self._paths = _expanded(path_list(paths), settings)
         is_decoded = decode or transform is not None or image_size is not None
         self._recipe = recipe_of_samples(transform, image_size, None)
         self._epoch = epoch
@@ -134,6 +143,7 @@ class TblDatasource(Datasource):
             "seed": seed,
             "exif": exif,
             "user_transforms": functions(transform),
+            "stores": settings,
         }
         self._is_decoded = is_decoded
         self._samples = _native.Samples(self._paths, self._recipe, **self._options)
@@ -165,7 +175,7 @@ class TblDatasource(Datasource):
                 num_rows=stop - start,
                 size_bytes=self._bytes(start, stop),
                 exec_stats=None,
-                input_files=tuple(part.path for part in parts),
+                input_files=tuple(shown(part.path) for part in parts),
             )
             made.append(
                 ReadTask(self._reader(parts), metadata, per_task_row_limit=per_task_row_limit)
@@ -173,7 +183,7 @@ class TblDatasource(Datasource):
         return made
 
     def _parts(self, start: int, stop: int, labels: np.ndarray[Any, Any]) -> Iterator[_Part]:
-        for path, (first, end) in zip(self._paths, self._samples.shards(), strict=True):
+        for path, first, end in parts_of(self._paths, self._samples.shards()):
             low, high = max(start, first), min(stop, end)
             if low < high:
                 yield _Part(path, low - first, high - first, low, labels[low:high])
@@ -195,6 +205,21 @@ class TblDatasource(Datasource):
                 yield from _blocks(samples, part, epoch, is_decoded)
 
         return read
+
+
+def _stores(given: StoreSettings) -> dict[str, Any]:
+    """Return the settings of stores, which travel to other processes."""
+    if given.get("storage_options"):
+        raise SettingError(
+            "storage_options: tasks run in other processes, and options may be secret; set "
+            'environment variables, such as by ray.init(runtime_env={"env_vars": ...})'
+        )
+    return stores(**given)
+
+
+def _expanded(paths: PathLike | Sequence[PathLike], settings: dict[str, Any]) -> list[str]:
+    """Return the paths and URLs that are meant; tasks may run in other folders than this one."""
+    return _native.expand([absolute(path) for path in expand(paths)], settings)
 
 
 def _blocks(samples: _native.Samples, part: _Part, epoch: int, is_decoded: bool) -> Iterator[Any]:
@@ -263,7 +288,8 @@ def write_tbl(
     dataset
         With a column of stored bytes, and where there are such, ``key`` and ``label``.
     folder
-        Where the files go, ``part-00000.tbl`` and so on. It is made, or has to be empty.
+        Where the files go, ``part-00000.tbl`` and so on: a path that is the same folder for every
+        process. It is made, or has to be empty.
     column
         The name of the column with the bytes.
     class_names
@@ -290,6 +316,7 @@ class TblDatasink(Datasink):
         class_names: Sequence[str] | None = None,
         overwrite: bool = False,
     ) -> None:
+        refuse_url(folder)
         self._folder = pathlib.Path(folder).absolute()
         self._column = column
         self._class_names = None if class_names is None else list(class_names)
@@ -368,6 +395,7 @@ def convert_tars(
     lz4: bool = False,
     ray_remote_args: dict[str, Any] | None = None,
     progress_callback: Callable[[Conversion], Any] | None = None,
+    **store_settings: Unpack[StoreSettings],
 ) -> list[Conversion]:
     """Convert TAR archives to TBL files of the same names, a task of Ray for each.
 
@@ -379,7 +407,7 @@ def convert_tars(
     Parameters
     ----------
     sources
-        The archives; patterns are expanded. No two may have the same name.
+        The archives, paths or URLs; patterns are expanded. No two may have the same name.
     folder
         The folder of the files, created if missing.
     lz4
@@ -388,22 +416,22 @@ def convert_tars(
         The arguments of each Ray task, such as ``{"num_cpus": 2}``.
     progress_callback
         Called with each `Conversion` as it is done.
+    **store_settings
+        As for `read_tbl`.
 
     Returns
     -------
     list of Conversion
         In the order of the archives.
     """
-    archives = [absolute(path) for path in expand(sources)]
+    refuse_url(folder)
+    archives = _expanded(sources, _stores(store_settings))
     target = pathlib.Path(folder).absolute()
-    outputs = [str(target / f"{pathlib.Path(path).stem}.tbl") for path in archives]
-    for output, archives_of_it in collections.Counter(outputs).items():
-        if archives_of_it > 1:
-            raise SettingError(f"several archives would become {output}: give them other names")
+    outputs = outputs_of(archives, target)
     target.mkdir(parents=True, exist_ok=True)
-    task = ray.remote(**{"num_cpus": 1, **(ray_remote_args or {})})(_convert_one)
+    task = ray.remote(**{"num_cpus": 1, **(ray_remote_args or {})})(convert_one)
     pairs = zip(archives, outputs, strict=True)
-    running = {task.remote(*pair, lz4): number for number, pair in enumerate(pairs)}
+    running = {task.remote(*pair, lz4, store_settings): number for number, pair in enumerate(pairs)}
     done: dict[int, Conversion] = {}
     failed: dict[int, Exception] = {}
     while running:
@@ -420,31 +448,3 @@ def convert_tars(
     for number in sorted(failed):
         raise failed[number]
     return [done[number] for number in range(len(archives))]
-
-
-def _convert_one(source: str, destination: str, lz4: bool) -> tuple[str, str, int, bool]:
-    if os.path.exists(destination) and _is_copy(source, destination):
-        return source, destination, len(TblReader(destination)), True
-    # A task of a job that was killed may end only now, with the same file.
-    samples = convert(source, destination, to="tbl", lz4=lz4, overwrite=True)
-    return source, destination, samples, False
-
-
-def _is_copy(source: str, destination: str) -> bool:
-    """Whether a file is sound and has the samples of an archive."""
-    try:
-        if not verify(destination)["is_good"]:
-            return False
-        copy = TblReader(destination)
-    except LoaderError:
-        return False
-    original = TblReader(source)
-    return len(copy) == len(original) and all(
-        _known(copy, index) == _known(original, index) and copy[index] == original[index]
-        for index in range(len(copy))
-    )
-
-
-def _known(reader: TblReader, index: int) -> tuple[Any, ...]:
-    entry = reader.entry(index)
-    return entry["key"], entry["label"], entry["bytes"]
