@@ -114,7 +114,7 @@ def test_ctrl_c_ends_opening_a_set_in_a_store_that_does_not_answer() -> None:
     is_over = threading.Event()
 
     class Stalling(Handler):
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802
             requests.release()
             is_over.wait()
             self.close_connection = True

@@ -131,7 +131,7 @@ fn an_archive_is_opened_with_few_requests() {
     let archive = root.path().join("a.tar");
     let photos = tempfile::tempdir().unwrap();
     // More than comes when an object is opened.
-    for copy in 0..3 {
+    for copy in 0..9 {
         for class in ["animals", "food"] {
             let folder = photos.path().join(format!("{class}{copy}"));
             std::fs::create_dir(&folder).unwrap();
@@ -152,9 +152,10 @@ fn an_archive_is_opened_with_few_requests() {
     tl(["ls", "s3://b/a.tar"].iter().chain(&store)).good();
     let counts = service.counts();
     assert!(counts.gets <= 4, "{counts:?}");
-    // No byte is requested twice.
+    // The command looks at the first bytes before it opens the archive; no others come twice.
+    let first = 1 << 20;
     let bytes = std::fs::metadata(&archive).unwrap().len();
-    assert!(bytes > 1 << 20 && counts.bytes <= bytes, "{counts:?} for {bytes} bytes");
+    assert!(bytes > first && counts.bytes <= bytes + first, "{counts:?} for {bytes} bytes");
 }
 
 #[test]
