@@ -152,7 +152,10 @@ pub(crate) fn verify<'py>(
         #[cfg(feature = "tables")]
         return crate::table::verify(py, source, kind);
         #[cfg(not(feature = "tables"))]
-        return Err(crate::no_tables::error(kind.name()).into());
+        {
+            drop(source);
+            return Err(crate::no_tables::error(kind.name()).into());
+        }
     }
     let workers = workers.and_then(NonZeroUsize::new);
     let workers =
