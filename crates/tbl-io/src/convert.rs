@@ -21,7 +21,7 @@ pub use tar_layout::FileLayout;
 
 use crate::location::Location;
 use crate::ordered::{self, Plan};
-use crate::sample::{Field, SampleSourceExt, announce_after};
+use crate::sample::{Field, SampleSourceExt, announce_with_fields_after};
 use crate::tbl_version::TblVersion;
 use crate::writer::Unstored;
 use pack::{Pack, Sink, TblSink, Written};
@@ -265,7 +265,7 @@ struct Worker<'a, K, P> {
 impl<K: Pack, P: Prepare> Worker<'_, K, P> {
     fn work(&mut self, number: u64) -> Result<Work<K>, ConvertError> {
         let Located { source, index, .. } = self.selection.locate(number);
-        announce_after(source, index);
+        announce_with_fields_after(source, index);
         let label = self.selection.try_label(number)?;
         let entry = source.entry(index)?;
         let key = entry.key.as_deref();

@@ -5,11 +5,12 @@ mod stored;
 mod walk;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tbl_format::SampleFormat;
 
+use crate::at_once::{AT_ONCE, at_once};
 use crate::error::{FileKind, ReadError};
 use crate::grouping::{FieldSet, Grouping, split_base};
 use crate::identity::Told;
@@ -19,7 +20,8 @@ use crate::location::Location;
 use crate::names::{Names, TooManyNames};
 use crate::note::{HIDDEN_FILES, Note, OTHER_FILES};
 use crate::sample::{
-    DamageChecks, Entry, Facts, Field, SampleSource, SourceKind, StoredBytes, StoredSamples,
+    BulkIndex, DamageChecks, Entry, Facts, Field, SampleSource, SourceKind, StoredBytes,
+    StoredSamples,
 };
 use crate::source::{Source, file_kind};
 use crate::storage::Storage;
@@ -53,6 +55,8 @@ pub struct Folder {
     /// [`UNREADABLE`] for one that is not an integer.
     /// Empty when no sample has a field that could hold one.
     labels: Vec<AtomicI64>,
+    /// True if samples can be requested in the background, once that was asked.
+    in_background: OnceLock<bool>,
     skipped: FolderSkips,
     first_passed_over: Option<Vec<u8>>,
 }
@@ -140,7 +144,8 @@ impl Folder {
         } else {
             Vec::new()
         };
-        Self { files, limits, names, grouping, labels, skipped, first_passed_over }
+        let in_background = OnceLock::new();
+        Self { files, limits, names, grouping, labels, in_background, skipped, first_passed_over }
     }
 
     /// The files that were passed over.
@@ -186,6 +191,17 @@ impl Folder {
         };
         known.store(state, Ordering::Relaxed);
         Ok(state)
+    }
+
+    /// The states of all labels, whose files are read at once. Empty when no sample has one.
+    fn label_states(&self) -> Result<Vec<i64>, ReadError> {
+        let samples: Vec<u64> = (0..self.labels.len() as u64).collect();
+        at_once(&samples, AT_ONCE, |&index| {
+            self.label_state(index).map_err(|error| {
+                let key = self.file(index).ok().map(|file| self.names.path(file));
+                error.for_sample(index, key.as_deref())
+            })
+        })
     }
 
     /// Reads the label in the fields of sample `index`.
@@ -257,8 +273,15 @@ impl SampleSource for Folder {
 
     fn will_need(&self, index: u64) {
         let Some(file) = self.grouping.sample(index) else { return };
-        if let Ok(source) = self.open_file(file) {
-            source.will_need(0, source.len());
+        self.files.will_need(file, &self.names.path(file));
+    }
+
+    fn will_need_fields(&self, index: u64) {
+        // The system reads small files of a disk ahead by itself.
+        if self.files.are_in_store() {
+            for file in self.grouping.fields(index) {
+                self.files.will_need(file, &self.names.path(file));
+            }
         }
     }
 
@@ -307,12 +330,34 @@ impl SampleSource for Folder {
         Some(self)
     }
 
+    fn bulk_index(&self) -> Option<&dyn BulkIndex> {
+        Some(self)
+    }
+
     fn damage_checks(&self) -> Option<&dyn DamageChecks> {
         Some(self)
     }
 }
 
+impl BulkIndex for Folder {
+    /// Reads the label files of a store, many at once, so that asking for each sample's label takes
+    /// no request.
+    fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
+        if self.files.are_in_store() {
+            self.label_states()?;
+        }
+        Ok(None)
+    }
+}
+
 impl StoredSamples for Folder {
+    fn in_background(&self) -> bool {
+        *self.in_background.get_or_init(|| {
+            let first = || self.stored(0).ok()?.map(|stored| stored.source);
+            self.files.are_listed() && first().is_some_and(|source| source.background().is_some())
+        })
+    }
+
     fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
         let file = self.file(index)?;
         let open = || {

@@ -68,7 +68,7 @@ pub use reader::{Damage, MetadataTotals, RawView, ReadOptions, RowIndexTotals, T
 pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};
 pub use sample::{
     BulkIndex, DamageChecks, Entry, Facts, Field, MetadataBlock, RowIndexes, SampleName,
-    SampleSource, SampleSourceExt, SourceKind, StoredBytes, StoredSamples,
+    SampleSource, SampleSourceExt, SourceKind, StoredBytes, StoredSamples, announce_after,
 };
 pub use shard_index::{IndexError, IndexOptions, IndexSummary, index_shards};
 pub use source::{PageCache, Source, open_file};

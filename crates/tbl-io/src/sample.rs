@@ -4,6 +4,7 @@ mod capability;
 
 use std::any::Any;
 use std::borrow::Cow;
+use std::ops::Range;
 
 use tbl_format::SampleFormat;
 use tbl_format::extension::ExtensionHeader;
@@ -106,6 +107,10 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     /// Announces that sample `index` will be read soon. A hint, which must not block: failure is silent
     /// because the read itself will report it. Nothing by default.
     fn will_need(&self, _index: u64) {}
+
+    /// Announces that the fields of sample `index` will be read soon, for containers whose samples and
+    /// fields are separate objects. A hint as [`will_need`](Self::will_need) is. Nothing by default.
+    fn will_need_fields(&self, _index: u64) {}
 
     /// Notes on the source; usually empty.
     fn notes(&self) -> Vec<Note> {
@@ -279,13 +284,24 @@ pub(crate) fn is_extension(kind: MetadataType, data: &[u8]) -> bool {
 /// of a megabyte.
 const LEAD: u64 = 64;
 
-/// Announces what a caller that reads all samples in order needs after this one, if a read is worth
-/// that: of objects in stores.
-pub(crate) fn announce_after(source: &dyn SampleSource, index: u64) {
+/// Announces the samples that a caller reading all of them in order needs after sample `index`, if a
+/// read is worth that: of objects in stores.
+pub fn announce_after(source: &dyn SampleSource, index: u64) {
+    to_announce(source, index).for_each(|index| source.will_need(index));
+}
+
+/// As [`announce_after`], with the samples' fields.
+pub(crate) fn announce_with_fields_after(source: &dyn SampleSource, index: u64) {
+    for index in to_announce(source, index) {
+        source.will_need(index);
+        source.will_need_fields(index);
+    }
+}
+
+fn to_announce(source: &dyn SampleSource, index: u64) -> Range<u64> {
     if source.location().url().is_none() {
-        return;
+        return 0..0;
     }
     let first = if index == 0 { 1 } else { index + LEAD };
-    let end = source.sample_count().min(index + LEAD + 1);
-    (first..end).for_each(|index| source.will_need(index));
+    first..source.sample_count().min(index + LEAD + 1)
 }

@@ -22,7 +22,7 @@ use crate::note::Note;
 use crate::open::Container;
 use crate::ordered::{self, Plan};
 use crate::reader::{ReadOptions, TblFile, Verify};
-use crate::sample::{Entry, SampleSource, SampleSourceExt, SourceKind, announce_after};
+use crate::sample::{Entry, SampleSource, SampleSourceExt, SourceKind, announce_with_fields_after};
 use crate::storage::{Opened, Stores};
 use crate::tar::{SkippedMember, TarArchive};
 
@@ -356,7 +356,7 @@ struct WrongDimensions {
 impl<C: Prepare> Worker<'_, C> {
     fn look_at(&mut self, index: u64) -> Result<Seen, BadSample> {
         let source = &*self.sources[0];
-        announce_after(source, index);
+        announce_with_fields_after(source, index);
         let entry = source.entry(index)?;
         source.read_into(index, &mut self.bytes)?;
         source.read_fields(index, &mut Vec::new())?;

@@ -78,6 +78,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let mut damaged = DamagedParts::default();
     for index in 0..source.sample_count() {
         progress.set(index);
+        tbl_io::announce_after(source, index);
         let read = source.entry(index).and_then(|entry| {
             source.read_into(index, &mut bytes)?;
             let label = data.label(index)?;

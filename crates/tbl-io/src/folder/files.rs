@@ -1,9 +1,10 @@
 //! The files of a folder: on the local file system, or in a store that has listed them.
 
+use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tbl_format::path::check_name;
 
@@ -16,6 +17,10 @@ use crate::ranges::Pin;
 use crate::source::Source;
 use crate::storage::{Object, Storage};
 
+/// Announced objects that are kept at most: 64 samples, as many as are announced ahead, with 15 fields
+/// each.
+const ANNOUNCED: usize = 1024;
+
 /// Opens the files below a folder by their number and name.
 #[derive(Debug)]
 pub(super) struct Files {
@@ -27,8 +32,17 @@ pub(super) struct Files {
 enum Place {
     /// The local file system, which is asked each time: files come, change and go.
     Local(Times),
-    /// A store, with what it has listed of each file.
-    Store(Arc<dyn Storage>, Vec<Listed>),
+    Store(Objects),
+}
+
+/// The objects of a store.
+#[derive(Debug)]
+struct Objects {
+    store: Arc<dyn Storage>,
+    /// What the store has listed of each file.
+    listed: Vec<Listed>,
+    /// Open objects whose reads were announced, oldest first. Closing one would end its request.
+    announced: Mutex<VecDeque<(u32, Source)>>,
 }
 
 /// Length and version of an object; its name is among those of all files.
@@ -70,7 +84,8 @@ impl Files {
             listed.push(Listed { len, pin });
         }
         names.shrink_to_fit();
-        Ok((Self { root, place: Place::Store(Arc::clone(store), listed) }, names))
+        let objects = Objects { store: Arc::clone(store), listed, announced: Mutex::default() };
+        Ok((Self { root, place: Place::Store(objects) }, names))
     }
 
     /// The folder.
@@ -82,8 +97,46 @@ impl Files {
     pub(super) fn open(&self, file: u32, name: &[u8]) -> Result<Source, ReadError> {
         match &self.place {
             Place::Local(_) => Source::open(self.path(name)),
-            Place::Store(store, _) => {
-                store.open(&self.root.join(name), self.object(file, name).as_ref())
+            Place::Store(objects) => match objects.take_announced(file) {
+                Some(source) => Ok(source),
+                None => objects.store.open(&self.root.join(name), self.object(file, name).as_ref()),
+            },
+        }
+    }
+
+    /// Announces that file number `file`, which has this name, will be read soon.
+    pub(super) fn will_need(&self, file: u32, name: &[u8]) {
+        match &self.place {
+            Place::Local(_) => {
+                if let Ok(source) = self.open(file, name) {
+                    source.will_need(0, source.len());
+                }
+            }
+            // An object whose version is unknown is opened by a request, which would block.
+            Place::Store(objects) if objects.listed[file as usize].pin != Pin::Unknown => {
+                let Ok(source) = self.open(file, name) else { return };
+                source.will_need(0, source.len());
+                let mut announced = objects.announced();
+                if announced.len() == ANNOUNCED {
+                    announced.pop_front();
+                }
+                announced.push_back((file, source));
+            }
+            Place::Store(_) => {}
+        }
+    }
+
+    /// Whether they are in a store.
+    pub(super) fn are_in_store(&self) -> bool {
+        matches!(self.place, Place::Store(_))
+    }
+
+    /// Whether all files are objects of a store that are opened without a request.
+    pub(super) fn are_listed(&self) -> bool {
+        match &self.place {
+            Place::Local(_) => false,
+            Place::Store(Objects { listed, .. }) => {
+                listed.iter().all(|listed| listed.pin != Pin::Unknown)
             }
         }
     }
@@ -91,7 +144,7 @@ impl Files {
     /// File number `file`, which has this name, as the store has listed it; `None` for a local
     /// file.
     pub(super) fn object(&self, file: u32, name: &[u8]) -> Option<Object> {
-        let Place::Store(_, listed) = &self.place else { return None };
+        let Place::Store(Objects { listed, .. }) = &self.place else { return None };
         let Listed { len, pin } = &listed[file as usize];
         Some(Object { name: name.to_vec(), len: *len, pin: pin.clone() })
     }
@@ -103,7 +156,7 @@ impl Files {
                 let path = self.path(name);
                 Ok(std::fs::metadata(&path).map_err(|error| ReadError::io(&path, error))?.len())
             }
-            Place::Store(_, listed) => Ok(listed[file as usize].len),
+            Place::Store(Objects { listed, .. }) => Ok(listed[file as usize].len),
         }
     }
 
@@ -123,7 +176,7 @@ impl Files {
                 let file_system = || rustix::fs::statfs(self.root.as_os_str().as_bytes());
                 Ok(Some(Told::by_times(&metadata, times, file_system)))
             }
-            Place::Store(_, listed) => {
+            Place::Store(Objects { listed, .. }) => {
                 let Listed { len, pin } = &listed[file as usize];
                 Ok(identity::push_object(&self.root.join(name), "", *len, pin, id))
             }
@@ -133,5 +186,18 @@ impl Files {
     /// The path of a local file.
     fn path(&self, name: &[u8]) -> PathBuf {
         Path::new(self.root.as_os_str()).join(OsStr::from_bytes(name))
+    }
+}
+
+impl Objects {
+    /// The object of an announced file, once.
+    fn take_announced(&self, file: u32) -> Option<Source> {
+        let mut announced = self.announced();
+        let place = announced.iter().position(|(announced, _)| *announced == file)?;
+        announced.remove(place).map(|(_, source)| source)
+    }
+
+    fn announced(&self) -> MutexGuard<'_, VecDeque<(u32, Source)>> {
+        self.announced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,7 +8,6 @@ use tbl_format::shard_index::{PartReader, push_number, push_signed, push_strings
 
 use super::files::Files;
 use super::{Folder, UNREAD};
-use crate::at_once::{AT_ONCE, at_once};
 use crate::error::ReadError;
 use crate::limits::ReadLimits;
 use crate::location::Location;
@@ -30,8 +29,7 @@ impl Folder {
         let files = (0..).take(self.names.len());
         let objects = files.map(|file| self.files.object(file, &self.names.path(file)));
         let Some(objects) = objects.collect::<Option<Vec<_>>>() else { return Ok(None) };
-        let samples: Vec<u64> = (0..self.labels.len() as u64).collect();
-        let labels = at_once(&samples, AT_ONCE, |&index| self.label_state(index))?;
+        let labels = self.label_states()?;
         let mut part = Vec::new();
         push_number(&mut part, objects.len() as u64);
         for object in &objects {

@@ -26,6 +26,12 @@ pub trait StoredSamples {
         None
     }
 
+    /// Whether the [background reads](Source::background) of the sources of stored bytes can bring all
+    /// samples. [`stored`](Self::stored) then sends no request.
+    fn in_background(&self) -> bool {
+        self.source().is_some_and(|source| source.background().is_some())
+    }
+
     /// Makes sample `index` of its [`stored`](Self::stored) bytes, in place: decompresses them where
     /// they are compressed, and checks the checksums that the container has. The default is for
     /// containers without either.

@@ -1,11 +1,18 @@
 //! Folders as data sets: order, links, fields, what is passed over.
 
 use std::fs;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use tbl_io::{Field, FileKind, Folder, ReadError, SampleSource, SampleSourceExt};
+use tbl_io::{
+    AsStored, Field, FileKind, Folder, Location, Object, Pin, RangeFault, Ranges, ReadError,
+    SampleSource, SampleSourceExt, Source, Storage, Stores, verify,
+};
 
 /// Creates the files, each with its own path as contents.
 fn tree(paths: &[&[u8]]) -> tempfile::TempDir {
@@ -151,4 +158,111 @@ fn a_label_is_read_once() {
     assert_eq!([label(0), label(1)], [Some(7), None]);
     fs::remove_file(root.path().join("a.cls")).unwrap();
     assert_eq!([label(0), label(1)], [Some(7), None]);
+}
+
+/// A folder of a store, whose objects have zeros as text, and counts of what was done.
+#[derive(Clone, Debug)]
+struct Listed(Arc<Counts>);
+
+#[derive(Debug)]
+struct Counts {
+    names: Vec<String>,
+    announced: AtomicU64,
+    read_ahead: AtomicU64,
+    read_late: AtomicU64,
+    /// Announced, and closed before they were read.
+    dropped: AtomicU64,
+    under_way: AtomicU64,
+    most_under_way: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Announceable {
+    counts: Arc<Counts>,
+    name: String,
+    pin: Pin,
+    is_announced: AtomicBool,
+}
+
+impl Storage for Listed {
+    fn open(&self, object: &Location, listed: Option<&Object>) -> Result<Source, ReadError> {
+        let Object { name, pin, .. } = listed.unwrap().clone();
+        let (counts, name) = (Arc::clone(&self.0), String::from_utf8(name).unwrap());
+        let object_of = Announceable { counts, name, pin, is_announced: AtomicBool::default() };
+        Ok(Source::from_ranges(object, Arc::new(object_of)))
+    }
+
+    fn list(&self, _: &Location) -> Result<Vec<Object>, ReadError> {
+        let object = |name: &String| Object {
+            name: name.clone().into_bytes(),
+            len: name.len() as u64,
+            pin: Pin::Version("1".into()),
+        };
+        Ok(self.0.names.iter().map(object).collect())
+    }
+}
+
+impl Ranges for Announceable {
+    fn len(&self) -> u64 {
+        self.name.len() as u64
+    }
+
+    fn pin(&self) -> &Pin {
+        &self.pin
+    }
+
+    fn will_need(&self, _: u64, _: u64) {
+        self.counts.announced.fetch_add(1, Ordering::Relaxed);
+        self.is_announced.store(true, Ordering::Relaxed);
+    }
+
+    fn read_exact_at(&self, _: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
+        let counts = &self.counts;
+        let now = counts.under_way.fetch_add(1, Ordering::Relaxed) + 1;
+        counts.most_under_way.fetch_max(now, Ordering::Relaxed);
+        if self.is_announced.swap(false, Ordering::Relaxed) {
+            counts.read_ahead.fetch_add(1, Ordering::Relaxed);
+        } else {
+            counts.read_late.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        bytes.fill(b'0');
+        counts.under_way.fetch_sub(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Drop for Announceable {
+    fn drop(&mut self) {
+        let is_announced = *self.is_announced.get_mut();
+        self.counts.dropped.fetch_add(u64::from(is_announced), Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_check_of_a_folder_in_a_store_reads_the_objects_that_it_announced() {
+    const SAMPLES: u64 = 300;
+    let of_sample = |number| ["bmp", "cls", "txt"].map(|end| format!("{number:03}.{end}"));
+    let counts = Counts {
+        names: (0..SAMPLES).flat_map(of_sample).collect(),
+        announced: AtomicU64::new(0),
+        read_ahead: AtomicU64::new(0),
+        read_late: AtomicU64::new(0),
+        dropped: AtomicU64::new(0),
+        under_way: AtomicU64::new(0),
+        most_under_way: AtomicU64::new(0),
+    };
+    let store = Listed(Arc::new(counts));
+    let stores = Stores::new().with("mem", Arc::new(store.clone()));
+    let mut ended = |_: tbl_io::Finding<'_>| ControlFlow::Continue(());
+    let one = NonZeroUsize::MIN;
+    let summary = verify(&stores, "mem://bucket/folder/", one, || AsStored, &mut ended).unwrap();
+    assert_eq!((summary.samples, summary.bad_samples), (SAMPLES, 0));
+    let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    let Counts { announced, read_ahead, read_late, dropped, most_under_way, .. } = &*store.0;
+    // All but the first sample and its two fields.
+    assert_eq!((count(announced), count(read_ahead), count(dropped)), (897, 897, 0));
+    // Those, and the labels.
+    assert_eq!(count(read_late), 3 + SAMPLES);
+    assert!(count(most_under_way) > 8, "labels are read at once");
 }
