@@ -48,11 +48,11 @@ pub(crate) fn start(run: &Arc<Run>, threads: &mut Vec<thread::JoinHandle<()>>) {
         Readers::Planned => {
             run.shared().counters.readers.start_planned();
             threads.extend(start_planned(run));
-            let is_planned = |source: &dyn SampleSource| planned::object(source).is_some();
+            let is_planned = |source: &dyn SampleSource| planned::samples(source).is_some();
             if run.dataset().shards().iter().all(|source| is_planned(&**source)) {
                 return;
             }
-            // Objects of one sample each, which are opened when they are read.
+            // Files, and objects that cannot be requested in the background.
             REMOTE_READERS
         }
         Readers::Uring { depth, page_cache } => match start_uring(run, depth, page_cache) {
@@ -156,7 +156,7 @@ fn find(run: &Run, sample: u64, row: u64, scratch: &mut Vec<u8>) -> Option<Wante
         return None;
     }
     let (source, local) = run.dataset().locate(sample).ok()?;
-    if run.config().readers == Readers::Planned && planned::object(source).is_some() {
+    if run.config().readers == Readers::Planned && planned::samples(source).is_some() {
         return None;
     }
     if run.config().work == Work::Views && source.view(local).ok()?.is_some() {

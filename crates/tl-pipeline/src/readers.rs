@@ -12,7 +12,7 @@ pub enum Readers {
     Workers,
     /// One thread that requests the samples of objects in stores in the background, ahead of the
     /// workers: neighbours in an object that are needed soon come with one request. 32 threads read
-    /// what is not requested, if any is: objects of one sample each, and files.
+    /// what is not requested, if any is: files, and objects whose version the store does not list.
     Planned,
     /// This many separate threads, ahead of the workers.
     Threads(usize),
@@ -34,8 +34,8 @@ pub(crate) const THREADS_INSTEAD: usize = 4;
 /// decoded, and at 100 KB a sample a few megabytes of page cache.
 pub(crate) const READ_AHEAD: u64 = 32;
 
-/// Threads that read objects of one sample each: with 30 ms to the first byte they get 1 000 samples
-/// a second.
+/// Threads that read what cannot be requested in the background: with 30 ms to the first byte they
+/// get 1 000 samples a second.
 pub(crate) const REMOTE_READERS: usize = 32;
 
 /// More readers, or reads under way, than this are a mistake in the caller's arithmetic.

@@ -57,8 +57,8 @@ fn mean_bytes(dataset: &Dataset) -> u64 {
         let sample = u128::from(number) * u128::from(dataset.len()) / u128::from(asked);
         let (object, local) = dataset.place(u64::try_from(sample).ok()?).ok()?;
         let source = dataset.shards().get(object)?;
-        planned::object(&**source)?;
-        Some(source.stored_samples()?.stored(local).ok()??.len)
+        let range = planned::range(&**source, local)?;
+        Some(range.end - range.start)
     };
     let sizes: Vec<u64> = (0..asked).filter_map(size).collect();
     let sum = sizes.iter().fold(0, |sum: u64, size| sum.saturating_add(*size));

@@ -26,7 +26,8 @@ const NEAR: u64 = 4;
 /// The sample of a row, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
-    /// The number of its object.
+    /// The number of its object. Samples that are objects of their own may share one: they all begin
+    /// at its first byte, so that none of them is another's neighbour.
     pub(super) object: usize,
     /// Its bytes in the object, of which there is at least one.
     pub(super) range: Range<u64>,

@@ -1,11 +1,12 @@
 //! The reader of objects in stores: one thread that requests the samples of coming rows in the
 //! background, many at once, in the requests that a [`Plan`] makes of their order.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use tbl_io::{PartReceiver, SampleSource, SampleSourceExt, Source, UnderWay};
+use tbl_io::{PartReceiver, SampleSource, SampleSourceExt, StoredSamples, UnderWay};
 use tl_handoff::sync::{Arc, Mutex, lock};
 use tl_handoff::window::{Fetched, MAX_ROWS, Window};
 
@@ -17,14 +18,25 @@ use crate::work::Work;
 
 /// The rows that the plan looks ahead at most: it lists them. More than a window of the usual block
 /// shuffles has.
-const LEAD: u64 = 1 << 16;
+pub(super) const LEAD: u64 = 1 << 16;
 
 /// The least time over which the rate of rows is measured. Batches are taken in bursts.
 const MEASURED: Duration = Duration::from_millis(250);
 
-/// The object that has all samples of a source, if they can be requested in the background.
-pub(super) fn object(source: &dyn SampleSource) -> Option<&Source> {
-    source.stored_samples()?.source().filter(|source| source.background().is_some())
+/// The samples of a source, if they can be requested in the background.
+pub(super) fn samples(source: &dyn SampleSource) -> Option<&dyn StoredSamples> {
+    source.stored_samples().filter(|samples| samples.in_background())
+}
+
+/// The place of a sample: in the object that has all samples of its source, or the whole of its own.
+/// None of these objects is opened.
+pub(super) fn range(source: &dyn SampleSource, index: u64) -> Option<Range<u64>> {
+    let samples = samples(source)?;
+    let Some(object) = samples.source() else { return Some(0..source.facts(index).ok()?.bytes) };
+    let stored = samples.stored(index).ok()??;
+    let end = stored.offset.checked_add(stored.len)?;
+    // An index that is wrong is the worker's to find.
+    (end <= object.len()).then_some(stored.offset..end)
 }
 
 /// Requests rows until none are left, and stays until all have been taken or the run is over.
@@ -67,11 +79,16 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
     }
 }
 
-/// The rows that may be read ahead. The grouping of rows keeps its windows only so far.
+/// The rows that may be read ahead. The grouping of rows keeps its windows only so far, and objects of
+/// one sample each have no neighbours to look for.
 fn lead(run: &Run) -> u64 {
+    let has_neighbours = |source: &dyn SampleSource| {
+        samples(source).is_some_and(|samples| samples.source().is_some())
+    };
+    let shards = run.dataset().shards();
     match run.config().batching {
-        Batching::InOrder => LEAD,
-        Batching::Buckets(_) => MAX_ROWS,
+        Batching::InOrder if shards.iter().any(|source| has_neighbours(&**source)) => LEAD,
+        Batching::InOrder | Batching::Buckets(_) => MAX_ROWS,
     }
 }
 
@@ -82,17 +99,15 @@ fn find(run: &Run, sample: u64, scratch: &mut Vec<u8>) -> Option<Wanted> {
     }
     let (object, local) = run.dataset().place(sample).ok()?;
     let source = run.dataset().shards().get(object)?;
-    let len = self::object(&**source)?.len();
     // A local copy of the object is mapped, and nothing is read of it.
     if run.config().work == Work::Views && source.view(local).ok()?.is_some() {
         return None;
     }
-    let stored = source.stored_samples()?.stored(local).ok()??;
-    let range = stored.offset..stored.offset.checked_add(stored.len)?;
-    // An index that is wrong is the worker's to find, and a sample that may not fit as well.
-    let is_usable = !range.is_empty() && range.end <= len;
-    let fits = !run.memory().is_bounded() || stored.len <= run.config().read_ahead_bytes;
-    (is_usable && fits).then_some(Wanted { object, range, sample })
+    let range = range(&**source, local)?;
+    // A sample that may not fit is the worker's.
+    let fits =
+        !run.memory().is_bounded() || range.end - range.start <= run.config().read_ahead_bytes;
+    (!range.is_empty() && fits).then_some(Wanted { object, range, sample })
 }
 
 /// Waits until the window has room for the parts; those that somebody else has begun are left out.
@@ -151,8 +166,7 @@ fn start(
     needed_in: Duration,
 ) -> Option<Request> {
     let last_row = parts.iter().map(|part| part.row).max()?;
-    let object = run.dataset().shards().get(parts.first()?.wanted.object)?;
-    let reads = self::object(&**object)?.background()?;
+    let first = parts.first()?.wanted.sample;
     let ranges = parts.iter().map(|part| part.wanted.range.clone()).collect();
     let samples = parts.into_iter().map(|part| (part.row, part.wanted.sample)).collect();
     let lane = lock(log).lanes.take();
@@ -163,7 +177,15 @@ fn start(
         since: Instant::now(),
         lane,
     };
-    Some(Request { last_row, read: reads.start(ranges, needed_in, Box::new(delivery)) })
+    // Rows whose object does not open are their workers', like all that `delivery` is dropped with.
+    let (source, index) = run.dataset().locate(first).ok()?;
+    let samples = self::samples(source)?;
+    let object = match samples.source() {
+        Some(object) => Cow::Borrowed(object),
+        None => Cow::Owned(samples.stored(index).ok()??.source),
+    };
+    let read = object.background()?.start(ranges, needed_in, Box::new(delivery));
+    Some(Request { last_row, read })
 }
 
 /// Brings the samples of a request to their rows.

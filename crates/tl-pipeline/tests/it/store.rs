@@ -41,10 +41,14 @@ struct Shared {
     objects: Mutex<BTreeMap<String, Version>>,
     /// True if objects have a local copy.
     has_copies: bool,
+    /// True if listings have no versions.
+    lists_no_versions: bool,
     /// The time that every round trip takes.
     latency: Duration,
     /// Round trips that brought bytes.
     reads: AtomicU64,
+    /// Reads that were started in the background.
+    started: AtomicU64,
     /// The URL, and a position in it whose reads are refused.
     refused: Mutex<Option<(String, u64)>>,
 }
@@ -98,7 +102,7 @@ impl Storage for MemoryStore {
             let source = io::ErrorKind::NotFound.into();
             return Err(ReadError::Io { location: object.clone(), source });
         };
-        let (len, pin) = match listed {
+        let (len, pin) = match listed.filter(|listed| listed.pin != Pin::Unknown) {
             Some(Object { len, pin, .. }) => (*len, pin.clone()),
             None => (bytes.len() as u64, pin(*version)),
         };
@@ -111,7 +115,8 @@ impl Storage for MemoryStore {
         let objects = self.0.objects.lock().unwrap();
         let below = objects.iter().filter_map(|(url, (version, bytes))| {
             let name = url.strip_prefix(prefix)?.as_bytes().to_vec();
-            Some(Object { name, len: bytes.len() as u64, pin: pin(*version) })
+            let pin = if self.0.lists_no_versions { Pin::Unknown } else { pin(*version) };
+            Some(Object { name, len: bytes.len() as u64, pin })
         });
         // Not in order, which is not asked for.
         Ok(below.rev().collect())
@@ -196,6 +201,7 @@ impl BackgroundReads for StoredObject {
         mut receiver: Box<dyn PartReceiver>,
     ) -> UnderWay {
         let object = self.clone();
+        object.shared.started.fetch_add(1, Ordering::Relaxed);
         thread::spawn(move || {
             object.round_trip();
             for part in parts {
@@ -414,6 +420,34 @@ fn neighbours_that_are_needed_soon_come_together() {
 }
 
 #[test]
+fn samples_of_a_folder_are_requested_one_by_one_in_the_background() {
+    let root = tempfile::tempdir().unwrap();
+    let path = write_folder(root.path());
+    for lists_no_versions in [false, true] {
+        let latency = Duration::from_millis(1);
+        let store =
+            MemoryStore(Arc::new(Shared { latency, lists_no_versions, ..Shared::default() }));
+        let url = upload(&store, &path);
+        for shuffle in [Shuffle::None, Shuffle::Full, Shuffle::Block { samples: 7, window: 1 }] {
+            let (sampler, prefetch_next_epoch) = (shuffle.into(), false);
+            let config = LoaderConfig { sampler, prefetch_next_epoch, ..config(Work::Bytes) };
+            let dataset = store.open_all(&[&url]);
+            store.0.started.store(0, Ordering::Relaxed);
+            store.reads();
+            let loader = Loader::new(dataset, config).unwrap();
+            let received: usize = loader.epoch(0).map(|batch| batch.unwrap().len()).sum();
+            assert_eq!(received, SAMPLES as usize);
+            let stats = loader.stats().readers;
+            assert_eq!(stats.samples + stats.late, u64::from(SAMPLES));
+            assert_eq!(store.reads(), u64::from(SAMPLES));
+            let started = store.0.started.load(Ordering::Relaxed);
+            // What is opened by a request would keep the next one waiting.
+            assert_eq!(started, if lists_no_versions { 0 } else { stats.samples }, "{shuffle}");
+        }
+    }
+}
+
+#[test]
 fn fields_of_a_sample_are_one_round_trip() {
     let root = tempfile::tempdir().unwrap();
     let store = MemoryStore::default();
@@ -544,6 +578,17 @@ fn errors_name_url_sample_and_offset() {
     assert!(error.starts_with(&key), "{error}");
     let replaced = "the object was replaced while it was open: expected version `2`, found `3`";
     assert!(error.ends_with(replaced), "{error}");
+}
+
+#[test]
+fn an_object_of_a_folder_that_was_replaced_is_named() {
+    let root = tempfile::tempdir().unwrap();
+    let store = MemoryStore::default();
+    let url = upload(&store, &write_folder(root.path()));
+    let image = "mem://bucket/folder/ant/004.bmp";
+    let error = error_after(&store, &url, || store.put(image, files(4)[0].1.clone()));
+    let replaced = "the object was replaced while it was open: expected version `1`, found `2`";
+    assert_eq!(error, format!("{url}: sample 2 (ant/004.bmp) at byte 0: {replaced}"));
 }
 
 #[test]

@@ -157,3 +157,13 @@ fn rows_that_others_read_are_passed_over() {
     assert_eq!((plan.next_unknown(), plan.request()), (9, None));
     assert_eq!((plan.far, plan.known - plan.passed, plan.unplanned.len()), (0, 0, 0));
 }
+
+#[test]
+fn samples_that_are_objects_of_their_own_are_requested_one_by_one() {
+    let samples = [1, 300, 5, GAP, 7].map(|len| (0, 0..len)).to_vec();
+    let layout = Layout { samples };
+    let rows = [3, 1, 1, 0, 4, 2, 3];
+    let requests = requests(&layout, &rows, |_| true, Plan::new(0, 2, 1 << 20));
+    let requested: Vec<_> = requests.iter().flatten().map(|part| part.wanted.sample).collect();
+    assert_eq!((requests.len(), &requested[..]), (rows.len(), &rows[..]));
+}
