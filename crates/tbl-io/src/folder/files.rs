@@ -39,7 +39,7 @@ enum Place {
 #[derive(Debug)]
 struct Objects {
     store: Arc<dyn Storage>,
-    /// What the store has listed of each file.
+    /// Each file as the store has listed it.
     listed: Vec<Listed>,
     /// Open objects whose reads were announced, oldest first. Closing one would end its request.
     announced: Mutex<VecDeque<(u32, Source)>>,
