@@ -34,7 +34,7 @@ pub fn expand_braces(location: impl AsRef<OsStr>) -> Result<Vec<Location>, ReadE
     if count > MAX_NAMES {
         let text = format!("names {count} files, at most {MAX_NAMES} are possible");
         let error = io::Error::new(io::ErrorKind::InvalidInput, text);
-        return Err(ReadError::io(location, error));
+        return Err(ReadError::io(location.without_secrets(), error));
     }
     let mut names = Vec::new();
     add(location, &mut names);
@@ -140,5 +140,8 @@ mod tests {
         }
         let huge = format!("{{0..{}}}", u64::MAX);
         assert!(expand_braces(huge).is_err());
+        let signed = "https://me:secret@host/{0..9999999}?signature=secret";
+        let error = expand_braces(signed).unwrap_err().to_string();
+        assert!(error.starts_with("https://host/{0..9999999}?...: names"), "{error}");
     }
 }
