@@ -187,9 +187,10 @@ impl Waits {
         Self { waits, pass }
     }
 
-    fn at(&self, share: f64) -> f64 {
+    /// The wait in milliseconds that this many waits of a thousand do not exceed.
+    fn at(&self, per_thousand: usize) -> f64 {
         let last = self.waits.len() - 1;
-        milliseconds(self.waits[(last as f64 * share).ceil() as usize])
+        milliseconds(self.waits[(last * per_thousand).div_ceil(1000)])
     }
 }
 
@@ -203,10 +204,10 @@ impl fmt::Display for Waits {
             "{:.0} | {:.2} % | {:.1} ms | {:.1} ms | {:.1} ms | {:.0} ms | {:.0} | {:.2} % | {:.3}",
             pass.rate(),
             100.0 * waited.as_secs_f64() / pass.elapsed.as_secs_f64(),
-            self.at(0.5),
-            self.at(0.99),
-            self.at(0.999),
-            self.at(1.0),
+            self.at(500),
+            self.at(990),
+            self.at(999),
+            self.at(1000),
             pass.gets_per_1000(),
             100.0 * hedges,
             pass.received_by_used(),
