@@ -21,7 +21,7 @@ pub(crate) struct Shards {
 }
 
 impl Shards {
-    /// The photographs there are, repeated until the page cache of a connection is no help.
+    /// All photographs, repeated until they exceed the read-ahead.
     pub(crate) fn write() -> Self {
         let (count, len) = if is_measuring() { (16, 5440) } else { (2, 32) };
         let folder = tempfile::tempdir().expect("a temporary folder");

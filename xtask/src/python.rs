@@ -257,8 +257,8 @@ impl Environment {
     }
 }
 
-/// What maturin told pyo3 about Python when it last built the package. A check of the sources that
-/// says something else would compile pyo3 anew, and so would the next build.
+/// The configuration of pyo3 that maturin wrote when it last built the package. A check with another
+/// one would compile pyo3 again, and so would the next build.
 pub(crate) fn pyo3_configuration() -> Option<PathBuf> {
     let folder = fs::read_dir(workspace_root().join("target/maturin")).ok()?;
     let mut files = folder.filter_map(|entry| Some(entry.ok()?.path()));

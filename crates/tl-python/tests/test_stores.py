@@ -304,7 +304,7 @@ def test_data_sets_of_torch_keep_secrets(store, options) -> None:
             with pytest.raises((LoaderError, OSError)) as missing:
                 make(path, **options)
             texts += [str(missing.value), repr(missing.value)]
-        # Settings that are no secrets travel.
+        # Settings that are not secret travel.
         again = pickle.loads(pickle.dumps(make(str(store[0] / "train.tbl"), hedge=False)))
         assert len(again) == len(make(str(store[0] / "train.tbl")))
     assert not [text for text in texts if SECRET in text]

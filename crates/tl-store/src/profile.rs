@@ -87,7 +87,7 @@ impl ProfileFiles {
     }
 }
 
-/// The text of a file; nothing if there is no file.
+/// The text of a file; empty if it does not exist.
 fn text(path: Option<&Path>) -> Result<String, OptionError> {
     let Some(path) = path else { return Ok(String::new()) };
     match std::fs::read_to_string(path) {

@@ -191,7 +191,7 @@ C1MvD0bKk/PQGBnz/13VfjrF91ru2RziL3a7uuJqHBclReCdg7oyscQh\n\
     #[test]
     fn only_files_with_certificates_are_roots() {
         let (_root, good) = file(PEM);
-        assert_eq!(certificates(&good).unwrap().len(), 1, "a key is no certificate");
+        assert_eq!(certificates(&good).unwrap().len(), 1, "a key is not a certificate");
         for (text, expected) in [
             ("", "the file has no certificate"),
             ("-----BEGIN CERTIFICATE-----\nAAAA\n", "invalid PEM: "),
