@@ -138,9 +138,9 @@ fn blocks_come_whole_where_two_windows_fit() {
     let block = Shuffle::Block { samples: 16, window: 256 };
     let window = 16 * 256 * 110_000;
     assert_eq!(requests_per_1000(Shuffle::None, config::READ_AHEAD_BYTES), 14);
-    assert_eq!(requests_per_1000(block, 2 * window), 50);
-    assert_eq!(requests_per_1000(block, window), 79);
-    assert_eq!(requests_per_1000(Shuffle::Full, 256 << 20), 832);
+    assert_eq!(requests_per_1000(block, 2 * window), 58);
+    assert_eq!(requests_per_1000(block, window), 176);
+    assert_eq!(requests_per_1000(Shuffle::Full, 256 << 20), 883);
 }
 
 #[test]
