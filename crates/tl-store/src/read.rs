@@ -26,7 +26,7 @@ const SLOW: f64 = 0.25;
 /// The wait for the end of a body whose bytes are all there, so that its connection can be reused.
 const END: Duration = Duration::from_millis(100);
 
-/// The time at which the first byte of a range is needed.
+/// The time at which the bytes of a range are needed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Need {
     /// A thread waits for it.
@@ -41,8 +41,8 @@ impl Need {
         Self::At(Instant::now() + delay.min(LONGEST))
     }
 
-    /// The wait for the first byte before a second request is worth its cost, where answers usually
-    /// come within `usual`. It leaves half of the time that is left to the second request.
+    /// The wait for a byte before a second request is worth its cost, where answers usually begin
+    /// within `usual`. It leaves half of the time that is left to the second request.
     fn patience(self, usual: Duration) -> Duration {
         match self {
             Self::Now => usual,
@@ -118,6 +118,7 @@ struct Timing {
     begun: Instant,
     first_byte: Option<Instant>,
     received: u64,
+    need: Need,
     /// Whether a second request may be sent, and when.
     may_hedge: bool,
     hedge_at: Instant,
@@ -127,7 +128,8 @@ impl Timing {
     fn new(bucket: &Bucket, need: Need) -> Self {
         let begun = Instant::now();
         let hedge_at = begun + need.patience(bucket.pace.patience());
-        Self { begun, first_byte: None, received: 0, may_hedge: bucket.has_hedges, hedge_at }
+        let may_hedge = bucket.has_hedges;
+        Self { begun, first_byte: None, received: 0, need, may_hedge, hedge_at }
     }
 
     fn arrived(&mut self, bucket: &Bucket, bytes: usize) {
@@ -138,7 +140,9 @@ impl Timing {
             bucket.counters.first_byte(now - self.begun);
         }
         self.received += bytes as u64;
-        self.hedge_at = if self.is_slow(bucket) { now } else { now + SILENCE };
+        // Between two bytes there is no more time than before the first one.
+        let patience = || self.need.patience(bucket.pace.patience()).min(SILENCE);
+        self.hedge_at = if self.is_slow(bucket) { now } else { now + patience() };
     }
 
     fn since_first_byte(&self) -> Duration {

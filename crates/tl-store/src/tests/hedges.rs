@@ -65,6 +65,17 @@ async fn stalled_requests_are_hedged_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn bodies_that_stall_are_hedged_in_time() {
+    let stalled = || Faults::Numbered { fault: Fault::Stall, first: 100, count: 1 };
+    for (need, most) in [(at_an_unknown_time as fn() -> Need, 200), (soon, 400), (later, 1_100)] {
+        let (longest, hedges) = longest(need, 0.0, stalled()).await;
+        let most = Duration::from_millis(most);
+        assert!(longest <= most && longest >= most - Duration::from_millis(100), "{longest:?}");
+        assert_eq!(hedges, 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_range_whose_requests_both_failed_is_asked_for_at_once() {
     let service = |puts: usize, fault: Option<Fault>| {
         let mut service = Service::new(Dialect::S3);
