@@ -20,10 +20,12 @@ pub(super) const GAP: u64 = 16 << 10;
 /// that a first byte takes, so that the first batch does not wait for bytes of later ones.
 const LARGEST_AT_FIRST: u64 = 1 << 20;
 
-/// The part of the bytes read ahead that is left to the next rows; later ones may have the rest. With
-/// a quarter, blocks at 4000 photographs a second were requested 144 ms before their first row was
-/// needed, which is too late for one in five.
-const NEAR: u64 = 2;
+/// The part of the bytes read ahead that is left to the next rows at least; later ones may have the
+/// rest, so that samples come together.
+const LEAST_NEAR: u64 = 4;
+
+/// The same at most.
+const MOST_NEAR: u64 = 2;
 
 /// The sample of a row, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub(super) struct Part {
 pub(super) struct Plan {
     /// Bytes that may be read ahead.
     budget: u64,
+    /// Those of them that are left to the next rows.
+    near: u64,
     /// Rows before this one are requested in small parts.
     first_rows_end: u64,
     /// The next row to request.
@@ -77,9 +81,17 @@ impl Plan {
     /// A plan from row `first` on, which reads `budget` bytes ahead; rows before `first_rows_end`
     /// are those that somebody waits for.
     pub(super) fn new(first: u64, first_rows_end: u64, budget: u64) -> Self {
-        let rows = VecDeque::new();
-        let unplanned = BTreeMap::new();
-        Self { budget, first_rows_end, row: first, rows, unplanned, passed: 0, known: 0, far: 0 }
+        Self {
+            budget,
+            near: budget / LEAST_NEAR,
+            first_rows_end,
+            row: first,
+            rows: VecDeque::new(),
+            unplanned: BTreeMap::new(),
+            passed: 0,
+            known: 0,
+            far: 0,
+        }
     }
 
     /// The next row to request.
@@ -90,6 +102,13 @@ impl Plan {
     /// The row that [`push`](Self::push) tells about.
     pub(super) fn next_unknown(&self) -> u64 {
         self.row + self.rows.len() as u64
+    }
+
+    /// Leaves room for this many next rows, as far as there is enough.
+    pub(super) fn leave_room(&mut self, rows: u64) {
+        let mean = (self.known - self.passed) / (self.rows.len() as u64).max(1);
+        let (least, most) = (self.budget / LEAST_NEAR, self.budget / MOST_NEAR);
+        self.near = rows.saturating_mul(mean).clamp(least, most);
     }
 
     /// Whether a later row could be requested together with the next one.
@@ -183,7 +202,7 @@ impl Plan {
     fn may_grow(&self, row: u64, wanted: &Wanted, grown: &Range<u64>) -> bool {
         let is_first = self.row < self.first_rows_end;
         let largest = if is_first { LARGEST_AT_FIRST } else { LARGEST };
-        if grown.end - grown.start > largest.min(self.budget / NEAR) {
+        if grown.end - grown.start > largest.min(self.budget / LEAST_NEAR) {
             return false;
         }
         if is_first {
@@ -191,7 +210,7 @@ impl Plan {
         }
         let place = usize::try_from(row - self.row).ok().and_then(|place| self.rows.get(place));
         let Some(&Row::Unplanned { before, .. }) = place else { return false };
-        let is_near = before - self.passed <= self.budget / NEAR;
+        let is_near = before - self.passed <= self.near;
         is_near || self.far + (wanted.range.end - wanted.range.start) <= self.far_budget()
     }
 
@@ -207,7 +226,7 @@ impl Plan {
 
     /// Bytes that rows after the next one may have.
     fn far_budget(&self) -> u64 {
-        self.budget - self.budget / NEAR
+        self.budget - self.near
     }
 }
 

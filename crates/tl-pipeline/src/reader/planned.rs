@@ -20,6 +20,10 @@ use crate::work::Work;
 /// shuffles has.
 pub(super) const LEAD: u64 = 1 << 16;
 
+/// The time that the next rows are requested before they are needed: some answers take several times
+/// the usual one, and rows that are needed first may come last.
+const AHEAD: Duration = Duration::from_millis(500);
+
 /// The least time over which the rate of rows is measured. Batches are taken in bursts.
 const MEASURED: Duration = Duration::from_millis(250);
 
@@ -57,6 +61,7 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
             let row = plan.next_unknown();
             plan.push(lookup.look(row, |sample, scratch| find(run, sample, scratch)));
         }
+        plan.leave_room(demand.rows_in(AHEAD));
         let Some(parts) = plan.request() else {
             if plan.next_unknown() < rows.end {
                 continue;
@@ -142,6 +147,12 @@ impl Demand {
             self.per_row = Some(time / u32::try_from(first - row).unwrap_or(u32::MAX));
             self.measured = (first, now);
         }
+    }
+
+    /// The rows that are taken in this time; zero while that is unknown.
+    fn rows_in(&self, time: Duration) -> u64 {
+        let rows = |per_row: Duration| time.as_nanos() / per_row.as_nanos().max(1);
+        u64::try_from(self.per_row.map_or(0, rows)).unwrap_or(u64::MAX)
     }
 
     /// The time until a row is taken; zero while that is unknown.
@@ -261,7 +272,9 @@ mod tests {
         assert_eq!(demand.needed_in(1_000), Duration::ZERO, "nothing is known");
         demand.taken(110, at(10));
         assert_eq!(demand.needed_in(1_000), Duration::ZERO, "too short to tell");
+        assert_eq!(demand.rows_in(Duration::from_secs(1)), 0);
         demand.taken(200, at(500));
+        assert_eq!(demand.rows_in(Duration::from_secs(1)), 200);
         assert_eq!(demand.needed_in(300), Duration::from_millis(500));
         assert_eq!(demand.needed_in(200), Duration::ZERO);
         demand.taken(250, at(600));

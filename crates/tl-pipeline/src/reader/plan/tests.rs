@@ -78,7 +78,7 @@ fn check(layout: &Layout, rows: &[u64], first_rows: u64, budget: u64) {
         assert!(first > before, "requests are in the order of their first rows");
         before = first;
         let span = request[0].wanted.range.start..request[request.len() - 1].wanted.range.end;
-        assert!(request.len() == 1 || span.end - span.start <= LARGEST.min(budget / NEAR));
+        assert!(request.len() == 1 || span.end - span.start <= LARGEST.min(budget / LEAST_NEAR));
         for pair in request.windows(2) {
             let [one, other] = pair else { unreachable!() };
             assert_eq!(one.wanted.object, other.wanted.object);
@@ -138,9 +138,23 @@ fn blocks_come_whole_where_two_windows_fit() {
     let block = Shuffle::Block { samples: 16, window: 256 };
     let window = 16 * 256 * 110_000;
     assert_eq!(requests_per_1000(Shuffle::None, config::READ_AHEAD_BYTES), 14);
-    assert_eq!(requests_per_1000(block, 2 * window), 58);
-    assert_eq!(requests_per_1000(block, window), 176);
-    assert_eq!(requests_per_1000(Shuffle::Full, 256 << 20), 883);
+    assert_eq!(requests_per_1000(block, 2 * window), 50);
+    assert_eq!(requests_per_1000(block, window), 79);
+    assert_eq!(requests_per_1000(Shuffle::Full, 256 << 20), 832);
+}
+
+#[test]
+fn room_for_next_rows_is_taken_from_later_ones() {
+    let layout = Layout::new(1, &[(0, 100); 200]);
+    let mut plan = Plan::new(0, 0, 24_000);
+    plan.leave_room(80);
+    assert_eq!(plan.far_budget(), 18_000, "the size of rows is not known");
+    (0..200).for_each(|sample| plan.push(Some(layout.wanted(sample))));
+    let mut far = |rows| {
+        plan.leave_room(rows);
+        plan.far_budget()
+    };
+    assert_eq!([0, 60, 80, 120, u64::MAX].map(&mut far), [18_000, 18_000, 16_000, 12_000, 12_000]);
 }
 
 #[test]
