@@ -16,6 +16,8 @@ const PERIOD: Duration = Duration::from_millis(250);
 /// The part of a period's answers, one in so many, above which throttling is meant. A store of many
 /// servers always refuses a few.
 const MEANT: u64 = 20;
+/// Fewer refusals are chance, unless most answers are refusals.
+const REFUSALS: u64 = 4;
 /// The time without growth after the store asked for fewer requests.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -68,6 +70,12 @@ struct Period {
 impl Period {
     fn new(begun: Instant, used: usize) -> Self {
         Self { begun, most_used: used, has_waited: false, bytes: 0, answers: 0, throttled: 0 }
+    }
+
+    /// Whether the store meant its refusals.
+    fn is_throttled(&self) -> bool {
+        let most = self.throttled >= 2 && self.throttled * 2 >= self.answers;
+        most || self.throttled >= REFUSALS && self.throttled * MEANT >= self.answers
     }
 }
 
@@ -195,7 +203,7 @@ impl State {
             return;
         }
         let period = std::mem::replace(&mut self.period, Period::new(now, self.used));
-        if period.throttled >= 2 && period.throttled * MEANT >= period.answers {
+        if period.is_throttled() {
             self.limit = (self.limit * 7 / 10).max(1);
             self.no_growth_until = now + PAUSE;
             self.before = None;
@@ -351,6 +359,11 @@ mod tests {
             load(&connections, 100, 1e12, 1).await;
         }
         assert_eq!(connections.now().0, before);
+        let refused = |throttled, answers| {
+            Period { answers, throttled, ..Period::new(Instant::now(), 0) }.is_throttled()
+        };
+        assert!(!refused(3, 37) && refused(4, 37) && !refused(4, 100));
+        assert!(!refused(1, 1) && refused(2, 3) && !refused(2, 5));
     }
 
     #[tokio::test(start_paused = true)]
