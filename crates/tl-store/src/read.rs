@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tbl_io::{Pin, RangeFault};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::answer::{Defect, Head};
 use crate::bucket::{Bucket, Key};
@@ -117,6 +117,8 @@ struct Hedge {
 struct Timing {
     begun: Instant,
     first_byte: Option<Instant>,
+    /// The start, or the last byte of this request or of the second one.
+    heard: Instant,
     received: u64,
     need: Need,
     /// Whether a second request may be sent, and when.
@@ -129,7 +131,7 @@ impl Timing {
         let begun = Instant::now();
         let hedge_at = begun + need.patience(bucket.pace.patience());
         let may_hedge = bucket.has_hedges;
-        Self { begun, first_byte: None, received: 0, need, may_hedge, hedge_at }
+        Self { begun, first_byte: None, heard: begun, received: 0, need, may_hedge, hedge_at }
     }
 
     fn arrived(&mut self, bucket: &Bucket, bytes: usize) {
@@ -139,10 +141,20 @@ impl Timing {
             bucket.pace.first_byte(now - self.begun);
             bucket.counters.first_byte(now - self.begun);
         }
+        self.heard = now;
         self.received += bytes as u64;
-        // Between two bytes there is no more time than before the first one.
-        let patience = || self.need.patience(bucket.pace.patience()).min(SILENCE);
-        self.hedge_at = if self.is_slow(bucket) { now } else { now + patience() };
+        if self.is_slow(bucket) {
+            self.hedge_at = now;
+        } else {
+            self.wait(bucket);
+        }
+    }
+
+    /// Gives the request the time in which a byte usually comes. Between two bytes that is no longer
+    /// than before the first one.
+    fn wait(&mut self, bucket: &Bucket) {
+        let patience = self.need.patience(bucket.pace.patience()).min(SILENCE);
+        self.hedge_at = Instant::now() + patience;
     }
 
     fn since_first_byte(&self) -> Duration {
@@ -193,7 +205,7 @@ impl Reading<'_> {
                 () = sleep_until(timing.hedge_at), if timing.may_hedge && hedge.is_none() => {
                     Event::Late
                 }
-                () = sleep(silence) => Event::Silent,
+                () = sleep_until(timing.heard + silence) => Event::Silent,
             };
             match event {
                 Event::Main(Ok(Some(bytes))) => {
@@ -218,6 +230,7 @@ impl Reading<'_> {
                 }
                 Event::Hedge(Ok(Some(bytes))) => {
                     self.bucket.arrived(bytes.len());
+                    timing.heard = Instant::now();
                     hedge = self.keep(hedge, bytes);
                     timing.may_hedge &= hedge.is_some();
                     if hedge.as_ref().is_some_and(|hedge| hedge.transfer.at == hedge.transfer.end) {
@@ -234,14 +247,13 @@ impl Reading<'_> {
                     }
                     failure = cause;
                     hedge = None;
-                    timing.may_hedge = false;
+                    timing.wait(self.bucket);
                 }
                 Event::Late => {
                     // It needs no permit of its own: the late one is expected to be dropped.
                     let pace = &self.bucket.pace;
-                    timing.may_hedge =
-                        pace.quiet().is_none() && pace.may_hedge(self.end - self.next);
-                    if timing.may_hedge {
+                    timing.wait(self.bucket);
+                    if pace.quiet().is_none() && pace.may_hedge(self.end - self.next) {
                         self.bucket.counters.count(Count::Hedge);
                         let transfer = self.transfer(1);
                         hedge = Some(Hedge { transfer, from: self.next, kept: Vec::new() });

@@ -76,6 +76,32 @@ async fn bodies_that_stall_are_hedged_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_hedge_that_is_refused_is_followed_by_another() {
+    let service = |fault: Option<Fault>| {
+        let mut service = Service::new(Dialect::S3);
+        service.objects.put("b/k", content(1 << 20));
+        if let Some(fault) = fault {
+            service.faults = Faults::Numbered { fault, first: 0, count: 1 };
+        }
+        Arc::new(service)
+    };
+    let services = [None, Some(Fault::Stall), Some(Fault::SlowDown)].map(service);
+    let requests = AtomicUsize::new(0);
+    let transport = Routed(move |_: &http::Request<Bytes>| {
+        let number = requests.fetch_add(1, Ordering::Relaxed);
+        Ok(Arc::clone(&services[(number % 52).saturating_sub(49)]))
+    });
+    let (bucket, key, counters) = bucket_over(transport, Dialect::S3, LIMITS);
+    for _ in 0..50 {
+        read(&bucket, &key, 0..1_000, None, Need::Now, drop).await.unwrap();
+    }
+    let begun = Instant::now();
+    read(&bucket, &key, 0..1_000, None, Need::Now, drop).await.unwrap();
+    assert_eq!(counters.stats().hedges, 2);
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_range_whose_requests_both_failed_is_asked_for_at_once() {
     let service = |puts: usize, fault: Option<Fault>| {
         let mut service = Service::new(Dialect::S3);
