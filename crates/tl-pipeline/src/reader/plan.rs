@@ -107,8 +107,8 @@ impl Plan {
     /// Leaves room for this many next rows, as far as there is enough.
     pub(super) fn leave_room(&mut self, rows: u64) {
         let mean = (self.known - self.passed) / (self.rows.len() as u64).max(1);
-        let (least, most) = (self.budget / LEAST_NEAR, self.budget / MOST_NEAR);
-        self.near = rows.saturating_mul(mean).clamp(least, most);
+        let least = self.budget / LEAST_NEAR;
+        self.near = rows.saturating_mul(mean).clamp(least, self.budget / MOST_NEAR);
     }
 
     /// Whether a later row could be requested together with the next one.
