@@ -16,8 +16,9 @@ const PERIOD: Duration = Duration::from_millis(250);
 /// The part of a period's answers, one in so many, above which throttling is meant. A store of many
 /// servers always refuses a few.
 const MEANT: u64 = 20;
-/// Fewer refusals are chance, unless most answers are refusals.
+/// Fewer refusals of a period are chance, unless they are one in `FEW` of its answers.
 const REFUSALS: u64 = 4;
+const FEW: u64 = 6;
 /// The time without growth after the store asked for fewer requests.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -74,8 +75,8 @@ impl Period {
 
     /// Whether the store meant its refusals.
     fn is_throttled(&self) -> bool {
-        let most = self.throttled >= 2 && self.throttled * 2 >= self.answers;
-        most || self.throttled >= REFUSALS && self.throttled * MEANT >= self.answers
+        let of_few = self.throttled >= 2 && self.throttled * FEW >= self.answers;
+        of_few || self.throttled >= REFUSALS && self.throttled * MEANT >= self.answers
     }
 }
 
@@ -363,7 +364,7 @@ mod tests {
             Period { answers, throttled, ..Period::new(Instant::now(), 0) }.is_throttled()
         };
         assert!(!refused(3, 37) && refused(4, 37) && !refused(4, 100));
-        assert!(!refused(1, 1) && refused(2, 3) && !refused(2, 5));
+        assert!(!refused(1, 1) && refused(3, 10) && refused(2, 12) && !refused(2, 13));
     }
 
     #[tokio::test(start_paused = true)]

@@ -17,7 +17,7 @@ const ENOUGH: usize = 16;
 const LOOK: usize = 8;
 /// A hedge before this would race with jitter of the network.
 const EARLIEST_HEDGE: Duration = Duration::from_millis(50);
-/// The wait for the first byte before a hedge while nothing is known, and for any other byte.
+/// The wait for the first byte before a hedge while nothing is known, and at most for any other byte.
 pub(crate) const SILENCE: Duration = Duration::from_secs(1);
 /// The part of requests, and of bytes, that hedges may add.
 const HEDGES: f64 = 0.02;
