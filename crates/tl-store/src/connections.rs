@@ -13,7 +13,7 @@ const START: usize = 16;
 const LEAST: usize = 8;
 /// The time between two changes.
 const PERIOD: Duration = Duration::from_millis(250);
-/// The part of a period's answers, one in so many, above which throttling is meant. A store of many
+/// The part of a period's answers, one in so many, from which on throttling is meant. A store of many
 /// servers always refuses a few.
 const MEANT: u64 = 20;
 /// Fewer refusals of a period are chance, unless they are one in `FEW` of its answers.
@@ -73,7 +73,7 @@ impl Period {
         Self { begun, most_used: used, has_waited: false, bytes: 0, answers: 0, throttled: 0 }
     }
 
-    /// Whether the store meant its refusals.
+    /// Whether there were too many refusals for chance.
     fn is_throttled(&self) -> bool {
         let of_few = self.throttled >= 2 && self.throttled * FEW >= self.answers;
         of_few || self.throttled >= REFUSALS && self.throttled * MEANT >= self.answers

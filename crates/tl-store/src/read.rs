@@ -117,8 +117,8 @@ struct Hedge {
 struct Timing {
     begun: Instant,
     first_byte: Option<Instant>,
-    /// The start, or the last byte of this request or of the second one.
-    heard: Instant,
+    /// The last byte of this request or of the second one; before it, the start.
+    last_byte: Instant,
     received: u64,
     need: Need,
     /// Whether a second request may be sent, and when.
@@ -129,9 +129,17 @@ struct Timing {
 impl Timing {
     fn new(bucket: &Bucket, need: Need) -> Self {
         let begun = Instant::now();
-        let hedge_at = begun + need.patience(bucket.pace.patience());
-        let may_hedge = bucket.has_hedges;
-        Self { begun, first_byte: None, heard: begun, received: 0, need, may_hedge, hedge_at }
+        let mut timing = Self {
+            begun,
+            first_byte: None,
+            last_byte: begun,
+            received: 0,
+            need,
+            may_hedge: bucket.has_hedges,
+            hedge_at: begun,
+        };
+        timing.postpone_hedge(bucket);
+        timing
     }
 
     fn arrived(&mut self, bucket: &Bucket, bytes: usize) {
@@ -141,20 +149,21 @@ impl Timing {
             bucket.pace.first_byte(now - self.begun);
             bucket.counters.first_byte(now - self.begun);
         }
-        self.heard = now;
+        self.last_byte = now;
         self.received += bytes as u64;
         if self.is_slow(bucket) {
             self.hedge_at = now;
         } else {
-            self.wait(bucket);
+            self.postpone_hedge(bucket);
         }
     }
 
-    /// Gives the request the time in which a byte usually comes. Between two bytes that is no longer
-    /// than before the first one.
-    fn wait(&mut self, bucket: &Bucket) {
-        let patience = self.need.patience(bucket.pace.patience()).min(SILENCE);
-        self.hedge_at = Instant::now() + patience;
+    /// Allows the request the time in which its next byte usually comes, which is that of the first
+    /// byte, but for any other at most [`SILENCE`].
+    fn postpone_hedge(&mut self, bucket: &Bucket) {
+        let usual = bucket.pace.patience();
+        let usual = if self.first_byte.is_some() { usual.min(SILENCE) } else { usual };
+        self.hedge_at = Instant::now() + self.need.patience(usual);
     }
 
     fn since_first_byte(&self) -> Duration {
@@ -205,7 +214,7 @@ impl Reading<'_> {
                 () = sleep_until(timing.hedge_at), if timing.may_hedge && hedge.is_none() => {
                     Event::Late
                 }
-                () = sleep_until(timing.heard + silence) => Event::Silent,
+                () = sleep_until(timing.last_byte + silence) => Event::Silent,
             };
             match event {
                 Event::Main(Ok(Some(bytes))) => {
@@ -230,7 +239,7 @@ impl Reading<'_> {
                 }
                 Event::Hedge(Ok(Some(bytes))) => {
                     self.bucket.arrived(bytes.len());
-                    timing.heard = Instant::now();
+                    timing.last_byte = Instant::now();
                     hedge = self.keep(hedge, bytes);
                     timing.may_hedge &= hedge.is_some();
                     if hedge.as_ref().is_some_and(|hedge| hedge.transfer.at == hedge.transfer.end) {
@@ -247,12 +256,12 @@ impl Reading<'_> {
                     }
                     failure = cause;
                     hedge = None;
-                    timing.wait(self.bucket);
+                    timing.postpone_hedge(self.bucket);
                 }
                 Event::Late => {
                     // It needs no permit of its own: the late one is expected to be dropped.
                     let pace = &self.bucket.pace;
-                    timing.wait(self.bucket);
+                    timing.postpone_hedge(self.bucket);
                     if pace.quiet().is_none() && pace.may_hedge(self.end - self.next) {
                         self.bucket.counters.count(Count::Hedge);
                         let transfer = self.transfer(1);

@@ -1,5 +1,5 @@
 //! The samples of an object that are requested together: a function of the order of rows, of where
-//! their samples lie and of the bytes that may be read ahead.
+//! their samples lie, of the bytes that may be read ahead and of the rate at which rows are taken.
 //!
 //! Rows are requested in their order. A request grows from its first row's sample to neighbours in
 //! the object whose own rows are not far away, so that they are not requested one by one later. How
@@ -20,11 +20,11 @@ pub(super) const GAP: u64 = 16 << 10;
 /// that a first byte takes, so that the first batch does not wait for bytes of later ones.
 const LARGEST_AT_FIRST: u64 = 1 << 20;
 
-/// The part of the bytes read ahead that is left to the next rows at least; later ones may have the
-/// rest, so that samples come together.
+/// The smallest part of the bytes read ahead that is kept for the next rows, one in so many. Later
+/// ones may have the rest, so that samples come together.
 const LEAST_NEAR: u64 = 4;
 
-/// The same at most.
+/// The largest part that is kept for the next rows, one in so many.
 const MOST_NEAR: u64 = 2;
 
 /// The sample of a row, and its place.
@@ -50,7 +50,7 @@ pub(super) struct Part {
 pub(super) struct Plan {
     /// Bytes that may be read ahead.
     budget: u64,
-    /// Those of them that are left to the next rows.
+    /// Bytes of the budget that are kept for the next rows.
     near: u64,
     /// Rows before this one are requested in small parts.
     first_rows_end: u64,
@@ -104,7 +104,7 @@ impl Plan {
         self.row + self.rows.len() as u64
     }
 
-    /// Leaves room for this many next rows, as far as there is enough.
+    /// Keeps bytes for this many next rows, from a quarter to half of the budget.
     pub(super) fn leave_room(&mut self, rows: u64) {
         let mean = (self.known - self.passed) / (self.rows.len() as u64).max(1);
         let least = self.budget / LEAST_NEAR;

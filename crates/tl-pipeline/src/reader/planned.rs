@@ -20,8 +20,8 @@ use crate::work::Work;
 /// shuffles has.
 pub(super) const LEAD: u64 = 1 << 16;
 
-/// The time that the next rows are requested before they are needed: some answers take several times
-/// the usual one, and rows that are needed first may come last.
+/// How long before their turn the next rows are requested, as far as there is room: some answers take
+/// several times the usual one, and rows that are needed first may come last.
 const AHEAD: Duration = Duration::from_millis(500);
 
 /// The least time over which the rate of rows is measured. Batches are taken in bursts.

@@ -127,20 +127,22 @@ proptest! {
 }
 
 /// Requests for 1000 rows, with photographs of 110 KB.
-fn requests_per_1000(shuffle: Shuffle, budget: u64) -> u64 {
+fn requests_per_1000(shuffle: Shuffle, budget: u64, near: u64) -> u64 {
     let layout = Layout::new(16, &vec![(512, 110_000); 40_000]);
     let rows = rows_of(&Sequence::of_all(40_000, shuffle).order(5, 0));
-    requests(&layout, &rows, |_| true, Plan::new(0, 256, budget)).len() as u64 / 40
+    let plan = Plan { near: budget / near, ..Plan::new(0, 256, budget) };
+    requests(&layout, &rows, |_| true, plan).len() as u64 / 40
 }
 
 #[test]
 fn blocks_come_whole_where_two_windows_fit() {
     let block = Shuffle::Block { samples: 16, window: 256 };
     let window = 16 * 256 * 110_000;
-    assert_eq!(requests_per_1000(Shuffle::None, config::READ_AHEAD_BYTES), 14);
-    assert_eq!(requests_per_1000(block, 2 * window), 50);
-    assert_eq!(requests_per_1000(block, window), 79);
-    assert_eq!(requests_per_1000(Shuffle::Full, 256 << 20), 832);
+    assert_eq!(requests_per_1000(Shuffle::None, config::READ_AHEAD_BYTES, LEAST_NEAR), 14);
+    assert_eq!(requests_per_1000(block, 2 * window, LEAST_NEAR), 50);
+    assert_eq!(requests_per_1000(block, 2 * window, MOST_NEAR), 58);
+    assert_eq!(requests_per_1000(block, window, LEAST_NEAR), 79);
+    assert_eq!(requests_per_1000(Shuffle::Full, 256 << 20, LEAST_NEAR), 832);
 }
 
 #[test]
