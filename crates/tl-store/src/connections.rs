@@ -13,12 +13,14 @@ const START: usize = 16;
 const LEAST: usize = 8;
 /// The time between two changes.
 const PERIOD: Duration = Duration::from_millis(250);
-/// The part of a period's answers, one in so many, from which on throttling is meant. A store of many
-/// servers always refuses a few.
-const MEANT: u64 = 20;
-/// Fewer refusals of a period are chance, unless they are one in `FEW` of its answers.
-const REFUSALS: u64 = 4;
-const FEW: u64 = 6;
+/// Refusals are chance where there are fewer: a store of many servers always refuses some.
+const LEAST_REFUSALS: u64 = 4;
+/// The part of the answers, one in so many, from which on refusals mean that the store is asked too
+/// much: of one period, and of the last [`JUDGED`] ones.
+const REFUSED_AT_ONCE: u64 = 6;
+const REFUSED: u64 = 20;
+/// The periods whose refusals are added up: two seconds.
+const JUDGED: usize = 8;
 /// The time without growth after the store asked for fewer requests.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -37,6 +39,8 @@ struct State {
     urgent: VecDeque<oneshot::Sender<Permit>>,
     waiting: VecDeque<oneshot::Sender<Permit>>,
     period: Period,
+    /// The answers of the last periods, the latest last, since the limit was last lowered.
+    judged: VecDeque<Answers>,
     /// Growth is useless, or unwelcome, until then.
     no_growth_until: Instant,
     /// The limit and the rate before growth that has brought nothing yet.
@@ -64,19 +68,27 @@ struct Period {
     most_used: usize,
     has_waited: bool,
     bytes: u64,
-    answers: u64,
-    throttled: u64,
+    answers: Answers,
 }
 
 impl Period {
     fn new(begun: Instant, used: usize) -> Self {
-        Self { begun, most_used: used, has_waited: false, bytes: 0, answers: 0, throttled: 0 }
+        let answers = Answers::default();
+        Self { begun, most_used: used, has_waited: false, bytes: 0, answers }
     }
+}
 
-    /// Whether there were too many refusals for chance.
-    fn is_throttled(&self) -> bool {
-        let of_few = self.throttled >= 2 && self.throttled * FEW >= self.answers;
-        of_few || self.throttled >= REFUSALS && self.throttled * MEANT >= self.answers
+/// Numbers of answers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answers {
+    all: u64,
+    refusals: u64,
+}
+
+impl Answers {
+    /// Whether one in `part` was refused, and too many for chance.
+    fn are_refused(self, part: u64) -> bool {
+        self.refusals >= LEAST_REFUSALS && self.refusals * part >= self.all
     }
 }
 
@@ -95,6 +107,7 @@ impl Connections {
             urgent: VecDeque::new(),
             waiting: VecDeque::new(),
             period: Period::new(now, 0),
+            judged: VecDeque::new(),
             no_growth_until: now,
             before: None,
             in_vain: 0,
@@ -140,7 +153,12 @@ impl Connections {
 
     /// Counts an answer that asks for fewer requests.
     pub(crate) fn throttled(&self) {
-        self.lock().period.throttled += 1;
+        self.lock().period.answers.refusals += 1;
+    }
+
+    /// Counts an answer to a request without a permit.
+    pub(crate) fn answered(&self) {
+        self.lock().period.answers.all += 1;
     }
 
     /// The limit does not grow before that time: nothing is learnt while nothing may be sent.
@@ -166,7 +184,7 @@ impl Drop for Permit {
         let Some(connections) = self.0.take() else { return };
         let mut state = connections.lock();
         state.used -= 1;
-        state.period.answers += 1;
+        state.period.answers.all += 1;
         state.adjust(Instant::now(), &connections);
         state.start_waiting(&connections);
     }
@@ -196,6 +214,17 @@ impl State {
         }
     }
 
+    /// Whether the store refuses too much, with the answers of the period that is over.
+    fn is_throttled(&mut self, last: Answers) -> bool {
+        if self.judged.len() == JUDGED {
+            self.judged.pop_front();
+        }
+        self.judged.push_back(last);
+        let all = self.judged.iter().map(|answers| answers.all).sum();
+        let refusals = self.judged.iter().map(|answers| answers.refusals).sum();
+        last.are_refused(REFUSED_AT_ONCE) || Answers { all, refusals }.are_refused(REFUSED)
+    }
+
     /// Changes the limit once a period, by what happened in it.
     #[expect(clippy::cast_precision_loss, reason = "rates need no more digits")]
     fn adjust(&mut self, now: Instant, connections: &Arc<Connections>) {
@@ -204,7 +233,8 @@ impl State {
             return;
         }
         let period = std::mem::replace(&mut self.period, Period::new(now, self.used));
-        if period.is_throttled() {
+        if self.is_throttled(period.answers) {
+            self.judged.clear();
             self.limit = (self.limit * 7 / 10).max(1);
             self.no_growth_until = now + PAUSE;
             self.before = None;
@@ -349,22 +379,49 @@ mod tests {
         assert!(connections.now().0 > lowered * 3 / 2, "{:?}", connections.now());
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_few_refusals_do_not_slow_a_store_down() {
+    /// The limit, at first 64, after periods with this many answers each, of which some are refused:
+    /// `refusals` says how many of each period.
+    async fn limit_after(answers: u64, refusals: impl IntoIterator<Item = u64>) -> usize {
         let connections = Arc::new(Connections::new(64));
         load(&connections, 100, 1e12, 5).await;
-        let before = connections.now().0;
-        for _ in 0..10 {
-            connections.throttled();
-            connections.throttled();
-            load(&connections, 100, 1e12, 1).await;
+        tokio::time::sleep(PERIOD).await;
+        drop(connections.permit(false).await);
+        connections.lock().judged.clear();
+        connections.lock().no_growth_until += Duration::from_secs(3_600);
+        for refusals in refusals {
+            {
+                let mut state = connections.lock();
+                state.period.answers.all += answers - 1;
+                state.period.answers.refusals += refusals;
+            }
+            tokio::time::sleep(PERIOD).await;
+            drop(connections.permit(false).await);
         }
-        assert_eq!(connections.now().0, before);
-        let refused = |throttled, answers| {
-            Period { answers, throttled, ..Period::new(Instant::now(), 0) }.is_throttled()
-        };
-        assert!(!refused(3, 37) && refused(4, 37) && !refused(4, 100));
-        assert!(!refused(1, 1) && refused(3, 10) && refused(2, 12) && !refused(2, 13));
+        connections.now().0
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_few_refusals_do_not_slow_a_store_down() {
+        // One in a hundred, as they fall by chance, for a minute of 320, 80 and 8 answers a second.
+        for answers in [80, 20, 2] {
+            let mut random = 1_u32;
+            let mut is_refused = || {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                random < u32::MAX / 100
+            };
+            let mut refusals = || (0..answers).filter(|_| is_refused()).count() as u64;
+            let refusals: Vec<_> = (0..240).map(|_| refusals()).collect();
+            assert!(refusals.iter().sum::<u64>() > 0);
+            assert_eq!(limit_after(answers, refusals).await, 64, "{answers} answers a period");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn steady_refusals_slow_a_store_down_however_few_requests_there_are() {
+        assert_eq!(limit_after(37, [10]).await, 44, "a period is enough");
+        assert_eq!(limit_after(10, [3, 3]).await, 44);
+        assert_eq!(limit_after(2, [0, 1, 0, 1, 0, 1, 0, 1]).await, 44);
+        assert_eq!(limit_after(40, [2; 8]).await, 14, "no refusal counts for two changes");
     }
 
     #[tokio::test(start_paused = true)]
