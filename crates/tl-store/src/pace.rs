@@ -21,6 +21,8 @@ const EARLIEST_HEDGE: Duration = Duration::from_millis(50);
 pub(crate) const SILENCE: Duration = Duration::from_secs(1);
 /// The part of requests, and of bytes, that hedges may add.
 const HEDGES: f64 = 0.02;
+/// Hedges that are kept for ranges that somebody waits for.
+const KEPT_HEDGES: f64 = 1.0;
 /// The delay before the second try, which doubles with each try, and the longest one. Ten tries with
 /// them take some 10 s, so that they outlast a short outage; a store that is back is noticed in 3 s.
 const DELAY: Duration = Duration::from_millis(100);
@@ -65,7 +67,7 @@ impl Pace {
             rates: Recent::default(),
             patience: SILENCE,
             usual_rate: None,
-            hedges: 1.0,
+            hedges: 1.0 + KEPT_HEDGES,
             hedged_bytes: (8 << 20) as f64,
             retries: RETRIES_SAVED,
             retries_filled: Instant::now(),
@@ -117,11 +119,12 @@ impl Pace {
         self.lock().usual_rate
     }
 
-    /// Takes the allowance for a hedge of this many bytes.
-    pub(crate) fn may_hedge(&self, bytes: u64) -> bool {
+    /// Takes the allowance for a hedge of this many bytes, for which somebody waits if it is urgent.
+    pub(crate) fn may_hedge(&self, bytes: u64, is_urgent: bool) -> bool {
         let mut state = self.lock();
         let bytes = float(bytes);
-        let may = state.hedges >= 1.0 && state.hedged_bytes >= bytes;
+        let least = if is_urgent { 1.0 } else { 1.0 + KEPT_HEDGES };
+        let may = state.hedges >= least && state.hedged_bytes >= bytes;
         if may {
             state.hedges -= 1.0;
             state.hedged_bytes -= bytes;
@@ -235,9 +238,11 @@ mod tests {
         let mut hedges = 0;
         for _ in 0..1_000 {
             pace.asked(100_000);
-            hedges += u32::from(pace.may_hedge(100_000));
+            hedges += u32::from(pace.may_hedge(100_000, false));
         }
         assert!((20..=22).contains(&hedges), "{hedges}");
+        let urgent = [(); 3].map(|()| pace.may_hedge(100_000, true));
+        assert_eq!(urgent, [true, false, false], "one is kept for these");
     }
 
     #[tokio::test(start_paused = true)]

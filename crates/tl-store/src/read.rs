@@ -111,6 +111,8 @@ struct Hedge {
     transfer: Transfer,
     from: u64,
     kept: Vec<Bytes>,
+    /// Its first byte usually comes before that.
+    awaited_until: Instant,
 }
 
 /// The times of one request, which say whether it is late.
@@ -124,6 +126,9 @@ struct Timing {
     /// Whether a second request may be sent, and when.
     may_hedge: bool,
     hedge_at: Instant,
+    /// No second request is sent before that: one was not allowed, or failed.
+    no_hedge_before: Instant,
+    failed_hedges: u32,
 }
 
 impl Timing {
@@ -137,8 +142,10 @@ impl Timing {
             need,
             may_hedge: bucket.has_hedges,
             hedge_at: begun,
+            no_hedge_before: begun,
+            failed_hedges: 0,
         };
-        timing.postpone_hedge(bucket);
+        timing.hedge_at = begun + timing.usual_wait(bucket);
         timing
     }
 
@@ -151,19 +158,29 @@ impl Timing {
         }
         self.last_byte = now;
         self.received += bytes as u64;
-        if self.is_slow(bucket) {
-            self.hedge_at = now;
-        } else {
-            self.postpone_hedge(bucket);
-        }
+        let wait = if self.is_slow(bucket) { Duration::ZERO } else { self.usual_wait(bucket) };
+        self.hedge_at = (now + wait).max(self.no_hedge_before);
     }
 
-    /// Allows the request the time in which its next byte usually comes, which is that of the first
-    /// byte, but for any other at most [`SILENCE`].
-    fn postpone_hedge(&mut self, bucket: &Bucket) {
+    /// The time in which the next byte usually comes, which is that of the first byte, but for any
+    /// other at most [`SILENCE`].
+    fn usual_wait(&self, bucket: &Bucket) -> Duration {
         let usual = bucket.pace.patience();
         let usual = if self.first_byte.is_some() { usual.min(SILENCE) } else { usual };
-        self.hedge_at = Instant::now() + self.need.patience(usual);
+        self.need.patience(usual)
+    }
+
+    /// No second request is sent for the usual time, and at least for `delay`.
+    fn postpone_hedge(&mut self, bucket: &Bucket, delay: Duration) {
+        self.no_hedge_before = Instant::now() + self.usual_wait(bucket).max(delay);
+        self.hedge_at = self.no_hedge_before;
+    }
+
+    /// A second request failed. The next one waits as a repetition does.
+    fn hedge_failed(&mut self, bucket: &Bucket) {
+        self.failed_hedges += 1;
+        let delay = bucket.pace.delay(self.failed_hedges, bucket.random());
+        self.postpone_hedge(bucket, delay);
     }
 
     fn since_first_byte(&self) -> Duration {
@@ -207,6 +224,8 @@ impl Reading<'_> {
         let mut timing = Timing::new(self.bucket, self.need);
         let mut failure = Cause::Short { received: self.next };
         while main.is_some() || hedge.is_some() {
+            let awaited_until = hedge.as_ref().map_or(timing.begun, |hedge| hedge.awaited_until);
+            let silent_at = (timing.last_byte + silence).max(awaited_until);
             let event = tokio::select! {
                 biased;
                 next = next_of(main.as_mut()) => Event::Main(next),
@@ -214,7 +233,7 @@ impl Reading<'_> {
                 () = sleep_until(timing.hedge_at), if timing.may_hedge && hedge.is_none() => {
                     Event::Late
                 }
-                () = sleep_until(timing.last_byte + silence) => Event::Silent,
+                () = sleep_until(silent_at) => Event::Silent,
             };
             match event {
                 Event::Main(Ok(Some(bytes))) => {
@@ -248,24 +267,25 @@ impl Reading<'_> {
                         return self.whole();
                     }
                 }
-                Event::Hedge(Ok(None)) => hedge = None,
+                Event::Hedge(Ok(None)) => self.waste(hedge.take()),
                 Event::Hedge(Err(cause)) => {
+                    self.waste(hedge.take());
+                    self.bucket.connections.answered();
                     self.bucket.note(&cause);
                     if !cause.may_pass() {
                         return Err(cause);
                     }
                     failure = cause;
-                    hedge = None;
-                    timing.postpone_hedge(self.bucket);
+                    timing.hedge_failed(self.bucket);
                 }
                 Event::Late => {
                     // It needs no permit of its own: the late one is expected to be dropped.
                     let pace = &self.bucket.pace;
-                    timing.postpone_hedge(self.bucket);
-                    if pace.quiet().is_none() && pace.may_hedge(self.end - self.next) {
+                    timing.postpone_hedge(self.bucket, Duration::ZERO);
+                    let is_urgent = matches!(self.need, Need::Now);
+                    if pace.quiet().is_none() && pace.may_hedge(self.end - self.next, is_urgent) {
                         self.bucket.counters.count(Count::Hedge);
-                        let transfer = self.transfer(1);
-                        hedge = Some(Hedge { transfer, from: self.next, kept: Vec::new() });
+                        hedge = Some(self.hedge());
                     }
                 }
                 Event::Silent => {
@@ -280,6 +300,11 @@ impl Reading<'_> {
     fn transfer(&self, pool: usize) -> Transfer {
         let range = self.next..self.end;
         Transfer::new(self.bucket, self.key, range, self.head.as_ref(), pool)
+    }
+
+    fn hedge(&self) -> Hedge {
+        let awaited_until = Instant::now() + self.bucket.pace.patience();
+        Hedge { transfer: self.transfer(1), from: self.next, kept: Vec::new(), awaited_until }
     }
 
     /// Keeps what the answer says of the object.

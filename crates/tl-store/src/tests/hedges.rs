@@ -60,7 +60,8 @@ fn at_an_unknown_time() -> Need {
 async fn late_answers_with_plenty_of_time_are_not_hedged() {
     let (_, hedges) = longest(|| Need::Now, 0.8, Faults::None).await;
     assert!(hedges >= 3, "{hedges}");
-    assert_eq!(longest(at_an_unknown_time, 0.8, Faults::None).await.1, hedges);
+    let kept = longest(at_an_unknown_time, 0.8, Faults::None).await.1;
+    assert_eq!(kept, hedges - 1, "one is kept for ranges that somebody waits for");
     assert_eq!(longest(later, 0.8, Faults::None).await.1, 0);
 }
 
@@ -86,23 +87,63 @@ async fn bodies_that_stall_are_hedged_in_time() {
     assert_stall_takes(Fault::Stall, [200, 400, 1_100], 100).await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_hedge_that_is_refused_is_followed_by_another() {
-    let services = [None, Some(Fault::Stall), Some(Fault::SlowDown)];
-    let services = services.map(|fault| Arc::new(service(1, fault)));
+/// A bucket whose usual times are known. These services answer its next requests, the last one all
+/// that follow.
+async fn known_then<const N: usize>(services: [Service; N]) -> (Arc<Bucket>, Key, Arc<Counters>) {
+    let mut usual = service(1, None);
+    usual.speed.first_byte = Duration::from_millis(30);
+    let usual = Arc::new(usual);
+    let services = services.map(Arc::new);
     let requests = AtomicUsize::new(0);
     let transport = Routed(move |_: &http::Request<Bytes>| {
         let number = requests.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::clone(&services[(number % 52).saturating_sub(49)]))
+        let next = number.checked_sub(50).map(|number| &services[number.min(N - 1)]);
+        Ok(Arc::clone(next.unwrap_or(&usual)))
     });
     let (bucket, key, counters) = bucket_over(transport, Dialect::S3, LIMITS);
     for _ in 0..50 {
         read(&bucket, &key, 0..1_000, None, Need::Now, drop).await.unwrap();
     }
+    (bucket, key, counters)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hedge_that_is_refused_is_followed_by_another() {
+    let services = [Some(Fault::Stall), Some(Fault::SlowDown), None];
+    let (bucket, key, counters) = known_then(services.map(|fault| service(1, fault))).await;
     let begun = Instant::now();
     read(&bucket, &key, 0..1_000, None, Need::Now, drop).await.unwrap();
     assert_eq!(counters.stats().hedges, 2);
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn bytes_of_a_hedge_that_breaks_off_are_counted_as_wasted() {
+    let services = [Some(Fault::Silence), Some(Fault::Reset), None];
+    let (bucket, key, counters) = known_then(services.map(|fault| service(1, fault))).await;
+    read(&bucket, &key, 0..1_000, None, Need::Now, drop).await.unwrap();
+    let stats = counters.stats();
+    assert_eq!((stats.hedges, stats.hedges_won, stats.wasted), (2, 1, 500));
+    assert_eq!(stats.received - stats.wasted, 51 * 1_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hedge_before_the_end_of_patience_has_its_time() {
+    let mut hedge = service(1, None);
+    hedge.speed.first_byte = Duration::from_millis(80);
+    let (bucket, key, counters) = known_then([service(1, Some(Fault::Silence)), hedge]).await;
+    while bucket.pace.may_hedge(1, true) {}
+    let begun = Instant::now();
+    let allowance = async {
+        // The first request is given up after 5 s.
+        tokio::time::sleep(Duration::from_millis(4_900)).await;
+        (0..100).for_each(|_| bucket.pace.asked(1_000));
+    };
+    let read = read(&bucket, &key, 0..1_000, None, Need::Now, drop);
+    tokio::join!(allowance, async { read.await.unwrap() });
+    let stats = counters.stats();
+    assert_eq!((stats.hedges, stats.hedges_won, stats.retries), (1, 1, 0));
+    assert!(begun.elapsed() > Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
