@@ -144,8 +144,9 @@ pub trait BackgroundReads {
 
 /// Takes the parts of a range as they arrive. Must not block.
 pub trait PartReceiver: Send {
-    /// Memory for the next part, whose bytes have begun to arrive. What it holds is overwritten.
-    fn buffer(&mut self) -> Vec<u8>;
+    /// Memory for the next part, whose bytes have begun to arrive: an empty buffer, best with room for
+    /// its `len` bytes.
+    fn buffer(&mut self, len: usize) -> Vec<u8>;
 
     /// The next part, in such memory.
     fn receive(&mut self, part: Vec<u8>);

@@ -8,8 +8,6 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crossbeam_queue::ArrayQueue;
-
 #[cfg(test)]
 #[cfg(not(feature = "loom"))]
 use crate::sync::MutexGuard;
@@ -21,6 +19,12 @@ pub const MAX_ROWS: u64 = 4096;
 
 /// Buffers above this size are not kept for another sample.
 pub const SPARE_BYTES: usize = 4 << 20;
+
+/// The bytes that buffers have at most that are kept for other samples.
+pub const ALL_SPARE_BYTES: usize = 16 << 20;
+
+/// The number of buffers that are kept at most.
+const SPARE_BUFFERS: usize = 256;
 
 /// The rows that are read ahead of the workers.
 #[derive(Debug)]
@@ -35,7 +39,7 @@ pub struct Window {
     /// Signalled when a row has been read, or the window is closed.
     ready: Condvar,
     /// Buffers on their way back from workers to readers.
-    spare: ArrayQueue<Vec<u8>>,
+    spare: Mutex<Spare>,
     /// The counters of the window's bytes and rows.
     counters: Arc<WindowCounters>,
 }
@@ -168,14 +172,14 @@ pub enum Claim {
 }
 
 impl Window {
-    /// A window over `rows` with `spare` buffers between two uses.
-    pub fn new(rows: Range<u64>, budget: u64, spare: usize) -> Self {
+    /// A window over `rows` that holds `budget` bytes.
+    pub fn new(rows: Range<u64>, budget: u64) -> Self {
         let Range { start, end } = rows;
         let slots = VecDeque::new();
         let state = State { first: start, next: start, slots, bytes: 0, closed: false };
         let room = Condvar::new();
         let ready = Condvar::new();
-        let spare = ArrayQueue::new(spare.max(1));
+        let spare = Mutex::default();
         let counters = Arc::default();
         Self { end, budget, state: Mutex::new(state), room, ready, spare, counters }
     }
@@ -318,17 +322,23 @@ impl Window {
         }
     }
 
-    /// A buffer, if possible a returned one.
-    pub fn spare(&self) -> Vec<u8> {
-        self.spare.pop().unwrap_or_default()
+    /// An empty buffer, with room for `len` bytes and at most half as many more if that can be had,
+    /// and if possible a returned one.
+    pub fn buffer(&self, len: usize) -> Vec<u8> {
+        let returned = lock(&self.spare).take(len);
+        returned.unwrap_or_else(|| {
+            let mut buffer = Vec::new();
+            // A length that is wrong may be larger than memory.
+            drop(buffer.try_reserve_exact(room_for(len)));
+            buffer
+        })
     }
 
     /// Gives a buffer back.
     pub fn give_back(&self, buffer: Vec<u8>) {
-        if buffer.capacity() <= SPARE_BYTES {
-            // A buffer that does not fit the queue is freed.
-            drop(self.spare.push(buffer));
-        }
+        let freed = lock(&self.spare).add(buffer);
+        // Outside the lock: it may take long.
+        drop(freed);
     }
 
     /// Ends the window: nothing can be claimed from now on, and all waiting threads wake.
@@ -348,6 +358,49 @@ impl Window {
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
+}
+
+/// Buffers that were given back. Samples vary in size, and an allocator that gets and frees buffers
+/// of thousands of sizes searches its lists for as long as copying the bytes takes.
+#[derive(Debug, Default)]
+struct Spare {
+    /// In the order of their capacities.
+    buffers: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Spare {
+    /// The smallest buffer with this much room, unless it has more than half as much again.
+    fn take(&mut self, len: usize) -> Option<Vec<u8>> {
+        let place = self.buffers.partition_point(|buffer| buffer.capacity() < len);
+        if self.buffers.get(place)?.capacity() > len.saturating_add(len / 2) {
+            return None;
+        }
+        let mut buffer = self.buffers.remove(place);
+        self.bytes -= buffer.capacity();
+        buffer.clear();
+        Some(buffer)
+    }
+
+    /// Keeps a buffer, or returns one that there is no room for.
+    fn add(&mut self, buffer: Vec<u8>) -> Option<Vec<u8>> {
+        let size = buffer.capacity();
+        let is_full = self.buffers.len() == SPARE_BUFFERS || self.bytes + size > ALL_SPARE_BYTES;
+        if is_full || size > SPARE_BYTES {
+            return Some(buffer);
+        }
+        self.bytes += size;
+        let place = self.buffers.partition_point(|other| other.capacity() < size);
+        self.buffers.insert(place, buffer);
+        None
+    }
+}
+
+/// A capacity for `len` bytes, at most an eighth larger, of which there are eight from one power of
+/// two to the next, so that buffers of one sample fit many others.
+fn room_for(len: usize) -> usize {
+    let step = (len.checked_next_power_of_two().unwrap_or(len) / 16).max(1);
+    len.checked_next_multiple_of(step).unwrap_or(len)
 }
 
 impl State {

@@ -3,7 +3,7 @@
 use tl_handoff::permits::BatchPermits;
 use tl_handoff::pool::Lease;
 use tl_handoff::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, lock};
-use tl_handoff::window::SPARE_BYTES;
+use tl_handoff::window::{ALL_SPARE_BYTES, SPARE_BYTES};
 
 use crate::config::LoaderConfig;
 use crate::error::PipelineError;
@@ -215,12 +215,13 @@ fn caches(config: &LoaderConfig) -> u64 {
 /// Buffers are up to twice as large as what they hold, and some lie between two uses, besides one for
 /// each worker.
 fn readers(config: &LoaderConfig) -> u64 {
-    let Some(buffers) = config.readers.buffers(0) else { return 0 };
-    let spare = (buffers as u64).saturating_mul(SPARE_BYTES as u64);
-    config.read_ahead_bytes.saturating_mul(2).saturating_add(spare)
+    if !config.readers.read_ahead() {
+        return 0;
+    }
+    config.read_ahead_bytes.saturating_mul(2).saturating_add(ALL_SPARE_BYTES as u64)
 }
 
 /// The bytes of buffers that a worker may keep between two uses.
 fn worker_spare(config: &LoaderConfig) -> u64 {
-    config.readers.buffers(0).map_or(0, |_| SPARE_BYTES as u64)
+    if config.readers.read_ahead() { SPARE_BYTES as u64 } else { 0 }
 }

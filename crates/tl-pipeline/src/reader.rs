@@ -218,7 +218,7 @@ fn read_one_by_one(run: &Run, reader: usize) {
 /// Reads a sample here and now.
 fn read(run: &Run, window: &Window, wanted: &Wanted, log: &mut Log) -> Option<Fetched> {
     let start = Instant::now();
-    let mut bytes = window.spare();
+    let mut bytes = buffer(window, wanted.bytes);
     let read = catch_prefetch_panic(run, wanted.sample, || match &wanted.stored {
         Some(stored) => stored.read_into(&mut bytes),
         None => run.dataset().read_into(wanted.sample, &mut bytes),
@@ -230,6 +230,10 @@ fn read(run: &Run, window: &Window, wanted: &Wanted, log: &mut Log) -> Option<Fe
         log.read(wanted.sample, 0, start, &fetched);
         fetched
     })
+}
+
+fn buffer(window: &Window, bytes: u64) -> Vec<u8> {
+    window.buffer(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
 /// Makes a buffer no more than twice as large as what it holds, which is what counts as read ahead.
@@ -301,7 +305,7 @@ fn read_side_by_side(run: &Run, mut reader: tbl_io::UringReader) {
                         let most = u32::try_from(under_way.len()).expect("at most MAX_READERS");
                         let lane = lanes.pop().unwrap_or(most);
                         under_way.insert(wanted.row, (wanted.sample, lane, Instant::now()));
-                        reader.start(wanted.row, stored, window.spare());
+                        reader.start(wanted.row, stored, buffer(window, wanted.bytes));
                     }
                     None => window.complete(wanted.row, read(run, window, &wanted, &mut log)),
                 },

@@ -42,15 +42,8 @@ pub(crate) const REMOTE_READERS: usize = 32;
 pub(crate) const MAX_READERS: usize = 1024;
 
 impl Readers {
-    /// The buffers that are between two uses at most.
-    pub(crate) fn buffers(self, workers: usize) -> Option<usize> {
-        match self {
-            Self::Workers => None,
-            Self::Planned => Some(REMOTE_READERS + workers),
-            Self::Threads(threads) => Some(threads.max(THREADS_INSTEAD) + workers),
-            Self::Uring { depth, .. } => {
-                Some(usize::try_from(depth).unwrap_or(MAX_READERS).max(THREADS_INSTEAD) + workers)
-            }
-        }
+    /// Whether samples are read before a worker asks for them.
+    pub(crate) fn read_ahead(self) -> bool {
+        self != Self::Workers
     }
 }

@@ -91,10 +91,9 @@ impl Run {
         let first = batches.start;
         let rows = row(first)..row(batches.end);
         let ring = Ring::new(rows.clone(), batches, config.prefetch);
-        let buffers = config.readers.buffers(config.workers);
-        let window = buffers.map(|spare| {
+        let window = config.readers.read_ahead().then(|| {
             let counters = Arc::clone(&shared.counters.readers.window);
-            Arc::new(Window::new(rows.clone(), config.read_ahead_bytes, spare).counting(counters))
+            Arc::new(Window::new(rows.clone(), config.read_ahead_bytes).counting(counters))
         });
         let ticket = shared.memory.permits.begin(first);
         if ticket.is_none() {

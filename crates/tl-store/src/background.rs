@@ -37,12 +37,7 @@ impl Cutter {
             }
             let receiver = &mut self.receiver;
             let len = length(part.clone());
-            let current = self.current.get_or_insert_with(|| {
-                let mut buffer = receiver.buffer();
-                buffer.clear();
-                // Growing it would copy what it held.
-                if buffer.capacity() < len { Vec::with_capacity(len) } else { buffer }
-            });
+            let current = self.current.get_or_insert_with(|| receiver.buffer(len));
             let taken = bytes.split_to(length(self.at..part.end).min(bytes.len()));
             current.extend_from_slice(&taken);
             self.at += taken.len() as u64;
@@ -97,8 +92,8 @@ mod tests {
     struct Kept(Arc<Mutex<Vec<Vec<u8>>>>);
 
     impl PartReceiver for Kept {
-        fn buffer(&mut self) -> Vec<u8> {
-            vec![9; 3]
+        fn buffer(&mut self, _: usize) -> Vec<u8> {
+            Vec::with_capacity(3)
         }
 
         fn receive(&mut self, part: Vec<u8>) {

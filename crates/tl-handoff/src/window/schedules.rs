@@ -7,7 +7,7 @@ const ROWS: u64 = 6;
 
 /// Readers and workers over all rows; some rows cannot be read, and room is for two.
 fn all_rows() {
-    let window = Arc::new(Window::new(0..ROWS, 2, 2));
+    let window = Arc::new(Window::new(0..ROWS, 2));
     let next = Arc::new(AtomicU64::new(0));
     let readers = (0..2).map(|_| {
         let window = Arc::clone(&window);
@@ -46,7 +46,7 @@ fn all_rows() {
 
 /// A planner admits rows in pairs, not in their order, and another thread brings them, but not all.
 fn rows_in_pairs() {
-    let window = Arc::new(Window::new(0..ROWS, 3, 2));
+    let window = Arc::new(Window::new(0..ROWS, 3));
     let (sender, requests) = shuttle::sync::mpsc::channel();
     let planner = {
         let window = Arc::clone(&window);
@@ -88,7 +88,7 @@ fn rows_in_pairs() {
 
 /// The window is closed while all threads work: none keeps waiting.
 fn closed_early() {
-    let window = Arc::new(Window::new(0..u64::MAX, 2, 2));
+    let window = Arc::new(Window::new(0..u64::MAX, 2));
     let threads: Vec<_> = (0..5)
         .map(|number| {
             let window = Arc::clone(&window);

@@ -6,7 +6,7 @@ fn fetched(row: u64) -> Fetched {
 
 #[test]
 fn rows_are_claimed_in_order_and_taken_as_they_were_read() {
-    let window = Window::new(5..8, 1000, 4);
+    let window = Window::new(5..8, 1000);
     assert_eq!(
         [(); 4].map(|()| window.claim(false)),
         [Claim::Row(5), Claim::Row(6), Claim::Row(7), Claim::Ended]
@@ -26,7 +26,7 @@ fn rows_are_claimed_in_order_and_taken_as_they_were_read() {
 
 #[test]
 fn bytes_are_bounded_but_one_row_is_always_let_in() {
-    let window = Window::new(0..9, 10, 4);
+    let window = Window::new(0..9, 10);
     for _ in 0..3 {
         window.claim(false);
     }
@@ -47,7 +47,7 @@ fn bytes_are_bounded_but_one_row_is_always_let_in() {
 
 #[test]
 fn rows_are_let_in_together_without_those_that_are_taken() {
-    let window = Window::new(0..9, 10, 4);
+    let window = Window::new(0..9, 10);
     assert_eq!(window.take(1, || ()), None);
     assert_eq!(window.admit_together(vec![(0, 4), (1, 50), (7, 6)]), [(0, 4), (7, 6)]);
     assert_eq!(window.first_within(5, 6), Some(0));
@@ -66,7 +66,7 @@ fn rows_are_let_in_together_without_those_that_are_taken() {
 
 #[test]
 fn readers_pass_over_what_workers_have() {
-    let window = Window::new(0..10_000, 10, 4);
+    let window = Window::new(0..10_000, 10);
     assert_eq!(window.take(0, || ()), None);
     assert_eq!(window.take(2, || ()), None);
     assert_eq!(window.claim(false), Claim::Row(1));
@@ -83,11 +83,34 @@ fn readers_pass_over_what_workers_have() {
 
 #[test]
 fn buffers_come_back_unless_there_are_too_many() {
-    let window = Window::new(0..1, 1, 2);
-    for size in [10, 20, 30, SPARE_BYTES + 1] {
-        window.give_back(Vec::with_capacity(size));
+    let window = Window::new(0..1, 1);
+    for size in [3_000, 1_000, 2_000] {
+        let mut buffer = Vec::with_capacity(size);
+        buffer.push(1);
+        window.give_back(buffer);
     }
-    assert!(window.spare().capacity() >= 10);
-    assert!(window.spare().capacity() >= 20);
-    assert_eq!(window.spare().capacity(), 0);
+    let taken = [1_001, 1_001, 1_001].map(|len| window.buffer(len));
+    assert!(taken.iter().all(Vec::is_empty));
+    let capacities = taken.map(|buffer| buffer.capacity());
+    assert_eq!(capacities, [1_024; 3], "2000 bytes are too many for 1001");
+    assert_eq!([2_900, 1_400].map(|len| window.buffer(len).capacity()), [3_000, 2_000]);
+    window.give_back(Vec::with_capacity(SPARE_BYTES + 1));
+    assert_eq!(lock(&window.spare).bytes, 1_000);
+    for _ in 0..10 {
+        window.give_back(Vec::with_capacity(SPARE_BYTES / 2));
+    }
+    assert!((ALL_SPARE_BYTES / 2..=ALL_SPARE_BYTES).contains(&lock(&window.spare).bytes));
+    (0..1_000).for_each(|_| window.give_back(Vec::with_capacity(10)));
+    assert_eq!(lock(&window.spare).buffers.len(), SPARE_BUFFERS);
+}
+
+#[test]
+fn buffers_have_few_sizes_and_little_more_than_their_samples() {
+    let mut rooms: Vec<_> = (65_537..=131_072).map(room_for).collect();
+    rooms.dedup();
+    assert_eq!(rooms.len(), 8);
+    for len in (0..200_000).chain([usize::MAX - 1, usize::MAX]) {
+        let room = room_for(len);
+        assert!(room >= len && room - len <= len / 8, "{room} for {len}");
+    }
 }

@@ -11,7 +11,7 @@ use tl_handoff::sync::{Arc, Mutex, lock};
 use tl_handoff::window::{Fetched, MAX_ROWS, Window};
 
 use super::plan::{Part, Plan, Wanted};
-use super::{Log, Lookup, Watch, fit};
+use super::{Log, Lookup, Watch};
 use crate::batching::Batching;
 use crate::run::Run;
 use crate::work::Work;
@@ -211,13 +211,12 @@ struct Delivery {
 }
 
 impl PartReceiver for Delivery {
-    fn buffer(&mut self) -> Vec<u8> {
-        self.window.spare()
+    fn buffer(&mut self, len: usize) -> Vec<u8> {
+        self.window.buffer(len)
     }
 
-    fn receive(&mut self, mut bytes: Vec<u8>) {
+    fn receive(&mut self, bytes: Vec<u8>) {
         let Some((row, sample)) = self.samples.pop_front() else { return };
-        fit(&mut bytes);
         let fetched = Fetched { sample, bytes, is_unpacked: false };
         lock(&self.log).log.read(sample, self.lane, self.since, &fetched);
         self.since = Instant::now();

@@ -205,8 +205,9 @@ impl BackgroundReads for StoredObject {
         thread::spawn(move || {
             object.round_trip();
             for part in parts {
-                let mut bytes = receiver.buffer();
-                bytes.resize(usize::try_from(part.end - part.start).unwrap(), 0);
+                let len = usize::try_from(part.end - part.start).unwrap();
+                let mut bytes = receiver.buffer(len);
+                bytes.resize(len, 0);
                 // The rest is missing where a part is refused.
                 let Ok(()) = object.copy(part.start, &mut bytes) else { return };
                 receiver.receive(bytes);
