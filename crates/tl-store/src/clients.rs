@@ -155,6 +155,10 @@ fn s3<C: HttpConnector>(
         if let AmazonS3ConfigKey::Client(key) = key {
             return Err(connection_setting(name, key));
         }
+        // Besides `AWS_ENDPOINT_URL` there is `AWS_ENDPOINT_URL_S3`, which is stronger. An option is
+        // stronger than both.
+        let is_endpoint = key == AmazonS3ConfigKey::Endpoint;
+        let key = if is_endpoint { AmazonS3ConfigKey::S3Endpoint } else { key };
         builder = builder.with_config(key, *value);
     }
     builder = builder

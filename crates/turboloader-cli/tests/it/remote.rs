@@ -121,6 +121,10 @@ fn a_profile_of_the_aws_tools_has_keys_and_an_endpoint() {
     let keys = ["access_key_id=dummy", "secret_access_key=x", &endpoint];
     let keys = keys.map(|key| ["--store", key]).concat();
     assert_eq!(info("other", &keys).code, Some(0));
+    // An option is stronger than any variable.
+    let mut with_variable = command(["info", "s3://photos/"].iter().chain(&keys));
+    with_variable.env("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9");
+    assert_eq!(finished(with_variable.output().unwrap()).code, Some(0));
     let anonymous = ["--store", "anonymous=true", "--store", &endpoint];
     assert!(info("other", &anonymous).error(2).contains("status 403 AccessDenied"));
 }
