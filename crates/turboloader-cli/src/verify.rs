@@ -109,7 +109,7 @@ fn check<C: Prepare>(
     let mut first = None;
     let mut printed = Ok(());
     let summary =
-        tbl_io::verify(&global.stores(), &args.file, workers, new_check, &mut |finding| {
+        tbl_io::verify(&global.stores(), &[&args.file], workers, new_check, &mut |finding| {
             if let Finding::Progress { samples, of } = finding {
                 progress.get_or_insert_with(|| Progress::new(global, of)).set(samples);
                 return ControlFlow::Continue(());
@@ -189,15 +189,15 @@ impl Listed {
         let mut listed =
             Self { kind: "damage", index: None, key: None, offset: None, reason: String::new() };
         match *finding {
-            Finding::Damage { reason } => listed.reason = reason.to_string(),
-            Finding::BadSample { index, key, offset, reason } => {
+            Finding::Damage { reason, .. } => listed.reason = reason.to_string(),
+            Finding::BadSample { index, key, offset, reason, .. } => {
                 listed.kind = "sample";
                 listed.index = Some(index);
                 listed.key = key.map(|key| Key(key.to_vec()));
                 listed.offset = offset;
                 listed.reason = reason.to_string();
             }
-            Finding::Oddity(oddity) => {
+            Finding::Oddity { oddity, .. } => {
                 listed.kind = "warning";
                 listed.reason = oddity.to_string();
             }

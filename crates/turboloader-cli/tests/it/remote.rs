@@ -291,10 +291,9 @@ fn commands_take_patterns_ranges_and_urls_of_files() {
             .map(|facts| facts["path"].as_str().unwrap().to_owned())
             .collect();
         assert_eq!(paths, ["s3://b/a-0.tbl", "s3://b/a-1.tbl"]);
-        for command in ["verify", "digest"] {
-            let error = run(&[command, several]).error(2);
-            assert!(error.contains("stands for 2 data sets, expected one"), "{error}");
-        }
+        run(&["verify", several]).good();
+        let error = run(&["digest", several]).error(2);
+        assert!(error.contains("stands for 2 data sets, expected one"), "{error}");
     }
     let none = run(&["info", "s3://b/z*"]).error(2);
     assert!(none.contains("s3://b/z*: no object matches this pattern"), "{none}");
