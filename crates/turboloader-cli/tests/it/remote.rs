@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use store_server::{Dialect, Service, serve};
 
-use crate::support::{command, finished, json_lines, photos, tl};
+use crate::support::{command, finished, json_lines, photos, tar, tl, write};
 
 /// A service with the files of a folder in the bucket `b`.
 pub(crate) fn service(folder: &Path) -> Arc<Service> {
@@ -358,4 +358,50 @@ fn settings_of_stores_are_arguments() {
         let refused = tl(["ls", "s3://photos/", &argument]).error(2);
         assert!(refused.contains(expected), "{refused}");
     }
+}
+
+#[test]
+fn what_costs_many_requests_or_bytes_is_noted_once() {
+    const SAMPLES: usize = 66;
+    let root = tempfile::tempdir().unwrap();
+    let names: Vec<_> = (0..SAMPLES).map(|number| format!("{number:02}.bin")).collect();
+    let bytes = vec![7; 1 << 20];
+    for (shard, names) in names.chunks(SAMPLES / 2).enumerate() {
+        let members: Vec<_> = names.iter().map(|name| (name.as_bytes(), &*bytes)).collect();
+        write(root.path(), &format!("{shard}.tar"), &tar(&members));
+    }
+    let service = service(root.path());
+    let server = serve(Arc::clone(&service), 0).unwrap();
+    let endpoint = format!("endpoint={}", server.endpoint());
+    let store =
+        ["--store", &endpoint, "--store", "access_key_id=dummy", "--store", "secret_access_key=x"];
+    let run = |args: &[&str]| tl(args.iter().chain(&store));
+    let archives = "tl: s3://b/0.tar and 1 more: opening archives in a store without a shard index \
+                    reads all of them (67 MiB); make one with `tl index`\n";
+    let shuffle = "tl: a full shuffle of samples in a store takes up to 66 requests per epoch, one for \
+                   each sample; the shuffle block:16x256 takes about a fifteenth of them with the default \
+                   read-ahead\n";
+    let notes = |command: &str, data: &str, more: &[&str]| {
+        let fixed = [command, data, "--recipe", "raw", "--seconds", "0.1"];
+        let run = run(&[&fixed[..], more].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        [archives, shuffle].map(|note| run.stderr.matches(note).count())
+    };
+    for command in ["bench", "doctor"] {
+        assert_eq!(notes(command, "s3://b/*.tar", &["--read-ahead", "8M"]), [1, 1], "{command}");
+    }
+    assert_eq!(notes("bench", "s3://b/*.tar", &[]), [1, 0], "most samples have neighbours ahead");
+    let blocks = ["--read-ahead", "8M", "--shuffle", "block:4x2"];
+    assert_eq!(notes("bench", "s3://b/*.tar", &blocks), [1, 0]);
+    let ranks = ["--read-ahead", "8M", "--rank", "0", "--world", "2", "--batch-size", "4"];
+    assert_eq!(notes("bench", "s3://b/*.tar", &ranks), [1, 0], "half of the requests");
+
+    let index = root.path().join("all.tlidx");
+    run(&["index", "s3://b/*.tar", "-o", index.to_str().unwrap()]);
+    service.objects.put("b/all.tlidx", std::fs::read(index).unwrap());
+    assert_eq!(notes("bench", "s3://b/all.tlidx", &["--read-ahead", "8M"]), [0, 1]);
+    // What the note says is so.
+    let before = service.counts().bytes;
+    run(&["info", "s3://b/*.tar"]);
+    assert!(service.counts().bytes - before >= SAMPLES as u64 * bytes.len() as u64);
 }
