@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use tbl_io::{ConvertSummary, FileLayout};
 
-use crate::args::GlobalArgs;
+use crate::args::{GlobalArgs, sample_number};
 use crate::convert;
 use crate::data_set::{self, Sample};
 use crate::failure::{Failure, Verdict};
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     pub(crate) output: PathBuf,
 
     /// The numbers of the samples to write (default: all)
-    #[arg(value_name = "INDEX")]
+    #[arg(value_name = "INDEX", value_parser = sample_number)]
     pub(crate) indices: Vec<u64>,
 
     /// Replace files that exist
