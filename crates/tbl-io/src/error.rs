@@ -226,6 +226,15 @@ impl ReadError {
         Self::Sample { index, key: key.map(<[u8]>::to_vec), source: Box::new(self) }
     }
 
+    /// The same error with the number that its sample has in a data set of several sources.
+    #[must_use]
+    pub fn in_data_set(self, index: u64) -> Self {
+        if let Self::Sample { key, source, .. } = self {
+            return Self::Sample { index, key, source };
+        }
+        self.for_sample(index, None)
+    }
+
     /// The message without the file and the sample, for callers that have already named both.
     pub fn detail(&self) -> impl fmt::Display {
         fmt::from_fn(move |f| {

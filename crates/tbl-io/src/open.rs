@@ -93,6 +93,17 @@ pub fn open_each<L: AsRef<OsStr>, E: Send + From<ReadError>>(
     locations: &[L],
     open: impl Fn(Opened) -> Result<Box<dyn SampleSource>, E> + Sync,
 ) -> Result<Vec<Box<dyn SampleSource>>, E> {
+    let open_shard = |index: &ShardIndex, number| Ok(index.open(stores, number)?);
+    open_each_shard(stores, locations, open, open_shard)
+}
+
+/// As [`open_each`], with `open_shard` for the shards of an index.
+pub(crate) fn open_each_shard<L: AsRef<OsStr>, T: Send, E: Send + From<ReadError>>(
+    stores: &Stores,
+    locations: &[L],
+    open: impl Fn(Opened) -> Result<T, E> + Sync,
+    open_shard: impl Fn(&ShardIndex, usize) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     let mut expanded = Vec::with_capacity(locations.len());
     for location in locations {
         expanded.extend(stores.expand(location)?);
@@ -117,7 +128,7 @@ pub fn open_each<L: AsRef<OsStr>, E: Send + From<ReadError>>(
                 let numbers: Vec<usize> = (0..index.len()).collect();
                 allow_open_files(sources.len() + numbers.len());
                 let threads = if index.is_local() { 1 } else { AT_ONCE };
-                sources.extend(at_once(&numbers, threads, |&number| index.open(stores, number))?);
+                sources.extend(at_once(&numbers, threads, |&number| open_shard(&index, number))?);
             }
         }
     }
@@ -125,8 +136,8 @@ pub fn open_each<L: AsRef<OsStr>, E: Send + From<ReadError>>(
 }
 
 /// A location, by what it turned out to be.
-enum Found {
-    Source(Box<dyn SampleSource>),
+enum Found<T> {
+    Source(T),
     Shards(ShardIndex),
 }
 

@@ -23,7 +23,7 @@ use crate::ranges::Pin;
 use crate::reader::{ReadOptions, TblFile};
 use crate::sample::SampleSource;
 use crate::source::Source;
-use crate::storage::{Object, Stores};
+use crate::storage::{Object, Opened, Stores};
 use crate::tar::TarArchive;
 use indexed::Indexed;
 pub use write::{IndexError, IndexOptions, IndexSummary, index_shards};
@@ -103,21 +103,16 @@ impl ShardIndex {
         number: usize,
     ) -> Result<Box<dyn SampleSource>, ReadError> {
         let shard = &self.shards[number];
-        let part = self.part(shard)?;
-        let defect = |source| {
-            let location = self.source.location().clone();
-            ReadError::Format { location, offset: shard.part.start, source }
-        };
+        let defect = |source| self.defect(shard, source);
         let opened: Box<dyn SampleSource> = match shard.kind {
-            ShardKind::Folder => {
-                let store = stores.of_folder(&shard.location)?;
-                Box::new(Folder::of_part(store, shard.location.clone(), &part, defect)?)
-            }
+            ShardKind::Folder => Box::new(self.folder_of(shard, stores)?),
             ShardKind::Tar => {
+                let part = self.part(shard)?;
                 let source = self.source_of(shard, stores, None)?;
                 Box::new(TarArchive::of_part(source, &part).map_err(defect)?)
             }
             ShardKind::Tbl => {
+                let part = self.part(shard)?;
                 let kept = kept_ranges(&part, shard.bytes).map_err(defect)?;
                 let source = self.source_of(shard, stores, Some(kept))?;
                 let file = TblFile::from_source(source.clone(), ReadOptions::default());
@@ -133,12 +128,41 @@ impl ShardIndex {
                 Box::new(file)
             }
         };
-        let found = opened.sample_count();
+        self.check_count(number, opened.sample_count())?;
+        Ok(opened)
+    }
+
+    /// Opens shard number `number` for a reader that takes nothing from the index, in the version
+    /// that was indexed. A folder has the files that were listed.
+    pub(crate) fn open_whole(&self, stores: &Stores, number: usize) -> Result<Opened, ReadError> {
+        let shard = &self.shards[number];
+        if shard.kind != ShardKind::Folder {
+            return self.source_of(shard, stores, None).map(Opened::File);
+        }
+        self.folder_of(shard, stores).map(|folder| Opened::Folder(Box::new(folder)))
+    }
+
+    fn folder_of(&self, shard: &OwnedShard, stores: &Stores) -> Result<Folder, ReadError> {
+        let part = self.part(shard)?;
+        let defect = |source| self.defect(shard, source);
+        let store = stores.of_folder(&shard.location)?;
+        Folder::of_part(store, shard.location.clone(), &part, defect)
+    }
+
+    /// Fails if shard number `number` has another number of samples than the index says.
+    pub(crate) fn check_count(&self, number: usize, found: u64) -> Result<(), ReadError> {
+        let shard = &self.shards[number];
         if found == shard.samples {
-            return Ok(opened);
+            return Ok(());
         }
         let what = "index of the shard";
-        Err(defect(FormatError::Count { what, expected: shard.samples, found }))
+        Err(self.defect(shard, FormatError::Count { what, expected: shard.samples, found }))
+    }
+
+    /// The error of a shard's part.
+    fn defect(&self, shard: &OwnedShard, source: FormatError) -> ReadError {
+        let location = self.source.location().clone();
+        ReadError::Format { location, offset: shard.part.start, source }
     }
 
     /// The part of a shard, unpacked.

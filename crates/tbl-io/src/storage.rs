@@ -155,17 +155,6 @@ impl Stores {
         Ok(found)
     }
 
-    /// The one data set that a location stands for.
-    ///
-    /// # Errors
-    /// Those of [`expand`](Self::expand), and [`ReadError::Io`] if there are several.
-    pub(crate) fn expand_one(&self, location: impl AsRef<OsStr>) -> Result<Location, ReadError> {
-        let mut found = self.expand(&location)?;
-        let count = found.len();
-        let one = found.pop().filter(|_| count == 1);
-        one.ok_or_else(|| not_one(self.printable(&Location::new(location)), count))
-    }
-
     /// The objects that a pattern means; another location means itself.
     fn matching(&self, location: Location) -> Result<Vec<Location>, ReadError> {
         let star = location.url().and_then(|url| url.find('*').map(|star| (url, star)));

@@ -79,6 +79,7 @@ pub struct TarArchive {
     has_end_marker: bool,
     lone_zero_block: Option<u64>,
     trailing_garbage: Option<u64>,
+    is_indexed: bool,
     views: ViewMap,
 }
 
@@ -129,6 +130,7 @@ impl TarArchive {
             has_end_marker,
             lone_zero_block,
             trailing_garbage,
+            is_indexed: false,
             views: ViewMap::default(),
         }
     }
@@ -136,6 +138,11 @@ impl TarArchive {
     /// The archive's length in bytes.
     pub fn file_bytes(&self) -> u64 {
         self.source.len()
+    }
+
+    /// Whether a shard index had what the headers say, so that opening read none of them.
+    pub fn is_indexed(&self) -> bool {
+        self.is_indexed
     }
 
     /// How many members of each type the archive has.

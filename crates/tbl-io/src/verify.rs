@@ -3,6 +3,7 @@
 
 mod duplicates;
 mod overlaps;
+mod shards;
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -14,17 +15,16 @@ use std::ops::ControlFlow;
 use tbl_format::SampleFormat;
 
 use crate::convert::{ConvertError, Prepare, Prepared, heard};
-use crate::error::{Detail, ReadError, TarDefect};
+use crate::error::{Detail, ReadError};
 use crate::escape::Escaped;
 use crate::labels::Labels;
 use crate::location::Location;
 use crate::note::Note;
-use crate::open::Container;
 use crate::ordered::{self, Plan};
-use crate::reader::{ReadOptions, TblFile, Verify};
-use crate::sample::{Entry, SampleSource, SampleSourceExt, SourceKind, announce_with_fields_after};
-use crate::storage::{Opened, Stores};
-use crate::tar::{SkippedMember, TarArchive};
+use crate::sample::{Entry, SampleSourceExt, SourceKind, announce_with_fields_after};
+use crate::storage::Stores;
+use crate::tar::SkippedMember;
+use shards::{Examined, Place, Report, Shards};
 
 /// Samples that are being looked at hold at most this together, unless a single one is larger.
 const IN_FLIGHT_BYTES: u64 = 24 << 20;
@@ -35,12 +35,16 @@ const IN_FLIGHT_BYTES: u64 = 24 << 20;
 pub enum Finding<'a> {
     /// Something outside the samples is damaged.
     Damage {
+        /// The damaged shard, if the data set has several.
+        shard: Option<&'a Location>,
         /// The defect.
         reason: &'a (dyn Error + 'static),
     },
     /// A sample is damaged.
     BadSample {
-        /// Its number.
+        /// The shard that it is stored in, if the data set has several.
+        shard: Option<&'a Location>,
+        /// Its number in the data set.
         index: u64,
         /// Its name, when it has one that can be read.
         key: Option<&'a [u8]>,
@@ -50,7 +54,12 @@ pub enum Finding<'a> {
         reason: &'a (dyn Error + 'static),
     },
     /// Odd, but not damaged.
-    Oddity(&'a Oddity),
+    Oddity {
+        /// The shard, if the data set has several and the oddity is in one of them.
+        shard: Option<&'a Location>,
+        /// The oddity. Numbers of samples are those in the data set.
+        oddity: &'a Oddity,
+    },
     /// Another sample has been looked at.
     Progress {
         /// Samples looked at so far.
@@ -152,6 +161,8 @@ impl fmt::Display for Oddity {
 /// All findings of a data set's check, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VerifySummary {
+    /// The number of shards.
+    pub shards: u64,
     /// The number of samples checked.
     pub samples: u64,
     /// Samples that are damaged.
@@ -171,51 +182,52 @@ impl VerifySummary {
     }
 }
 
-/// Reads every sample and every field of the data set at `location`, a path or a URL of `stores`,
-/// and checks every checksum and extent there is. `new_check` makes, for each thread, what looks at
-/// the bytes: [`AsStored`] or a decoder. It ends where `on_finding` breaks off.
+/// Reads every sample and every field of the data set at `locations`, paths or URLs of `stores`, and
+/// checks every checksum and extent there is. What the locations [stand for](Stores::expand), and the
+/// shards of a [shard index](crate::index_shards), are one data set: samples are numbered in order,
+/// and labels are joined by class name. `new_check` makes, for each thread, what looks at the bytes:
+/// [`AsStored`] or a decoder. It ends where `on_finding` breaks off.
 ///
-/// An archive or a folder without a single sample is not good.
+/// Shards of an index are read in the version that was indexed, and as if there were no index. An
+/// archive or a folder without a single sample is not good. If one of several shards is too damaged
+/// to be opened, that is a finding, and the samples of the others are numbered without it.
 ///
 /// [`AsStored`]: crate::AsStored
 ///
 /// # Errors
 /// [`ConvertError::Read`] when the data set cannot be opened, or the system, not the data, is at
-/// fault; [`ConvertError::WorkerPanicked`]; [`ConvertError::Stopped`].
-pub fn verify<C: Prepare>(
+/// fault; [`ConvertError::TooManySamples`] past 64 bits; [`ConvertError::WorkerPanicked`];
+/// [`ConvertError::Stopped`].
+pub fn verify<L: AsRef<OsStr>, C: Prepare>(
     stores: &Stores,
-    location: impl AsRef<OsStr>,
+    locations: &[L],
     workers: NonZeroUsize,
     new_check: impl Fn() -> C + Sync,
     on_finding: &mut dyn FnMut(Finding<'_>) -> ControlFlow<()>,
 ) -> Result<VerifySummary, ConvertError> {
-    let location = stores.expand_one(location)?;
-    let Examined { source, damage, oddities } = Examined::open(stores.open(&location)?, &location)?;
-    let sources = [source];
+    let examined = Examined::open_each(stores, locations)?;
+    let mut summary = VerifySummary { shards: examined.len() as u64, ..VerifySummary::default() };
+    let mut sources = Vec::new();
+    let mut reports = Vec::new();
+    for examined in examined {
+        match examined {
+            Ok(Examined { source, report }) => {
+                sources.push(source);
+                reports.push(report);
+            }
+            Err(error) if summary.shards == 1 => return Err(error.into()),
+            Err(error) => {
+                summary.damaged_structures += 1;
+                let shard = error.location().clone();
+                let reason = &Detail(error);
+                heard(on_finding(Finding::Damage { shard: Some(&shard), reason }))?;
+            }
+        }
+    }
     let labels = Labels::resolve(&sources)?;
-    let source = &*sources[0];
-    let of = source.sample_count();
-    let mut summary = VerifySummary { samples: of, ..VerifySummary::default() };
-    for error in damage {
-        let reason = &Detail(error);
-        summary.damaged_structures += 1;
-        heard(on_finding(Finding::Damage { reason }))?;
-    }
-    // A TBL file says that it is empty. Nothing tells an empty archive or folder from a wrong one.
-    if of == 0 && matches!(source.kind(), SourceKind::Tar | SourceKind::Folder) {
-        summary.damaged_structures += 1;
-        heard(on_finding(Finding::Damage { reason: &NoSamples }))?;
-    }
-    let mut odd = |oddity: &Oddity| {
-        summary.oddities += 1;
-        heard(on_finding(Finding::Oddity(oddity)))
-    };
-    oddities.iter().try_for_each(&mut odd)?;
-    labels.notes().iter().cloned().map(Oddity::Note).try_for_each(|note| odd(&note))?;
-    duplicates::find(source).iter().try_for_each(&mut odd)?;
-    if source.kind() != SourceKind::Folder {
-        overlaps::find(source).iter().try_for_each(&mut odd)?;
-    }
+    let shards = Shards::new(&sources, &labels, summary.shards > 1)?;
+    summary.samples = shards.sample_count;
+    report_shards(&shards, reports, &mut summary, on_finding)?;
     let plan = Plan {
         item_count: summary.samples,
         workers: if C::COSTLY { workers } else { NonZeroUsize::MIN },
@@ -225,98 +237,89 @@ pub fn verify<C: Prepare>(
         let check = new_check();
         let bytes = Vec::new();
         let row_index = Vec::new();
-        let mut worker = Worker { sources: &sources, labels: &labels, check, bytes, row_index };
+        let mut worker = Worker { shards: &shards, check, bytes, row_index };
         move |index| (worker.look_at(index), 0)
     };
-    let cost = |index| source.entry(index).map_or(0, |entry| entry.bytes);
+    let cost = |index| {
+        let place = shards.place(index);
+        place.source.entry(place.index).map_or(0, |entry| entry.bytes)
+    };
     ordered::in_order(plan, cost, new_worker, |index, seen: Result<Seen, BadSample>| {
+        let place = shards.place(index);
+        let shard = shards.named(place.source);
         match seen {
             Ok(Seen { bytes, oddity }) => {
                 summary.sample_bytes += bytes;
-                if let Some(oddity) = oddity {
+                if let Some(oddity) = &oddity {
                     summary.oddities += 1;
-                    heard(on_finding(Finding::Oddity(&oddity)))?;
+                    heard(on_finding(Finding::Oddity { shard, oddity }))?;
                 }
             }
-            Err(BadSample::System(error)) => return Err(ConvertError::Read(error)),
+            Err(BadSample::System(error)) => {
+                return Err(ConvertError::Read(error.in_data_set(index)));
+            }
             Err(BadSample::Damaged(reason)) => {
                 summary.bad_samples += 1;
-                let (key, offset) = match source.entry(index) {
+                let (key, offset) = match place.source.entry(place.index) {
                     Ok(Entry { key, offset, .. }) => (key, Some(offset)),
                     Err(ReadError::Sample { key, .. }) => (key.map(Cow::Owned), None),
                     Err(_) => (None, None),
                 };
                 let key = key.as_deref();
-                heard(on_finding(Finding::BadSample { index, key, offset, reason: &*reason }))?;
+                let reason = &*reason;
+                heard(on_finding(Finding::BadSample { shard, index, key, offset, reason }))?;
             }
         }
-        heard(on_finding(Finding::Progress { samples: index + 1, of }))
+        heard(on_finding(Finding::Progress { samples: index + 1, of: shards.sample_count }))
     })?;
     Ok(summary)
 }
 
-/// An open data set and what there is to say of it as a whole.
-struct Examined {
-    source: Box<dyn SampleSource>,
-    damage: Vec<ReadError>,
-    oddities: Vec<Oddity>,
-}
-
-impl Examined {
-    fn open(opened: Opened, location: &Location) -> Result<Self, ReadError> {
-        let options = ReadOptions { verify: Verify::All, ..ReadOptions::default() };
-        let mut damage = Vec::new();
-        let mut oddities = Vec::new();
-        let source: Box<dyn SampleSource> = match Container::open(opened, options)? {
-            Container::Folder(folder) => {
-                let notes = folder.notes().into_iter().filter(|note| *note != Note::NoSamples);
-                oddities.extend(notes.map(Oddity::Note));
-                folder
-            }
-            Container::Tar(archive) => {
-                oddities = tar_oddities(&archive);
-                if let Some(offset) = archive.find_header_behind_end()? {
-                    let location = location.clone();
-                    let source = TarDefect::BehindEnd;
-                    damage.push(ReadError::Tar { location, offset, source });
-                }
-                Box::new(archive)
-            }
-            Container::Tbl(file) => {
-                for check in [TblFile::verify_metadata, TblFile::verify_index] {
-                    match check(&file) {
-                        Err(error) if error.is_damage() => damage.push(error),
-                        other => other?,
-                    }
-                }
-                Box::new(file)
-            }
-        };
-        Ok(Self { source, damage, oddities })
+/// Reports everything but the samples.
+fn report_shards(
+    shards: &Shards<'_>,
+    reports: Vec<Report>,
+    summary: &mut VerifySummary,
+    on_finding: &mut dyn FnMut(Finding<'_>) -> ControlFlow<()>,
+) -> Result<(), ConvertError> {
+    for (number, Report { damage, oddities }) in reports.into_iter().enumerate() {
+        let source = &*shards.sources[number];
+        let shard = shards.named(source);
+        for error in damage {
+            let reason = &Detail(error);
+            summary.damaged_structures += 1;
+            heard(on_finding(Finding::Damage { shard, reason }))?;
+        }
+        // A TBL file says that it is empty. Nothing tells an empty archive or folder from a wrong one.
+        let is_unknown = matches!(source.kind(), SourceKind::Tar | SourceKind::Folder);
+        if is_unknown && source.sample_count() == 0 {
+            summary.damaged_structures += 1;
+            heard(on_finding(Finding::Damage { shard, reason: &NoSamples }))?;
+        }
+        for oddity in &oddities {
+            summary.oddities += 1;
+            heard(on_finding(Finding::Oddity { shard, oddity }))?;
+        }
     }
-}
-
-fn tar_oddities(archive: &TarArchive) -> Vec<Oddity> {
-    let mut oddities = Vec::new();
-    if !archive.has_end_marker() {
-        oddities.push(Oddity::NoEndMarker);
+    let of_labels = shards.labels.notes().iter().cloned().map(Oddity::Note);
+    for oddity in of_labels.chain(duplicates::find(shards.sources)) {
+        summary.oddities += 1;
+        heard(on_finding(Finding::Oddity { shard: None, oddity: &oddity }))?;
     }
-    if let Some(offset) = archive.lone_zero_block() {
-        oddities.push(Oddity::LoneZeroBlock { offset });
+    let files = shards.sources.iter().zip(&shards.starts);
+    for (source, &start) in files.filter(|(source, _)| source.kind() != SourceKind::Folder) {
+        let shard = shards.named(&**source);
+        for oddity in overlaps::find(&**source, start) {
+            summary.oddities += 1;
+            heard(on_finding(Finding::Oddity { shard, oddity: &oddity }))?;
+        }
     }
-    if let Some(offset) = archive.trailing_garbage() {
-        oddities.push(Oddity::TrailingBytes { offset });
-    }
-    oddities.extend(archive.skipped().iter().cloned().map(Oddity::SkippedMember));
-    oddities.extend(archive.file_notes().map(Oddity::Note));
-    oddities
+    Ok(())
 }
 
 /// One thread's part of the work.
 struct Worker<'a, C> {
-    /// The one that is checked.
-    sources: &'a [Box<dyn SampleSource>; 1],
-    labels: &'a Labels,
+    shards: &'a Shards<'a>,
     check: C,
     bytes: Vec<u8>,
     row_index: Vec<u8>,
@@ -355,13 +358,14 @@ struct WrongDimensions {
 
 impl<C: Prepare> Worker<'_, C> {
     fn look_at(&mut self, index: u64) -> Result<Seen, BadSample> {
-        let source = &*self.sources[0];
-        announce_with_fields_after(source, index);
-        let entry = source.entry(index)?;
-        source.read_into(index, &mut self.bytes)?;
-        source.read_fields(index, &mut Vec::new())?;
-        self.labels.try_label(self.sources, 0, index)?;
-        if source.row_index_into(index, &mut self.row_index)? {
+        let Shards { sources, labels, .. } = self.shards;
+        let Place { shard, source, index: local } = self.shards.place(index);
+        announce_with_fields_after(source, local);
+        let entry = source.entry(local)?;
+        source.read_into(local, &mut self.bytes)?;
+        source.read_fields(local, &mut Vec::new())?;
+        labels.try_label(sources, shard, local)?;
+        if source.row_index_into(local, &mut self.row_index)? {
             let check = self.check.check_row_index(&self.bytes, &self.row_index);
             check.map_err(BadSample::Damaged)?;
         }

@@ -295,6 +295,12 @@ impl Dataset {
         Ok(label.or_else(|| self.table_labels.label(index)))
     }
 
+    /// The labels of all sources, joined by class name; rows of tables have none here.
+    #[must_use]
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
     /// Oddities of the labels that are not errors: samples without a label among labelled ones,
     /// labels in files that differ from the class folders. Most often none.
     #[must_use]

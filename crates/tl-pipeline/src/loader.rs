@@ -79,6 +79,7 @@ impl Loader {
         check_class_count(&dataset, &config)?;
         let note = |note: &Note| LoaderNote::Labels { note: note.clone() };
         let mut notes: Vec<LoaderNote> = dataset.label_notes().iter().map(note).collect();
+        notes.extend(LoaderNote::unindexed_archives(&dataset));
         let mut dataset = dataset;
         if let Work::Columns(Columns { label: Some(label), .. }) = &config.work {
             notes.extend(label_by(&mut dataset, label, &config.sampler.samples)?);

@@ -1,11 +1,16 @@
 //! Notes: what a user of a loader should know that is not an error.
 
+use std::any::Any;
 use std::fmt;
 
-use tbl_io::Note;
+use tbl_io::{Location, Note, SampleSource, TarArchive};
 use tl_decode::Reductions;
 
 use crate::audit::{AuditEntry, Outcome};
+use crate::dataset::Dataset;
+
+/// Archives that are smaller together are read in about a second.
+const NOTED_BYTES: u64 = 64 << 20;
 
 /// A finding about a loader that is not an error, but that its user should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +45,20 @@ pub enum LoaderNote {
         /// Those that it would take.
         wanted: u64,
     },
+    /// A full shuffle requests nearly every sample of a store by itself.
+    FullShuffle {
+        /// The requests of an epoch of this rank, at most.
+        requests: u64,
+    },
+    /// Archives in stores were read whole to find their samples, because there is no shard index.
+    UnindexedArchives {
+        /// How many archives.
+        archives: u64,
+        /// The bytes of all.
+        bytes: u64,
+        /// The first one.
+        first: Location,
+    },
     /// A sample was bad, and was skipped, replaced or filled: the first one of the loader.
     /// [`Loader::audit`](crate::Loader::audit) lists all, [`Loader::stats`](crate::Loader::stats)
     /// counts them.
@@ -72,6 +91,22 @@ pub enum LoaderNote {
 }
 
 impl LoaderNote {
+    /// The note on archives in stores that were opened without a shard index.
+    pub(crate) fn unindexed_archives(dataset: &Dataset) -> Option<Self> {
+        let shards = dataset.shards().iter().map(|shard| &**shard);
+        let archives = shards.filter_map(|shard| (shard as &dyn Any).downcast_ref());
+        let is_read =
+            |archive: &&TarArchive| archive.location().url().is_some() && !archive.is_indexed();
+        let read: Vec<&TarArchive> = archives.filter(is_read).collect();
+        let bytes = read.iter().map(|archive| archive.file_bytes());
+        let bytes = bytes.fold(0, u64::saturating_add);
+        if bytes < NOTED_BYTES {
+            return None;
+        }
+        let first = read.first()?.location().clone();
+        Some(Self::UnindexedArchives { archives: read.len() as u64, bytes, first })
+    }
+
     /// The note on the first bad sample.
     pub(crate) fn bad_sample(entry: &AuditEntry) -> Self {
         Self::BadSample { outcome: entry.outcome, error: entry.error.to_string() }
@@ -100,6 +135,24 @@ impl fmt::Display for LoaderNote {
                 bytes >> 20,
                 wanted.div_ceil(1 << 20)
             ),
+            Self::FullShuffle { requests } => write!(
+                f,
+                "a full shuffle of samples in a store takes up to {requests} requests per epoch, one \
+                 for each sample; the shuffle block:16x256 takes about a fifteenth of them with the \
+                 default read-ahead"
+            ),
+            Self::UnindexedArchives { archives, bytes, first } => {
+                let more = match archives.saturating_sub(1) {
+                    0 => String::new(),
+                    others => format!(" and {others} more"),
+                };
+                let mib = bytes.div_ceil(1 << 20);
+                write!(
+                    f,
+                    "{first}{more}: opening archives in a store without a shard index reads all of \
+                     them ({mib} MiB); make one with `tl index`"
+                )
+            }
             Self::BadSample { outcome, error } => {
                 let policy = match outcome {
                     Outcome::Replaced { .. } => "replaced",

@@ -1,6 +1,7 @@
 //! Whole data sets: conversion and verification.
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
+use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tbl_io::{
-    AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Finding, Labels,
+    AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Finding, Labels, Location,
     Selection, Source, Stores, Target, VerifySummary,
 };
 use tl_pipeline::TableKind;
@@ -167,20 +168,20 @@ pub(crate) fn verify<'py>(
     let summary = detached(py, || -> Result<VerifySummary, Error> {
         let mut on_finding = |finding: Finding<'_>| {
             match finding {
-                Finding::Damage { reason } => damage.push(reason.to_string()),
-                Finding::BadSample { index, offset, reason, .. } => {
-                    bad.push((index, offset, reason.to_string()));
+                Finding::Damage { shard, reason } => damage.push(in_shard(shard, &reason)),
+                Finding::BadSample { shard, index, offset, reason, .. } => {
+                    bad.push((index, offset, in_shard(shard, &reason)));
                 }
-                Finding::Oddity(oddity) => oddities.push(oddity.to_string()),
+                Finding::Oddity { shard, oddity } => oddities.push(in_shard(shard, oddity)),
                 Finding::Progress { samples, of } => return heard.tell(samples, of),
                 _ => {}
             }
             ControlFlow::Continue(())
         };
         Ok(if decode {
-            tbl_io::verify(&stores, &path, workers, StrictDecode::new, &mut on_finding)?
+            tbl_io::verify(&stores, &[&path], workers, StrictDecode::new, &mut on_finding)?
         } else {
-            tbl_io::verify(&stores, &path, workers, HeaderCheck::default, &mut on_finding)?
+            tbl_io::verify(&stores, &[&path], workers, HeaderCheck::default, &mut on_finding)?
         })
     })?;
     let summary = heard.unless_raised(summary)?;
@@ -194,12 +195,19 @@ pub(crate) fn verify<'py>(
     Ok(result)
 }
 
-/// Whether a path or a URL is a table, and which.
+/// The message of a finding, which names the shard of a data set of several.
+fn in_shard(shard: Option<&Location>, message: &dyn Display) -> String {
+    shard.map_or_else(|| message.to_string(), |shard| format!("{shard}: {message}"))
+}
+
+/// Whether a path or a URL is a table, and which; `None` where it stands for several files.
 fn table(stores: &Stores, path: &Path) -> Result<Option<(TableKind, Source)>, Error> {
     // The reader of data sets refuses devices.
     if path.metadata().is_ok_and(|found| !found.is_file()) {
         return Ok(None);
     }
-    let Some(source) = stores.open_file(path)? else { return Ok(None) };
+    let found = stores.expand(path)?;
+    let [location] = &*found else { return Ok(None) };
+    let Some(source) = stores.open_file(location)? else { return Ok(None) };
     Ok(TableKind::of(&source)?.map(|kind| (kind, source)))
 }

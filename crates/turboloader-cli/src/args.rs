@@ -21,7 +21,7 @@ use tbl_io::Stores;
 
 pub(crate) use damage::DamageChoice;
 pub(crate) use decode_mode::{DecodeModeArgs, NO_DECODE_MODE};
-pub(crate) use item::{ItemName, item_name};
+pub(crate) use item::{ItemName, item_name, sample_number};
 pub(crate) use key::KeyArgs;
 pub(crate) use loader::LoaderArgs;
 pub(crate) use recipe::{BenchRecipe, RecipeName};

@@ -4,12 +4,12 @@
 mod metadata;
 
 use std::path::PathBuf;
-
-use tbl_io::SampleSourceExt;
+#[cfg(feature = "tables")]
+use std::slice;
 
 use crate::args::{GlobalArgs, ItemName, KeyArgs, item_name};
-use crate::data_set;
-use crate::failure::{Failure, Subject, Verdict};
+use crate::data_set::{self, Sample};
+use crate::failure::{Failure, Verdict};
 use crate::output::{Stdout, write_file};
 #[cfg(feature = "tables")]
 use crate::table::{self, Table};
@@ -27,18 +27,20 @@ use crate::table::{self, Table};
 ///
 /// Only TBL files have metadata. Version 2 stores blocks of a sample, and of the whole file
 /// (without INDEX). Version 1 stores the application's fields in the header, which are printed as
-/// one JSON object.
+/// one JSON object. Blocks of several files are printed in their order, equal ones once.
 ///
 /// Examples:
 ///   tl cat train.tbl 17 > 17.jpg
 ///   tl cat train.tar 17 --field json
 ///   tl cat train.tbl 17 --metadata | jq .camera
+///   tl cat 's3://bucket/train-*.tar' 100000 > 100000.jpg
 ///   tl cat iris.idv 149 --columns Label,PetalLength
 ///   tl cat segment.tbf 55c14841-a7dc-11c1-74ca-262430a87aa9
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// A TAR archive, a folder or a TBL file; an IDV file or a TBF segment
+    /// A TAR archive, a folder or a TBL file; an IDV file or a TBF segment; or a pattern, a name with
+    /// ranges (in quotes) or a shard index that stands for several archives, folders or TBL files
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
@@ -78,7 +80,7 @@ pub(crate) struct Args {
 /// Writes the bytes of the sample.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     #[cfg(feature = "tables")]
-    if let Some(table) = Table::open(global, &args.file)? {
+    if let Some(table) = Table::open(global, slice::from_ref(&args.file))? {
         return table::cat::run(&table, args);
     }
     if args.columns.is_some() {
@@ -93,22 +95,26 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         }
         None => None,
     };
-    let source = data_set::open(global, &args.file)?;
-    let Some(index) = index.filter(|_| !args.metadata) else {
-        return metadata::run(source.as_ref(), index, args);
+    let Some(index) = index else {
+        return metadata::of_files(args, global);
     };
+    let (source, local) = data_set::open_sample(global, &args.file, index)?;
+    if args.metadata {
+        return metadata::of_sample(source.as_ref(), local, args);
+    }
+    let sample = Sample { source: &*source, local, index };
     let bytes = match &args.field {
         None => {
             let mut bytes = Vec::new();
-            source.read_into(index, &mut bytes)?;
+            sample.read_into(&mut bytes)?;
             bytes
         }
         Some(extension) => {
-            let entry = source.entry(index)?;
-            let of = Subject::sample(source.as_ref(), index, &entry);
+            let entry = sample.entry()?;
+            let of = sample.subject(&entry);
             let no_field = Failure::setting(format_args!("{of}: no field `{extension}`"));
             let mut fields = Vec::new();
-            source.read_fields(index, &mut fields)?;
+            sample.read_fields(&mut fields)?;
             fields
                 .into_iter()
                 .find(|field| field.extension == extension.as_bytes())

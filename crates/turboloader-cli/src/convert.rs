@@ -1,7 +1,6 @@
 //! `tl convert`: any data sets into one TBL file or TAR archive. Tables are in
 //! `table::convert`.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -11,9 +10,10 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use tbl_io::{
-    AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Escaped, Labels, Note,
-    Prepare, SampleSource, Selection, SourceKind, Target as FileKind,
+    AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Escaped, Note, Prepare,
+    SampleSource, Selection, SourceKind, Target as FileKind,
 };
+use tl_pipeline::Dataset;
 use turboloader::{ConversionNotes, Probe, Rasterize, RowIndexer, Square};
 
 use crate::args::GlobalArgs;
@@ -154,10 +154,9 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     options.workers = args.jobs.unwrap_or_else(output::default_workers);
     (options.sync, options.overwrite) = (!args.no_sync, args.force);
     let start = Instant::now();
-    let sources = Sources::open(global, &args.sources)
-        .map_err(|failure| data_set::or_no_samples(global, &args.sources, failure))?;
+    let dataset = open(global, &args.sources)?;
     let metadata = args.metadata.as_deref().map(metadata::read).transpose()?;
-    let selection = sources.all()?.with_file_metadata(metadata.as_slice());
+    let selection = select(&dataset)?.with_file_metadata(metadata.as_slice());
     let summary = match to {
         Target::Tbl2 if args.jpeg_index => {
             write(&selection, &args.output, &options, RowIndexer::default, global)?
@@ -209,43 +208,27 @@ pub(crate) const NO_TABLE: Failure = Failure::Usage {
     },
 };
 
-/// Open data sets with their labels.
-#[derive(Debug)]
-pub(crate) struct Sources {
-    sources: Vec<Box<dyn SampleSource>>,
-    labels: Labels,
+/// Opens data sets to copy their samples, and prints the notes on them.
+pub(crate) fn open<P: AsRef<OsStr>>(global: &GlobalArgs, paths: &[P]) -> Result<Dataset, Failure> {
+    let sources = data_set::open_sources(global, paths)?;
+    require_samples(&sources)?;
+    let dataset = data_set::join(sources)?;
+    note_labels(&dataset);
+    Ok(dataset)
 }
 
-impl Sources {
-    /// Opens each path as what it is.
-    pub(crate) fn open<L: AsRef<OsStr>>(global: &GlobalArgs, paths: &[L]) -> Result<Self, Failure> {
-        Self::of(tbl_io::open_all_in(&global.stores(), paths)?)
-    }
+/// Prints the notes on the labels.
+pub(crate) fn note_labels(dataset: &Dataset) {
+    dataset.label_notes().iter().for_each(|note| output::note(note));
+}
 
-    /// Resolves the labels of open data sets, and prints the notes on both.
-    pub(crate) fn of(sources: Vec<Box<dyn SampleSource>>) -> Result<Self, Failure> {
-        require_samples(&sources)?;
-        let mut noted = HashSet::new();
-        for source in sources.iter().filter(|source| noted.insert(source.location())) {
-            data_set::note(source.as_ref());
-        }
-        let labels = data_set::resolve(&sources)?;
-        Ok(Self { sources, labels })
-    }
-
-    /// The data sets, one after the other.
-    pub(crate) fn as_slice(&self) -> &[Box<dyn SampleSource>] {
-        &self.sources
-    }
-
-    /// All samples.
-    pub(crate) fn all(&self) -> Result<Selection<'_>, Failure> {
-        Ok(Selection::all(&self.sources, &self.labels)?)
-    }
+/// All samples.
+pub(crate) fn select(dataset: &Dataset) -> Result<Selection<'_>, Failure> {
+    Ok(Selection::all(dataset.shards(), dataset.labels())?)
 }
 
 /// Fails for folders and archives if no source has a sample. A TBL file says that it is empty.
-fn require_samples(sources: &[Box<dyn SampleSource>]) -> Result<(), Failure> {
+pub(crate) fn require_samples(sources: &[Box<dyn SampleSource>]) -> Result<(), Failure> {
     let is_unknown =
         |source: &&dyn SampleSource| matches!(source.kind(), SourceKind::Folder | SourceKind::Tar);
     let Some(first) = sources.iter().map(|source| &**source).find(is_unknown) else {

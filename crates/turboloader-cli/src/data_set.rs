@@ -1,20 +1,39 @@
-//! One data set as the commands see it: a source with its labels resolved.
+//! Data sets as the commands see them: one or several sources with their labels, and samples by
+//! their numbers.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::Path;
 
-use tbl_io::{LabelOrigin, Labels, Location, Note, ReadError, SampleSource, Source};
-use tl_pipeline::TableKind;
+use tbl_io::{Entry, Field, Location, Note, ReadError, SampleSource, SampleSourceExt, Source};
+use tl_pipeline::{Dataset, TableKind};
 
 use crate::args::GlobalArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, Subject};
 use crate::output;
 
-/// Opens a data set and prints its notes on standard error.
-pub(crate) fn open(global: &GlobalArgs, path: &Path) -> Result<Box<dyn SampleSource>, Failure> {
-    let source = tbl_io::open_in(&global.stores(), path)
-        .map_err(|error| or_no_samples(global, &[path], error))?;
-    note(source.as_ref());
-    Ok(source)
+/// Opens what `paths` stand for as one data set, and prints the notes on its sources on standard
+/// error.
+pub(crate) fn open<P: AsRef<OsStr>>(global: &GlobalArgs, paths: &[P]) -> Result<Dataset, Failure> {
+    join(open_sources(global, paths)?)
+}
+
+/// Opens what `paths` stand for.
+pub(crate) fn open_sources<P: AsRef<OsStr>>(
+    global: &GlobalArgs,
+    paths: &[P],
+) -> Result<Vec<Box<dyn SampleSource>>, Failure> {
+    tbl_io::open_all_in(&global.stores(), paths)
+        .map_err(|error| or_no_samples(global, paths, error))
+}
+
+/// Joins open sources to one data set, and prints the notes on them on standard error.
+pub(crate) fn join(sources: Vec<Box<dyn SampleSource>>) -> Result<Dataset, Failure> {
+    let mut noted = HashSet::new();
+    for source in sources.iter().filter(|source| noted.insert(source.location())) {
+        note(source.as_ref());
+    }
+    Ok(Dataset::from_sources(sources)?)
 }
 
 /// Prints the notes on a source, except for usual ones.
@@ -35,62 +54,102 @@ fn note_if(source: &dyn SampleSource, is_printed: impl Fn(&Note) -> bool) {
     }
 }
 
-/// A source and its labels.
-#[derive(Debug)]
-pub(crate) struct DataSet {
-    /// Labels are resolved over a list, for data sets of many shards; here it has one.
-    source: [Box<dyn SampleSource>; 1],
-    labels: Labels,
+/// The name of the class with this label.
+pub(crate) fn class_name(dataset: &Dataset, label: Option<i64>) -> Option<&str> {
+    let label = usize::try_from(label?).ok()?;
+    dataset.class_names().get(label).map(String::as_str)
 }
 
-impl DataSet {
-    /// Opens a TAR archive, a folder or a TBL file.
-    pub(crate) fn open(global: &GlobalArgs, path: &Path) -> Result<Self, Failure> {
-        let source = [open(global, path)?];
-        let labels = Labels::resolve(&source)?;
-        Ok(Self { source, labels })
-    }
-
-    /// The source of the samples.
-    pub(crate) fn source(&self) -> &(dyn SampleSource + 'static) {
-        self.source[0].as_ref()
-    }
-
-    /// The label of sample `index`: stored with it, or that of its class folder.
-    ///
-    /// # Errors
-    /// For one that cannot be read.
-    pub(crate) fn label(&self, index: u64) -> Result<Option<i64>, ReadError> {
-        self.labels.try_label(&self.source, 0, index)
-    }
-
-    /// Oddities of the labels.
-    pub(crate) fn label_notes(&self) -> &[Note] {
-        self.labels.notes()
-    }
-
-    /// The source of the labels.
-    pub(crate) fn label_origin(&self) -> LabelOrigin {
-        self.labels.origin()
-    }
-
-    /// The class names, indexed by label; empty when none are known.
-    pub(crate) fn class_names(&self) -> &[String] {
-        self.labels.class_names()
-    }
-
-    /// The name of the class with this label.
-    pub(crate) fn class_name(&self, label: Option<i64>) -> Option<&str> {
-        let label = usize::try_from(label?).ok()?;
-        self.class_names().get(label).map(String::as_str)
+/// The name of the data set at `paths` in a message.
+pub(crate) fn name<P: AsRef<OsStr>>(global: &GlobalArgs, paths: &[P]) -> String {
+    let first = paths.first().map(|path| global.stores().printable(&Location::new(path)));
+    let first = first.unwrap_or_default();
+    match paths.len() {
+        0 | 1 => first.to_string(),
+        count => format!("{first} and {} more", count - 1),
     }
 }
 
-/// Resolves the labels of all sources and prints what is odd about them on standard error.
-pub(crate) fn resolve(sources: &[Box<dyn SampleSource>]) -> Result<Labels, ReadError> {
-    let labels = Labels::resolve(sources)?;
-    labels.notes().iter().for_each(|note| output::note(note));
-    Ok(labels)
+/// A sample. Errors have its number in the data set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample<'a> {
+    pub(crate) source: &'a dyn SampleSource,
+    /// Its number in the source.
+    pub(crate) local: u64,
+    /// Its number in the data set.
+    pub(crate) index: u64,
+}
+
+impl<'a> Sample<'a> {
+    /// Sample `index` of a data set that has it.
+    pub(crate) fn of(dataset: &'a Dataset, index: u64) -> Result<Self, ReadError> {
+        let (source, local) = dataset.locate(index)?;
+        Ok(Self { source, local, index })
+    }
+
+    /// Its index entry.
+    pub(crate) fn entry(&self) -> Result<Entry<'a>, ReadError> {
+        self.source.entry(self.local).map_err(|error| error.in_data_set(self.index))
+    }
+
+    /// Replaces `bytes` with its own.
+    pub(crate) fn read_into(&self, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        let read = self.source.read_into(self.local, bytes);
+        read.map_err(|error| error.in_data_set(self.index))
+    }
+
+    /// Appends its fields to `fields`.
+    pub(crate) fn read_fields(&self, fields: &mut Vec<Field>) -> Result<(), ReadError> {
+        let read = self.source.read_fields(self.local, fields);
+        read.map_err(|error| error.in_data_set(self.index))
+    }
+
+    /// Its name in messages.
+    pub(crate) fn subject(&self, entry: &Entry<'_>) -> Subject {
+        Subject::sample(self.source, self.index, entry)
+    }
+}
+
+/// Opens the source of sample `index` of the data set at `path` and returns it with the sample's
+/// number there. Sources after it are not opened, and labels are not looked for.
+pub(crate) fn open_sample(
+    global: &GlobalArgs,
+    path: &Path,
+    index: u64,
+) -> Result<(Box<dyn SampleSource>, u64), Failure> {
+    let stores = global.stores();
+    let mut start = 0_u64;
+    for location in stores.expand(path)? {
+        for source in tbl_io::open_all_in(&stores, &[&location])
+            .map_err(|error| or_no_samples(global, &[path], error))?
+        {
+            let local = index - start;
+            if local < source.sample_count() {
+                note(source.as_ref());
+                return Ok((source, local));
+            }
+            start += source.sample_count();
+        }
+    }
+    Err(out_of_range(global, path, index, start).into())
+}
+
+/// Fails unless the data set at `path` has a sample `index`.
+pub(crate) fn require(
+    global: &GlobalArgs,
+    path: &Path,
+    dataset: &Dataset,
+    index: u64,
+) -> Result<(), Failure> {
+    if index < dataset.len() {
+        return Ok(());
+    }
+    Err(out_of_range(global, path, index, dataset.len()).into())
+}
+
+fn out_of_range(global: &GlobalArgs, path: &Path, index: u64, sample_count: u64) -> ReadError {
+    let location = global.stores().printable(&Location::new(path));
+    ReadError::SampleOutOfRange { location, index, sample_count }
 }
 
 /// Whether a path is a table, and which. Where it is not, or stands for several files, the reader
@@ -112,25 +171,36 @@ pub(crate) fn table_kind(
 
 /// The message if a command needs samples and opening `paths` failed: it names the table, if one
 /// is.
-pub(crate) fn or_no_samples<P: AsRef<Path>>(
-    global: &GlobalArgs,
-    paths: &[P],
-    failure: impl Into<Failure>,
-) -> Failure {
-    let refused = paths.iter().find_map(|path| refuse(global, path.as_ref()).err());
-    refused.unwrap_or_else(|| failure.into())
+fn or_no_samples<P: AsRef<OsStr>>(global: &GlobalArgs, paths: &[P], error: ReadError) -> Failure {
+    // A store that does not answer is not asked again.
+    if !error.is_damage() {
+        return error.into();
+    }
+    refuse_tables(global, paths).err().unwrap_or_else(|| error.into())
 }
 
-/// Refuses a table where only a data set of samples will do.
-pub(crate) fn refuse(global: &GlobalArgs, path: &Path) -> Result<(), Failure> {
-    // Opening the data set reports other defects.
-    let Ok(Some((kind, _))) = table_kind(global, path) else { return Ok(()) };
-    let file = global.stores().printable(&Location::new(path));
-    let kind = kind.name().to_uppercase();
-    let why = if cfg!(feature = "tables") {
-        "have rows, not samples"
-    } else {
-        "need the feature `tables`, which this program was built without"
-    };
-    Err(Failure::setting(format_args!("{file}: {kind} files {why}")))
+/// Refuses tables where only data sets of samples will do: of what a path stands for the first one is
+/// looked at.
+pub(crate) fn refuse_tables<P: AsRef<OsStr>>(
+    global: &GlobalArgs,
+    paths: &[P],
+) -> Result<(), Failure> {
+    for path in paths {
+        // Opening the data set reports other defects.
+        let Ok(locations) = global.stores().expand(path) else { continue };
+        let Some(first) = locations.first() else { continue };
+        let Ok(Some((kind, _))) = table_kind(global, Path::new(first.as_os_str())) else {
+            continue;
+        };
+        let file = global.stores().printable(first);
+        let kind = kind.name().to_uppercase();
+        let is_one = paths.len() == 1 && locations.len() == 1;
+        let why = match (cfg!(feature = "tables"), is_one) {
+            (true, true) => "have rows, not samples",
+            (true, false) => "have rows, not samples; commands that read rows take one file",
+            (false, _) => "need the feature `tables`, which this program was built without",
+        };
+        return Err(Failure::setting(format_args!("{file}: {kind} files {why}")));
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use tl_decode::{DecodeOptions, Exif, Image, JpegRequest, Level, Rect, Scale, probe};
 
 use crate::args::{DamageChoice, GlobalArgs};
-use crate::data_set;
+use crate::data_set::{self, Sample};
 use crate::failure::{Failure, Subject, Verdict};
 use crate::output::{Stdout, note, write_file};
 use crate::pixels::SampleDecoder;
@@ -90,9 +90,10 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
             Subject::file(&args.file)
         }
         Some(index) => {
-            let source = data_set::open(global, &args.file)?;
-            decoder.sample(source.as_ref(), index, &mut image)?;
-            Subject::sample(source.as_ref(), index, &source.entry(index)?)
+            let (source, local) = data_set::open_sample(global, &args.file, index)?;
+            let sample = Sample { source: &*source, local, index };
+            decoder.sample(sample, &mut image)?;
+            sample.subject(&sample.entry()?)
         }
     };
     if let Some(damage) = decoder.damage() {

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use tbl_io::Entry;
 
 use crate::args::{GlobalArgs, KeyArgs};
-use crate::data_set::DataSet;
+use crate::data_set::{self, Sample};
 use crate::failure::{DamagedParts, Failure, Verdict};
 use crate::output::{Progress, Stdout};
 #[cfg(feature = "tables")]
@@ -28,6 +28,10 @@ const NO_LABEL: i64 = i64::MIN;
 ///   label   i64, little-endian; -2^63 for a sample without one
 ///   bytes   u64 length, then the uncompressed bytes
 ///
+/// Several files, a pattern, a name with ranges or a shard index are one data set, with the digest of
+/// the file that `tl merge` makes of them. Samples are numbered in order, and labels are joined by
+/// class name.
+///
 /// A data set with an unreadable sample has no digest: the command counts the damaged samples and
 /// exits with 1.
 ///
@@ -41,13 +45,14 @@ const NO_LABEL: i64 = i64::MIN;
 ///
 /// Examples:
 ///   tl digest train.tar; tl digest train.tbl
+///   tl digest 's3://bucket/train-{000..127}.tar'
 ///   tl digest iris.idv --columns --json
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// A TAR archive, a folder or a TBL file; an IDV file or a TBF segment
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// TAR archives, folders or TBL files, read as one data set; or an IDV file or a TBF segment
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
 
     /// Print a digest for each column of a table instead
     #[arg(long)]
@@ -64,34 +69,34 @@ pub(crate) struct Args {
 /// Prints the digest. Its byte layout is in the command's help.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     #[cfg(feature = "tables")]
-    if let Some(table) = Table::open(global, &args.file)? {
+    if let Some(table) = Table::open(global, &args.files)? {
         return table::digest::run(&table, args, global);
     }
     if args.columns {
         return Err(Failure::Usage { what: "--columns is for IDV and TBF files" });
     }
-    let data = DataSet::open(global, &args.file)?;
-    let source = data.source();
-    let mut progress = Progress::new(global, source.sample_count());
+    let data = data_set::open(global, &args.files)?;
+    let mut progress = Progress::new(global, data.len());
     let mut hash = Sha256::new();
     let mut bytes = Vec::new();
     let mut damaged = DamagedParts::default();
-    for index in 0..source.sample_count() {
+    for index in 0..data.len() {
         progress.set(index);
-        tbl_io::announce_after(source, index);
-        let read = source.entry(index).and_then(|entry| {
-            source.read_into(index, &mut bytes)?;
-            let label = data.label(index)?;
+        let Sample { source, local, .. } = Sample::of(&data, index)?;
+        tbl_io::announce_after(source, local);
+        let read = source.entry(local).and_then(|entry| {
+            source.read_into(local, &mut bytes)?;
+            let label = data.try_label(index)?;
             Ok((entry, label))
         });
         match read {
             Ok((entry, label)) => add(&mut hash, index, label, &entry, &bytes),
-            Err(error) => damaged.count_if_damage(error.for_sample(index, None))?,
+            Err(error) => damaged.count_if_damage(error.in_data_set(index))?,
         }
     }
     drop(progress);
     // The hash of what is left would pass for that of the whole.
-    let verdict = damaged.verdict(source.sample_count(), "samples")?;
+    let verdict = damaged.verdict(data.len(), "samples")?;
     let mut stdout = Stdout::open()?;
     stdout.line(&Hex(hash.finalize().into()))?;
     stdout.finish()?;

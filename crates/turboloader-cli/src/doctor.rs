@@ -18,8 +18,8 @@ use clap::ValueHint;
 use tbl_io::Stores;
 use tl_decode::DecodeOptions;
 use tl_pipeline::{
-    CacheConfig, Dataset, Limit, LoaderConfig, OnError, PipelineError, Readers, Report, Shuffle,
-    Stage, Work,
+    CacheConfig, Dataset, Limit, LoaderConfig, LoaderNote, OnError, PipelineError, Readers, Report,
+    Shuffle, Stage, Work,
 };
 use tl_transform::{DecodeMode, Dtype, OutputSpec, Recipe};
 #[cfg(feature = "remote")]
@@ -29,7 +29,7 @@ use crate::args::{DecodeModeArgs, GlobalArgs, LoaderArgs, NO_DECODE_MODE, Recipe
 use crate::bench::{duration, quality};
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
-use crate::output::{Progress, Stdout};
+use crate::output::{Progress, Stdout, note};
 use crate::recipe;
 use change::{Measured, MoreReaders, Variant};
 use findings::{DataFigures, Findings};
@@ -199,6 +199,11 @@ impl Examination<'_> {
         let has_step = !self.step.is_zero();
         let replay = has_step.then(|| all.replay(self.step, self.share(5))).transpose()?;
         progress.set(100);
+        drop(progress);
+        let notes = pass.loader().notes();
+        // Bad samples are among the findings.
+        let is_new = |note: &&LoaderNote| !matches!(note, LoaderNote::BadSample { .. });
+        notes.iter().filter(is_new).for_each(|found| note(&found));
         let config = all.loader().config();
         let measured = Measured {
             data,

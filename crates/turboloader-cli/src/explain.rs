@@ -9,8 +9,8 @@ use tl_decode::{DecodeOptions, Exif, ImageInfo};
 use turboloader::Explanation;
 
 use crate::args::{GlobalArgs, RecipeName};
-use crate::data_set;
-use crate::failure::{Failure, Subject, Verdict};
+use crate::data_set::{self, Sample};
+use crate::failure::{Failure, Verdict};
 use crate::output::Stdout;
 use crate::recipe;
 
@@ -115,17 +115,16 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
 
 /// Width and height of the pixels that training makes a plan for.
 fn sample_size(global: &GlobalArgs, data: &Path, sample: u64) -> Result<ImageSize, Failure> {
-    let source = data_set::open(global, data)?;
-    let entry = source.entry(sample)?;
+    let (source, local) = data_set::open_sample(global, data, sample)?;
+    let sample = Sample { source: &*source, local, index: sample };
+    let entry = sample.entry()?;
     if entry.format == SampleFormat::RawU8 {
         return Ok(ImageSize(entry.width, entry.height));
     }
     let mut bytes = Vec::new();
-    source.read_into(sample, &mut bytes)?;
-    let info = tl_decode::probe(&bytes).map_err(|error| {
-        let of = Subject::sample(source.as_ref(), sample, &entry);
-        Failure::data(format_args!("{of}: {error}"))
-    })?;
+    sample.read_into(&mut bytes)?;
+    let info = tl_decode::probe(&bytes)
+        .map_err(|error| Failure::data(format_args!("{}: {error}", sample.subject(&entry))))?;
     let ImageInfo { width, height, .. } = info;
     let turned = DecodeOptions::default().exif == Exif::Apply;
     let (width, height) = if turned { info.upright_size() } else { (width, height) };

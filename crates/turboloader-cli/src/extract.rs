@@ -5,12 +5,12 @@ mod tree;
 
 use std::path::PathBuf;
 
-use tbl_io::{ConvertSummary, FileLayout, SampleSource, SampleSourceExt};
+use tbl_io::{ConvertSummary, FileLayout};
 
-use crate::args::GlobalArgs;
-use crate::convert::{self, Sources};
-use crate::data_set;
-use crate::failure::{Failure, Subject, Verdict};
+use crate::args::{GlobalArgs, sample_number};
+use crate::convert;
+use crate::data_set::{self, Sample};
+use crate::failure::{Failure, Verdict};
 use crate::output::Progress;
 
 pub(crate) use names::NameDefect;
@@ -28,16 +28,19 @@ use tree::Tree;
 /// Metadata blocks of TBL files are not written; `tl cat --metadata` prints them.
 /// Labels that do not follow from the class folders become .cls files, as in a TAR archive that `tl
 /// convert` writes. If readers would take two samples for one, or a sample for a field, the second
-/// one gets its number in its name (NAME-12.EXT for sample 12). Renamed samples, and class names
+/// one gets its number in its name (NAME-12.EXT for sample 12), also if they are in different shards.
+/// Renamed samples, and class names
 /// and metadata blocks that cannot be stored, are counted on standard error.
 ///
 /// Examples:
 ///   tl extract train.tbl -o train/
 ///   tl extract train.tar -o few/ 0 1 17
+///   tl extract 'train-{000..127}.tar' -o few/ 0 100000
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// A TAR archive, a folder or a TBL file
+    /// A TAR archive, a folder or a TBL file; or a pattern, a name with ranges (in quotes, so that the
+    /// shell leaves it alone) or a shard index that stands for several, read as one data set
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
@@ -46,7 +49,7 @@ pub(crate) struct Args {
     pub(crate) output: PathBuf,
 
     /// The numbers of the samples to write (default: all)
-    #[arg(value_name = "INDEX")]
+    #[arg(value_name = "INDEX", value_parser = sample_number)]
     pub(crate) indices: Vec<u64>,
 
     /// Replace files that exist
@@ -56,19 +59,20 @@ pub(crate) struct Args {
 
 /// Writes the samples. Every name that a file stores is checked before the first file is written.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
-    let source = data_set::open(global, &args.file)?;
-    let count = source.sample_count();
+    let dataset = data_set::open(global, &[&args.file])?;
+    let count = dataset.len();
     let index_of = |number: u64| match usize::try_from(number) {
         Ok(at) if !args.indices.is_empty() => args.indices.get(at).copied(),
         _ => (number < count).then_some(number),
     };
     let indices = || (0..).map_while(index_of);
     for index in indices() {
-        check_names(&*source, index, args.output.as_os_str().len())?;
+        data_set::require(global, &args.file, &dataset, index)?;
+        check_names(Sample::of(&dataset, index)?, args.output.as_os_str().len())?;
     }
-    let sources = Sources::of(vec![source])?;
-    let source = &*sources.as_slice()[0];
-    let all = sources.all()?;
+    convert::require_samples(dataset.shards())?;
+    convert::note_labels(&dataset);
+    let all = convert::select(&dataset)?;
     let selection = if args.indices.is_empty() { all } else { all.choose(&args.indices) };
     let mut layout = FileLayout::of_folder(&selection)?;
     let mut tree = Tree::create(&args.output, args.force)?;
@@ -76,12 +80,13 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let mut bytes = Vec::new();
     let mut fields = Vec::new();
     for (number, index) in (0..).zip(indices()) {
-        source.read_into(index, &mut bytes)?;
+        let sample = Sample::of(&dataset, index)?;
+        sample.read_into(&mut bytes)?;
         fields.clear();
-        source.read_fields(index, &mut fields)?;
+        sample.read_fields(&mut fields)?;
         let name = layout.place(&selection, number, &bytes, &mut fields)?;
         let files = SampleFiles::new(&name, fields.iter().map(|field| &*field.extension))
-            .map_err(|defect| unsafe_name(source, index, defect))?;
+            .map_err(|defect| unsafe_name(sample, defect))?;
         tree.write(&files.sample, &bytes)?;
         for (name, field) in files.fields.iter().zip(&fields) {
             tree.write(name, &field.bytes)?;
@@ -94,28 +99,31 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     Ok(Verdict::Good)
 }
 
-/// Checks the names of sample `index` and its fields, whose bytes are not read, in a folder whose
-/// path has `folder_bytes`.
-fn check_names(source: &dyn SampleSource, index: u64, folder_bytes: usize) -> Result<(), Failure> {
-    let entry = source.entry(index)?;
+/// Checks the names of a sample and its fields, whose bytes are not read, in a folder whose path has
+/// `folder_bytes`.
+fn check_names(sample: Sample<'_>, folder_bytes: usize) -> Result<(), Failure> {
+    let entry = sample.entry()?;
     let mut extensions = Vec::new();
     let mut note = |extension: &[u8], _| {
         extensions.push(extension.to_vec());
         false
     };
-    source.read_fields_where(index, &mut note, &mut Vec::new())?;
+    let Sample { source, local, index } = sample;
+    source
+        .read_fields_where(local, &mut note, &mut Vec::new())
+        .map_err(|error| error.in_data_set(index))?;
     // Samples without a name get one that is safe.
     let key = entry.key.as_deref().unwrap_or(b"0");
     let name = FileLayout::file_name(key, entry.format);
     SampleFiles::new(&name, extensions.iter().map(Vec::as_slice))
         .and_then(|files| files.check_length(folder_bytes))
-        .map_err(|defect| unsafe_name(source, index, defect))
+        .map_err(|defect| unsafe_name(sample, defect))
 }
 
-fn unsafe_name(source: &dyn SampleSource, index: u64, defect: NameDefect) -> Failure {
-    match source.entry(index) {
+fn unsafe_name(sample: Sample<'_>, defect: NameDefect) -> Failure {
+    match sample.entry() {
         Ok(entry) => {
-            let of = Subject::sample(source, index, &entry);
+            let of = sample.subject(&entry);
             Failure::data(format_args!("{of}: refusing to extract: {defect}"))
         }
         Err(error) => error.into(),

@@ -192,11 +192,6 @@ pub(crate) struct DamagedParts {
 }
 
 impl DamagedParts {
-    /// How many there were.
-    pub(crate) fn count(&self) -> u64 {
-        self.count
-    }
-
     /// Counts what cannot be read, if that is the data's fault.
     ///
     /// # Errors

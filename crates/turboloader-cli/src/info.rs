@@ -1,26 +1,39 @@
 //! `tl info`: what a data set or a table is, from its index alone.
 
-pub(crate) mod facts;
+pub(crate) mod counts;
+mod facts;
 mod metadata;
 
-use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::fmt::{self, Display};
+#[cfg(feature = "tables")]
+use std::path::Path;
+use std::path::PathBuf;
 
 use serde::Serialize;
+use tbl_io::Labels;
 
 use crate::args::GlobalArgs;
-use crate::failure::{Failure, Verdict};
+use crate::data_set;
+use crate::failure::{DamagedParts, Failure, Verdict};
 use crate::output::Stdout;
 #[cfg(feature = "tables")]
 use crate::table::{self, Table};
+use counts::Counts;
 use facts::Facts;
+
+/// Goes up with every change that a reader of the JSON could stumble over.
+const TOTAL_SCHEMA: &str = "tl.info.total/1";
 
 /// Describe a data set or table: kind, samples, bytes, formats, columns, regions, checksums
 ///
 /// Reads the index, not the samples. --json prints one object, `"schema":"tl.info/1"`. Samples with
 /// a damaged index entry are counted as `damaged` and in `samples`, but in no other figure; the
-/// command then exits with 1. A pattern of URLs, or a name with ranges such as {000..127}, stands for
-/// several data sets, which are described one after the other.
+/// command then exits with 1.
+///
+/// Several files, a pattern of URLs, a name with ranges such as {000..127} or a shard index are
+/// described one file after the other, each with its own labels. Their totals follow, with the labels
+/// of the data set that they are together: in JSON the last object, `"schema":"tl.info.total/1"`.
 ///
 /// For an IDV file, prints its version and every column with its type, the codec named in the file,
 /// compression, blocks and metadata; a column that cannot be read is `dead` with the reason
@@ -30,38 +43,90 @@ use facts::Facts;
 /// Examples:
 ///   tl info train.tbl
 ///   tl info train.tar --json | jq .samples
+///   tl info 's3://bucket/train-*.tar' --json | tail -n 1
 ///   tl info iris.idv
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// A TAR archive, a folder or a TBL file; an IDV file or a TBF segment
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// TAR archives, folders or TBL files; IDV files or TBF segments
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
 
-    /// Print one JSON object for each data set
+    /// Print JSON objects, one for each file and one for the totals
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 /// Describes the data sets.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    #[cfg(feature = "tables")]
+    if let Some(verdict) = run_tables(args, global)? {
+        return Ok(verdict);
+    }
+    describe(&args.files, args, global)
+}
+
+/// Describes each file if the first one is a table.
+#[cfg(feature = "tables")]
+fn run_tables(args: &Args, global: &GlobalArgs) -> Result<Option<Verdict>, Failure> {
+    let stores = global.stores();
     let mut verdict = Verdict::Good;
-    for location in global.stores().expand(&args.file)? {
-        if describe(location.as_os_str().as_ref(), args, global)? == Verdict::Bad {
+    let expanded = args.files.iter().map(|file| stores.expand(file));
+    let files = expanded.collect::<Result<Vec<_>, _>>()?.concat();
+    for (number, file) in files.iter().enumerate() {
+        let described = match Table::open(global, &[Path::new(file.as_os_str())])? {
+            Some(table) => table::info::run(&table, args)?,
+            None if number == 0 => return Ok(None),
+            None => describe(&[file], args, global)?,
+        };
+        if described == Verdict::Bad {
             verdict = Verdict::Bad;
         }
     }
-    Ok(verdict)
+    Ok(Some(verdict))
 }
 
-fn describe(file: &Path, args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
-    #[cfg(feature = "tables")]
-    if let Some(table) = Table::open(global, file)? {
-        return table::info::run(&table, args);
+/// Describes sources of samples, and all of them together if there are several.
+fn describe<P: AsRef<OsStr>>(
+    files: &[P],
+    args: &Args,
+    global: &GlobalArgs,
+) -> Result<Verdict, Failure> {
+    let sources = data_set::open_sources(global, files)?;
+    let mut damaged = DamagedParts::default();
+    let mut start = 0;
+    let mut all = Vec::with_capacity(sources.len());
+    for source in sources.as_chunks().0 {
+        data_set::note(&*source[0]);
+        let facts = Facts::collect(source, start, &mut damaged)?;
+        start += source[0].sample_count();
+        print(&facts, args)?;
+        if sources.len() > 1 && !args.json {
+            print(&"", args)?;
+        }
+        all.push(facts);
     }
-    let (facts, damaged) = Facts::collect(global, file)?;
-    print(&facts, args)?;
-    damaged.verdict(facts.samples(), "samples")
+    if sources.len() > 1 {
+        let labels = Labels::resolve(&sources)?;
+        let counts = Counts::sum(&labels, all.iter().map(Facts::counts));
+        print(&Totals { schema: TOTAL_SCHEMA, shards: sources.len(), counts }, args)?;
+    }
+    damaged.verdict(start, "samples")
+}
+
+/// The counts of several sources.
+#[derive(Debug, Serialize)]
+struct Totals {
+    schema: &'static str,
+    shards: usize,
+    #[serde(flatten)]
+    counts: Counts,
+}
+
+impl Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:<12} {}{}", "shards", self.shards, self.counts)
+    }
 }
 
 /// Prints facts in the form that is asked for.

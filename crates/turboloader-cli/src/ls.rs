@@ -2,14 +2,16 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
-use tbl_io::{Entry, SourceKind};
+use tbl_io::{Location, SourceKind};
+use tl_pipeline::Dataset;
 
 use crate::args::{GlobalArgs, KeyArgs};
-use crate::data_set::{self, DataSet};
+use crate::data_set::{self, Sample};
 use crate::failure::{DamagedParts, Failure, Verdict};
 use crate::output::{HEADING_STYLE, ListStyle, Progress, Stdout};
 #[cfg(feature = "tables")]
@@ -23,6 +25,10 @@ use crate::text::{Hex, json_text, one_line, printable};
 /// height, offset, stored_bytes, bytes, and sha256 with --hash. Unknown values are null or empty.
 /// Width and height come from a TBL version 2 index and are 0 if its writer did not know them. The
 /// offset is that of the sample in its file.
+///
+/// Several files, a pattern, a name with ranges or a shard index are one data set: samples are
+/// numbered in order, and labels are joined by class name. JSON and tab-separated values then have a
+/// last column, shard, with the file of the sample.
 ///
 /// A sample that cannot be read does not end the listing: JSON has an object with its index and
 /// `error`, the other forms show DAMAGED as its format. The command then exits with 1.
@@ -38,14 +44,15 @@ use crate::text::{Hex, json_text, one_line, printable};
 ///
 /// Examples:
 ///   tl ls train.tbl | head
+///   tl ls 's3://bucket/train-*.tar' --json
 ///   tl ls train.tar --json --hash > listing.ndjson
 ///   tl ls iris.idv --columns Label,PetalLength
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// A TAR archive, a folder or a TBL file; an IDV file or a TBF segment
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// TAR archives, folders or TBL files, read as one data set; or an IDV file or a TBF segment
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
 
     /// Print JSON, one object per sample
     #[arg(long)]
@@ -66,52 +73,62 @@ pub(crate) struct Args {
 /// Lists the samples.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     #[cfg(feature = "tables")]
-    if let Some(table) = Table::open(global, &args.file)? {
+    if let Some(table) = Table::open(global, &args.files)? {
         return table::ls::run(&table, args);
     }
     if args.columns.is_some() {
         return Err(Failure::Usage { what: "--columns is for IDV and TBF files" });
     }
-    let data = DataSet::open(global, &args.file)?;
-    data_set::note_usual(data.source());
+    let data = data_set::open(global, &args.files)?;
+    data.shards().iter().for_each(|shard| data_set::note_usual(&**shard));
     let mut stdout = Stdout::open()?;
     let style = ListStyle::choose(args.json, &stdout);
-    let end = list(&data, style, args.hash, global, &mut stdout);
+    let columns = Columns { hash: args.hash, shard: data.shards().len() > 1 };
+    let end = list(&data, style, columns, global, &mut stdout);
     // What was listed is good, and belongs before the error message.
     stdout.finish()?;
-    end?.verdict(data.source().sample_count(), "samples")
+    end?.verdict(data.len(), "samples")
+}
+
+/// The columns that not every listing has.
+#[derive(Clone, Copy)]
+struct Columns {
+    hash: bool,
+    shard: bool,
 }
 
 fn list(
-    data: &DataSet,
+    data: &Dataset,
     style: ListStyle,
-    hash: bool,
+    columns: Columns,
     global: &GlobalArgs,
     stdout: &mut Stdout,
 ) -> Result<DamagedParts, Failure> {
     match style {
         ListStyle::Json => {}
-        ListStyle::Table => stdout.line(&TableHeading { hash })?,
-        ListStyle::Tsv => stdout.line(&TsvHeading { hash })?,
+        ListStyle::Table => stdout.line(&TableHeading(columns))?,
+        ListStyle::Tsv => stdout.line(&TsvHeading(columns))?,
     }
-    let source = data.source();
-    let mut progress = Progress::new(global, source.sample_count());
+    let Columns { hash, shard } = columns;
+    let mut progress = Progress::new(global, data.len());
     let mut bytes = Vec::new();
     let mut damaged = DamagedParts::default();
-    for index in 0..source.sample_count() {
-        let read = source.entry(index).and_then(|entry| {
+    for index in 0..data.len() {
+        let Sample { source, local, .. } = Sample::of(data, index)?;
+        let shard = shard.then(|| source.location());
+        let read = source.entry(local).and_then(|entry| {
             if hash {
                 progress.set(index);
-                source.read_into(index, &mut bytes)?;
+                source.read_into(local, &mut bytes)?;
             }
-            let label = data.label(index)?;
+            let label = data.try_label(index)?;
             Ok((entry, label))
         });
         let (entry, label) = match read {
             Ok(read) => read,
             Err(error) => {
-                let error = error.for_sample(index, None);
-                let line = BadLine { index, hash, error: one_line(&error) };
+                let error = error.in_data_set(index);
+                let line = BadLine { index, error: one_line(&error), shard, columns };
                 match style {
                     ListStyle::Json => stdout.json_line(&line)?,
                     ListStyle::Table => stdout.line(&BadTableRow(&line))?,
@@ -122,7 +139,22 @@ fn list(
             }
         };
         let sha256 = hash.then(|| Hex(Sha256::digest(&bytes).into()));
-        let line = Line::new(data, index, &entry, label, sha256);
+        // Only a TBL v2 index has dimensions; its 0 means that its writer did not know them.
+        let has_dimensions = source.kind() == SourceKind::Tbl2;
+        let line = Line {
+            index,
+            key: entry.key.as_deref().map(json_text),
+            label,
+            class: data_set::class_name(data, label),
+            format: Shown(entry.format),
+            width: has_dimensions.then_some(entry.width),
+            height: has_dimensions.then_some(entry.height),
+            offset: entry.offset,
+            stored_bytes: entry.stored_bytes,
+            bytes: entry.bytes,
+            sha256,
+            shard,
+        };
         match style {
             ListStyle::Json => stdout.json_line(&line)?,
             ListStyle::Table => stdout.line(&TableRow(&line, entry.key.as_deref()))?,
@@ -134,24 +166,36 @@ fn list(
 
 /// A sample that cannot be read, as `tl ls --json` prints it.
 #[derive(Serialize)]
-struct BadLine {
+struct BadLine<'a> {
     index: u64,
     error: String,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shard_json")]
+    shard: Option<&'a Location>,
     #[serde(skip)]
-    hash: bool,
+    columns: Columns,
+}
+
+/// The location of a shard in JSON.
+fn shard_json<S: Serializer>(shard: &Option<&Location>, serializer: S) -> Result<S::Ok, S::Error> {
+    shard.map(|shard| json_text(shard.as_os_str().as_bytes())).serialize(serializer)
+}
+
+/// The location of a shard in tab-separated values.
+fn write_shard(f: &mut fmt::Formatter<'_>, shard: Option<&Location>) -> fmt::Result {
+    shard.map_or(Ok(()), |shard| write!(f, "\t{}", printable(shard.as_os_str().as_bytes())))
 }
 
 /// The word that a damaged sample has instead of its format.
 const DAMAGED: &str = "DAMAGED";
 
 /// The line of a damaged sample in the table: the error takes the place of the name.
-struct BadTableRow<'a>(&'a BadLine);
+struct BadTableRow<'a>(&'a BadLine<'a>);
 
 impl fmt::Display for BadTableRow<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BadLine { index, error, hash } = self.0;
+        let BadLine { index, error, columns, .. } = self.0;
         write!(f, "{index:>9}  {:>7}  {DAMAGED:<7}  {:>11}  {:>10}  ", "-", "-", "-")?;
-        if *hash {
+        if columns.hash {
             write!(f, "{:<64}  ", "-")?;
         }
         f.write_str(error)
@@ -159,12 +203,13 @@ impl fmt::Display for BadTableRow<'_> {
 }
 
 /// The line of a damaged sample on a pipe: as many columns as the others have.
-struct BadTsvRow<'a>(&'a BadLine);
+struct BadTsvRow<'a>(&'a BadLine<'a>);
 
 impl fmt::Display for BadTsvRow<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BadLine { index, hash, .. } = self.0;
-        write!(f, "{index}\t\t\t{DAMAGED}\t\t\t\t\t{}", if *hash { "\t" } else { "" })
+        let BadLine { index, shard, columns, .. } = self.0;
+        write!(f, "{index}\t\t\t{DAMAGED}\t\t\t\t\t{}", if columns.hash { "\t" } else { "" })?;
+        write_shard(f, *shard)
     }
 }
 
@@ -184,33 +229,11 @@ struct Line<'a> {
     bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shard_json")]
+    shard: Option<&'a Location>,
 }
 
-impl<'a> Line<'a> {
-    fn new(
-        data: &'a DataSet,
-        index: u64,
-        entry: &'a Entry<'_>,
-        label: Option<i64>,
-        sha256: Option<Hex>,
-    ) -> Self {
-        // Only a TBL v2 index has dimensions; its 0 means that its writer did not know them.
-        let has_dimensions = data.source().kind() == SourceKind::Tbl2;
-        Line {
-            index,
-            key: entry.key.as_deref().map(json_text),
-            label,
-            class: data.class_name(label),
-            format: Shown(entry.format),
-            width: has_dimensions.then_some(entry.width),
-            height: has_dimensions.then_some(entry.height),
-            offset: entry.offset,
-            stored_bytes: entry.stored_bytes,
-            bytes: entry.bytes,
-            sha256,
-        }
-    }
-
+impl Line<'_> {
     fn dimensions(&self) -> Option<(u32, u32)> {
         self.width.zip(self.height).filter(|&size| size != (0, 0))
     }
@@ -220,15 +243,13 @@ impl<'a> Line<'a> {
 struct Shown<T>(T);
 
 impl<T: fmt::Display> Serialize for Shown<T> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
 }
 
 /// The first line of the table on a terminal.
-struct TableHeading {
-    hash: bool,
-}
+struct TableHeading(Columns);
 
 impl fmt::Display for TableHeading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -238,7 +259,7 @@ impl fmt::Display for TableHeading {
             "{heading}{:>9}  {:>7}  {:<7}  {:>11}  {:>10}  ",
             "index", "label", "format", "size", "bytes"
         )?;
-        if self.hash {
+        if self.0.hash {
             write!(f, "{:<64}  ", "sha256")?;
         }
         write!(f, "key{heading:#}")
@@ -265,14 +286,13 @@ impl fmt::Display for TableRow<'_> {
 }
 
 /// The first line on a pipe.
-struct TsvHeading {
-    hash: bool,
-}
+struct TsvHeading(Columns);
 
 impl fmt::Display for TsvHeading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("index\tkey\tlabel\tformat\twidth\theight\toffset\tstored_bytes\tbytes")?;
-        f.write_str(if self.hash { "\tsha256" } else { "" })
+        f.write_str(if self.0.hash { "\tsha256" } else { "" })?;
+        f.write_str(if self.0.shard { "\tshard" } else { "" })
     }
 }
 
@@ -295,9 +315,9 @@ impl fmt::Display for TsvRow<'_> {
             write!(f, "{height}")?;
         }
         write!(f, "\t{}\t{}\t{}", line.offset, line.stored_bytes, line.bytes)?;
-        match &line.sha256 {
-            Some(sha256) => write!(f, "\t{sha256}"),
-            None => Ok(()),
+        if let Some(sha256) = &line.sha256 {
+            write!(f, "\t{sha256}")?;
         }
+        write_shard(f, line.shard)
     }
 }

@@ -6,8 +6,7 @@ use tbl_io::{AsStored, Compression, ConvertOptions, SampleSource, SourceKind, Ta
 use turboloader::Probe;
 
 use crate::args::GlobalArgs;
-use crate::convert::{self, Sources, Target};
-use crate::data_set;
+use crate::convert::{self, Target};
 use crate::failure::{Failure, Verdict};
 
 /// Join several data sets into one TBL file without re-encoding
@@ -39,17 +38,17 @@ pub(crate) struct Args {
 
 /// Merges.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
-    let sources = Sources::open(global, &args.sources)
-        .map_err(|failure| data_set::or_no_samples(global, &args.sources, failure))?;
+    let dataset = convert::open(global, &args.sources)?;
+    let sources = dataset.shards();
     let kind = if Target::for_file(&args.output) == Target::Tar {
         FileKind::Tar
     } else {
-        target_of(sources.as_slice())
+        target_of(sources)
     };
     let mut options = ConvertOptions::new(kind);
     (options.sync, options.overwrite) = (!args.no_sync, args.force);
-    let selection = sources.all()?;
-    let summary = if has_tbl2_only(sources.as_slice()) {
+    let selection = convert::select(&dataset)?;
+    let summary = if has_tbl2_only(sources) {
         convert::write(&selection, &args.output, &options, AsStored::default, global)?
     } else {
         convert::write(&selection, &args.output, &options, Probe::default, global)?

@@ -4,11 +4,11 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use tbl_format::SampleFormat;
-use tbl_io::SampleSource;
 use tl_decode::{
     Damage, DecodeError, DecodeOptions, Decoder, Image, JpegDecoder, JpegRequest, Level,
 };
 
+use crate::data_set::Sample;
 use crate::failure::{Failure, Subject};
 
 /// The largest encoded image that is read: far above any real one, far below the memory of any
@@ -82,16 +82,11 @@ impl SampleDecoder {
         self.decode(image).map_err(|error| damaged(&Subject::file(path), &error))
     }
 
-    /// Decodes sample `index` of `source`; a sample of raw pixels is copied.
-    pub(crate) fn sample(
-        &mut self,
-        source: &dyn SampleSource,
-        index: u64,
-        image: &mut Image,
-    ) -> Result<(), Failure> {
-        let entry = source.entry(index)?;
-        source.read_into(index, &mut self.bytes)?;
-        let of = || Subject::sample(source, index, &entry);
+    /// Decodes a sample; one of raw pixels is copied.
+    pub(crate) fn sample(&mut self, sample: Sample<'_>, image: &mut Image) -> Result<(), Failure> {
+        let entry = sample.entry()?;
+        sample.read_into(&mut self.bytes)?;
+        let of = || sample.subject(&entry);
         if entry.format != SampleFormat::RawU8 {
             return self.decode(image).map_err(|error| damaged(&of(), &error));
         }

@@ -12,7 +12,7 @@ use clap::ValueHint;
 use tl_decode::{DecodeOptions, Image};
 
 use crate::args::{DecodeModeArgs, GlobalArgs, RecipeName};
-use crate::data_set::DataSet;
+use crate::data_set::{self, Sample};
 use crate::failure::{Failure, Verdict};
 use crate::output::write_file;
 use crate::pixels::SampleDecoder;
@@ -46,9 +46,9 @@ const MAX_SHEET_PIXELS: u64 = 64 << 20;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// A TAR archive, a folder or a TBL file
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// TAR archives, folders or TBL files, read as one data set
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
 
     /// The PNG file to write
     #[arg(short, long, value_name = "SHEET")]
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     if args.ops {
         return ops::run(args, global);
     }
-    let data = DataSet::open(global, &args.file)?;
+    let data = data_set::open(global, &args.files)?;
     let mut training = match &args.recipe {
         None => None,
         Some(name) => {
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let count = args
         .count
         .map_or(if training.is_some() { RECIPE_SAMPLES } else { GRID_SAMPLES }, NonZeroUsize::get);
-    let indices = evenly_spaced(data.source().sample_count(), count);
+    let indices = evenly_spaced(data.len(), count);
     let draws = match &args.recipe {
         None => 0,
         // These draw nothing: every epoch shows the same.
@@ -119,7 +119,8 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let mut damaged = Vec::new();
     for (place, &index) in indices.iter().enumerate() {
         let cell = Cell::describe(&data, index)?;
-        let decoded = match decoder.sample(data.source(), index, &mut image) {
+        let sample = Sample::of(&data, index)?;
+        let decoded = match decoder.sample(sample, &mut image) {
             Ok(()) => Some(&image),
             Err(failure) if failure.is_about_data() => {
                 if cell.is_image {
@@ -133,7 +134,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         let (Some(training), Some(_)) = (&mut training, decoded) else { continue };
         for draw in 0..draws {
             let at = sheet.corner(place, draw + 1);
-            painter.augmented(&mut canvas, at, training, data.source(), index, draw)?;
+            painter.augmented(&mut canvas, at, training, sample, draw)?;
         }
     }
     write_file(&args.output, args.force, |file| canvas.write_png(file))?;

@@ -90,7 +90,7 @@ pub(crate) struct Args {
 /// Repairs.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let options = RepairOptions { sync: !args.no_sync, overwrite: args.force };
-    data_set::refuse(global, &args.file)?;
+    data_set::refuse_tables(global, &[&args.file])?;
     let mut stdout = Stdout::open()?;
     let mut losses = Vec::new();
     let mut printed = Ok(());

@@ -11,8 +11,7 @@ use tbl_io::{AsStored, ConvertOptions, ConvertSummary, SourceKind, Target as Fil
 use turboloader::Probe;
 
 use crate::args::GlobalArgs;
-use crate::convert::{self, Sources};
-use crate::data_set;
+use crate::convert;
 use crate::failure::{Failure, Verdict};
 use crate::merge::{has_tbl2_only, target_of};
 
@@ -61,18 +60,18 @@ pub(crate) struct Args {
 
 /// Splits.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
-    let sources = Sources::open(global, &[&args.file])
-        .map_err(|failure| data_set::or_no_samples(global, &[&args.file], failure))?;
-    let selection = sources.all()?;
+    let dataset = convert::open(global, &[&args.file])?;
+    let sources = dataset.shards();
+    let selection = convert::select(&dataset)?;
     let sample_count = selection.sample_count();
     if args.shards.is_some_and(|shards| shards.get() as u64 > sample_count.max(1)) {
         let what = "--shards is larger than the number of samples: pass fewer shards";
         return Err(Failure::Usage { what });
     }
     let cuts = cuts(args, sample_count);
-    let kind = match sources.as_slice().first().map(|source| source.kind()) {
+    let kind = match sources.first().map(|source| source.kind()) {
         Some(SourceKind::Tar | SourceKind::Folder) => FileKind::Tar,
-        _ => target_of(sources.as_slice()),
+        _ => target_of(sources),
     };
     let extension = if kind == FileKind::Tar { "tar" } else { "tbl" };
     let names = Names::new(&args.output, &args.file, extension, cuts.len());
@@ -90,7 +89,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let mut class_names = 0;
     for (path, cut) in paths.iter().zip(cuts) {
         let part = selection.part(cut);
-        let mut summary = if kind == FileKind::Tar || has_tbl2_only(sources.as_slice()) {
+        let mut summary = if kind == FileKind::Tar || has_tbl2_only(sources) {
             convert::write(&part, path, &options, AsStored::default, global)?
         } else {
             convert::write(&part, path, &options, Probe::default, global)?

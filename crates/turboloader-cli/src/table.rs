@@ -46,8 +46,13 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    /// Opens a table; `None` for a path that is something else.
-    pub(crate) fn open(global: &GlobalArgs, path: &Path) -> Result<Option<Self>, Failure> {
+    /// Opens a table; `None` for a path that is something else, and for several.
+    pub(crate) fn open<P: AsRef<Path>>(
+        global: &GlobalArgs,
+        paths: &[P],
+    ) -> Result<Option<Self>, Failure> {
+        let [path] = paths else { return Ok(None) };
+        let path = path.as_ref();
         let Some((kind, source)) = data_set::table_kind(global, path)? else { return Ok(None) };
         Ok(Some(match kind {
             TableKind::Idv => Self::Idv(IdvTable::open(path, source)?),

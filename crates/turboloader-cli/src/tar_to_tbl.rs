@@ -10,7 +10,7 @@ use tbl_io::{Compression, ConvertOptions, Target};
 use turboloader::Probe;
 
 use crate::args::GlobalArgs;
-use crate::convert::{self, Sources};
+use crate::convert;
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Stdout};
 
@@ -45,8 +45,8 @@ pub(crate) struct TarToTblArgs {
 pub(crate) fn run(args: &TarToTblArgs) -> Result<Verdict, Failure> {
     let global = GlobalArgs::default();
     let start = Instant::now();
-    let sources = Sources::open(&global, &[&args.input])?;
-    let selection = sources.all()?;
+    let dataset = convert::open(&global, &[&args.input])?;
+    let selection = convert::select(&dataset)?;
     let input_bytes = file_bytes(&args.input)?;
     let mut stdout = Stdout::open()?;
     stdout.line(&"Converting TAR to TBL format...")?;

@@ -1,15 +1,17 @@
 //! `tl verify`: is every byte of a data set or table what it should be?
 
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
-use tbl_io::{Escaped, Finding, Prepare, VerifySummary};
+use tbl_io::{Finding, Location, Prepare, VerifySummary};
 use turboloader::{HeaderCheck, StrictDecode};
 
 use crate::args::{GlobalArgs, KeyArgs};
+use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress, Stdout};
 use crate::text::{Key, one_line};
@@ -25,19 +27,25 @@ pub(crate) const MAX_LISTED: usize = 10_000;
 /// Width and height in the index of a TBL file are compared with the image's header; a format that
 /// differs is a warning, because a sample's format comes from its name.
 ///
+/// Several files, a pattern, a name with ranges or a shard index are checked as one data set: samples
+/// have their numbers in it, findings name the shard, and a name that samples of different shards share
+/// is a warning. Shards of an index are read in the version that was indexed. If a shard cannot be
+/// opened because it is damaged, the others are checked and numbered without it.
+///
 /// For an IDV file, which has no checksums, every block and piece of metadata is read and decoded.
 /// For a TBF segment every checksum, gap and region is checked, also compressed ones, and encrypted
 /// ones with their key. Without the key they are listed and the command exits with 2.
 ///
 /// Examples:
 ///   tl verify train.tbl --decode
+///   tl verify 's3://bucket/train-{000..127}.tar'
 ///   tl verify segment.tbf --key-file segment.key
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The data set or table
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// TAR archives, folders or TBL files, checked as one data set; or an IDV file or a TBF segment
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
 
     /// Decode every image as well, and compare stored row indexes with the images
     #[arg(long)]
@@ -61,6 +69,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     if let Some(verdict) = crate::table::verify::run(args, global)? {
         return Ok(verdict);
     }
+    data_set::refuse_tables(global, &args.files)?;
     if args.decode {
         check(args, StrictDecode::new, global)
     } else {
@@ -74,6 +83,8 @@ struct Report<'a> {
     schema: &'static str,
     file: &'a str,
     good: bool,
+    #[serde(skip_serializing_if = "is_one")]
+    shards: u64,
     samples: u64,
     bytes: u64,
     decoded: bool,
@@ -89,6 +100,8 @@ struct Report<'a> {
 struct Listed {
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<Key>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<Key>,
@@ -103,13 +116,18 @@ fn check<C: Prepare>(
     global: &GlobalArgs,
 ) -> Result<Verdict, Failure> {
     let workers = args.jobs.unwrap_or_else(output::default_workers);
+    let name = data_set::name(global, &args.files);
+    let file = match &*args.files {
+        [file] => file.to_string_lossy(),
+        _ => Cow::Borrowed(&*name),
+    };
     let mut stdout = Stdout::open()?;
     let mut progress: Option<Progress> = None;
     let mut listed = Vec::new();
     let mut first = None;
     let mut printed = Ok(());
     let summary =
-        tbl_io::verify(&global.stores(), &args.file, workers, new_check, &mut |finding| {
+        tbl_io::verify(&global.stores(), &args.files, workers, new_check, &mut |finding| {
             if let Finding::Progress { samples, of } = finding {
                 progress.get_or_insert_with(|| Progress::new(global, of)).set(samples);
                 return ControlFlow::Continue(());
@@ -132,9 +150,9 @@ fn check<C: Prepare>(
         Err(error) if args.json && error.is_damage() => {
             // A file that does not even open has an answer too.
             let reason = one_line(&error);
-            let finding = Listed { kind: "damage", index: None, key: None, offset: None, reason };
-            let summary = VerifySummary { damaged_structures: 1, ..VerifySummary::default() };
-            let file = args.file.to_string_lossy();
+            let finding = Listed { reason, ..Listed::of("damage") };
+            let summary =
+                VerifySummary { shards: 1, damaged_structures: 1, ..VerifySummary::default() };
             stdout.json_line(&Report::new(&file, args.decode, summary, vec![finding]))?;
             stdout.finish()?;
             return Err(error.into());
@@ -143,28 +161,31 @@ fn check<C: Prepare>(
     };
     drop(progress);
     if args.json {
-        let file = args.file.to_string_lossy();
         stdout.json_line(&Report::new(&file, args.decode, summary, listed))?;
     } else if summary.is_good() {
-        stdout.line(&good_line(&args.file, summary, args.decode))?;
+        stdout.line(&good_line(&name, summary, args.decode))?;
     }
     stdout.finish()?;
     let Some(first) = first else { return Ok(Verdict::Good) };
     let VerifySummary { samples, bad_samples, damaged_structures, .. } = summary;
     let elsewhere = if damaged_structures > 0 { " and damage outside them" } else { "" };
     output::report(&format_args!(
-        "{}: damaged: {bad_samples} of {samples} samples bad{elsewhere}, the first: {first}",
-        Escaped(args.file.as_os_str().as_bytes())
+        "{name}: damaged: {bad_samples} of {samples} samples bad{elsewhere}, the first: {first}"
     ));
     Ok(Verdict::Bad)
 }
 
-fn good_line(path: &Path, summary: VerifySummary, decoded: bool) -> String {
-    let VerifySummary { samples, sample_bytes, oddities, .. } = summary;
+fn good_line(name: &str, summary: VerifySummary, decoded: bool) -> String {
+    let VerifySummary { shards, samples, sample_bytes, oddities, .. } = summary;
     let how = if decoded { "read and decoded" } else { "read" };
     let warnings = if oddities > 0 { format!(", {oddities} warnings") } else { String::new() };
-    let path = path.display();
-    format!("{path}: good: {samples} samples, {sample_bytes} bytes {how}{warnings}")
+    let of = if shards > 1 { format!(" in {shards} shards") } else { String::new() };
+    format!("{name}: good: {samples} samples{of}, {sample_bytes} bytes {how}{warnings}")
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(count: &u64) -> bool {
+    *count == 1
 }
 
 impl<'a> Report<'a> {
@@ -173,6 +194,7 @@ impl<'a> Report<'a> {
             schema: "tl.verify/1",
             file,
             good: summary.is_good(),
+            shards: summary.shards,
             samples: summary.samples,
             bytes: summary.sample_bytes,
             decoded,
@@ -185,19 +207,31 @@ impl<'a> Report<'a> {
 }
 
 impl Listed {
+    /// A finding of which only the kind is known.
+    fn of(kind: &'static str) -> Self {
+        Self { kind, shard: None, index: None, key: None, offset: None, reason: String::new() }
+    }
+
     fn new(finding: &Finding<'_>) -> Self {
-        let mut listed =
-            Self { kind: "damage", index: None, key: None, offset: None, reason: String::new() };
+        let mut listed = Self::of("damage");
+        let named = |shard: Option<&Location>| {
+            shard.map(|shard| Key(shard.as_os_str().as_bytes().to_vec()))
+        };
         match *finding {
-            Finding::Damage { reason } => listed.reason = reason.to_string(),
-            Finding::BadSample { index, key, offset, reason } => {
+            Finding::Damage { shard, reason } => {
+                listed.shard = named(shard);
+                listed.reason = reason.to_string();
+            }
+            Finding::BadSample { shard, index, key, offset, reason } => {
+                listed.shard = named(shard);
                 listed.kind = "sample";
                 listed.index = Some(index);
                 listed.key = key.map(|key| Key(key.to_vec()));
                 listed.offset = offset;
                 listed.reason = reason.to_string();
             }
-            Finding::Oddity(oddity) => {
+            Finding::Oddity { shard, oddity } => {
+                listed.shard = named(shard);
                 listed.kind = "warning";
                 listed.reason = oddity.to_string();
             }
@@ -208,13 +242,16 @@ impl Listed {
 
     /// The finding as a line of text.
     fn sentence(&self) -> String {
-        let Self { kind, index, key, offset, reason } = self;
+        let Self { kind, shard, index, key, offset, reason } = self;
         let mut line = String::from(*kind);
         if let Some(index) = index {
             line.push_str(&format!(" {index}"));
         }
         if let Some(key) = key {
             line.push_str(&format!(" ({key})"));
+        }
+        if let Some(shard) = shard {
+            line.push_str(&format!(" in {shard}"));
         }
         if let Some(offset) = offset {
             line.push_str(&format!(" at byte {offset}"));

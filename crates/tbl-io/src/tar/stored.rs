@@ -225,7 +225,7 @@ impl TarArchive {
     /// [`FormatError::Unreadable`].
     pub(crate) fn of_part(source: Source, part: &[u8]) -> Result<Self, FormatError> {
         let index = Index::of_part(part, &source)?;
-        Ok(Self::of_index(source, ReadLimits::default(), index))
+        Ok(Self { is_indexed: true, ..Self::of_index(source, ReadLimits::default(), index) })
     }
 
     /// Opens and indexes an archive, and returns its part in a shard index as well.

@@ -1,5 +1,6 @@
 //! Names that several samples have.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
@@ -9,10 +10,11 @@ use crate::sample::SampleSource;
 /// Names reported; a file without distinct names would repeat itself.
 const MAX_REPORTED: usize = 100;
 
-/// Each name that occurs more than once, in the order of its first sample. 8 bytes per sample.
-pub(super) fn find(source: &dyn SampleSource) -> Vec<Oddity> {
+/// Each name that occurs more than once in all sources, in the order of its first sample. 8 bytes
+/// per sample.
+pub(super) fn find(sources: &[Box<dyn SampleSource>]) -> Vec<Oddity> {
     let hasher = RandomState::new();
-    let keys = || (0..source.sample_count()).filter_map(|index| source.entry(index).ok()?.key);
+    let keys = || sources.iter().flat_map(|source| keys_of(&**source));
     let mut hashes: Vec<u64> = keys().map(|key| hasher.hash_one(&key)).collect();
     hashes.sort_unstable();
     // Two names with one hash are distinguished below.
@@ -38,4 +40,8 @@ pub(super) fn find(source: &dyn SampleSource) -> Vec<Oddity> {
         .filter(|&(_, samples)| samples > 1)
         .map(|(key, samples)| Oddity::DuplicateKey { key, samples })
         .collect()
+}
+
+fn keys_of(source: &dyn SampleSource) -> impl Iterator<Item = Cow<'_, [u8]>> {
+    (0..source.sample_count()).filter_map(|index| source.entry(index).ok()?.key)
 }

@@ -14,9 +14,10 @@ struct Extent {
     index: u64,
 }
 
-/// Pairs of neighbours, in the order of their bytes, that overlap. Entries that cannot be read
-/// are left out: they are damage, which is reported as such.
-pub(super) fn find(source: &dyn SampleSource) -> Vec<Oddity> {
+/// Pairs of neighbours, in the order of their bytes, that overlap. The first sample of `source` has
+/// the number `start`. Entries that cannot be read are left out: they are damage, which is reported
+/// as such.
+pub(super) fn find(source: &dyn SampleSource, start: u64) -> Vec<Oddity> {
     let extents = || (0..source.sample_count()).filter_map(|index| extent(source, index));
     // Writers store samples one after the other, which takes no memory to see.
     let mut end = 0;
@@ -35,8 +36,8 @@ pub(super) fn find(source: &dyn SampleSource) -> Vec<Oddity> {
     for extent in sorted {
         if let Some(first) = longest.filter(|first| extent.offset < first.end) {
             let offset = extent.offset;
-            let first = first.index;
-            let second = extent.index;
+            let first = start + first.index;
+            let second = start + extent.index;
             found.push(Oddity::Overlap { first, second, offset });
             if found.len() == MAX_REPORTED {
                 break;

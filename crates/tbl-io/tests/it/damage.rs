@@ -240,7 +240,7 @@ fn metadata_of_applications_is_undamaged_or_an_error() {
 /// Whether `tl verify` would call the file good.
 fn is_good(path: &Path) -> bool {
     let go_on = &mut |_: tbl_io::Finding<'_>| ControlFlow::Continue(());
-    verify(&Stores::new(), path, NonZeroUsize::MIN, AsStored::default, go_on)
+    verify(&Stores::new(), &[path], NonZeroUsize::MIN, AsStored::default, go_on)
         .is_ok_and(|summary| summary.is_good())
 }
 

@@ -256,7 +256,7 @@ fn a_check_of_a_folder_in_a_store_reads_the_objects_that_it_announced() {
     let stores = Stores::new().with("mem", Arc::new(store.clone()));
     let mut ended = |_: tbl_io::Finding<'_>| ControlFlow::Continue(());
     let one = NonZeroUsize::MIN;
-    let summary = verify(&stores, "mem://bucket/folder/", one, || AsStored, &mut ended).unwrap();
+    let summary = verify(&stores, &["mem://bucket/folder/"], one, || AsStored, &mut ended).unwrap();
     assert_eq!((summary.samples, summary.bad_samples), (SAMPLES, 0));
     let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
     let Counts { announced, read_ahead, read_late, dropped, most_under_way, .. } = &*store.0;

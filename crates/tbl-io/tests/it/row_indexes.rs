@@ -248,7 +248,7 @@ fn what_the_caller_makes_is_stored_whatever_the_number_of_workers() {
 /// Samples that `tbl_io::verify` finds bad in the file at `path`.
 fn bad_samples<C: Prepare>(path: &Path, new_check: impl Fn() -> C + Sync) -> Vec<(u64, String)> {
     let mut bad = Vec::new();
-    tbl_io::verify(&tbl_io::Stores::new(), path, NonZeroUsize::MIN, new_check, &mut |finding| {
+    tbl_io::verify(&tbl_io::Stores::new(), &[path], NonZeroUsize::MIN, new_check, &mut |finding| {
         if let Finding::BadSample { index, reason, .. } = finding {
             bad.push((index, reason.to_string()));
         }

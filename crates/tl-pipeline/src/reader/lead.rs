@@ -2,17 +2,22 @@
 
 use std::fs;
 
+use tbl_io::SampleSource;
+
 use super::planned;
 use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
 use crate::note::LoaderNote;
-use crate::order::Shuffle;
+use crate::order::{Sampler, Samples, Shuffle};
 
 /// Enough for a fast network whatever the order: half a second of 500 MB/s.
 const LEAST: u64 = 256 << 20;
 
 /// The windows of a block shuffle that are read ahead: while one is used the next one arrives.
 const WINDOWS: u64 = 2;
+
+/// If no more than this part of a data set is read ahead, most samples have no neighbour there.
+const SPARSE: u64 = 4;
 
 /// Samples that are asked for their size.
 const ASKED: u64 = 64;
@@ -21,7 +26,7 @@ const ASKED: u64 = 64;
 const PART: u64 = 4;
 
 /// The bytes to read ahead, and a note if they are less than a shuffle needs to request its blocks
-/// whole. `configured` is what the user says, 0 for nothing.
+/// whole, or if the shuffle has no blocks. `configured` is what the user says, 0 for nothing.
 pub(crate) fn bytes(
     dataset: &Dataset,
     config: &LoaderConfig,
@@ -47,7 +52,24 @@ pub(crate) fn bytes(
         LEAST.max(wanted).min(of_budget).min(memory_bytes() / PART)
     };
     let note = (bytes < wanted).then_some(LoaderNote::ShortReadAhead { bytes, wanted });
-    (bytes.max(1), note)
+    (bytes.max(1), note.or_else(|| full_shuffle(dataset, config, bytes)))
+}
+
+/// The note on a full shuffle, if neighbours are rarely read ahead together and blocks would change
+/// that: samples of a folder are objects of their own.
+fn full_shuffle(dataset: &Dataset, config: &LoaderConfig, bytes: u64) -> Option<LoaderNote> {
+    let Sampler { samples: Samples::All, shuffle: Shuffle::Full, repeat: 1 } = config.sampler
+    else {
+        return None;
+    };
+    let in_object = |source: &&dyn SampleSource| {
+        planned::samples(*source).is_some_and(|samples| samples.source().is_some())
+    };
+    let sources = dataset.shards().iter().map(|source| &**source);
+    let count: u64 = sources.filter(in_object).map(|source| source.sample_count()).sum();
+    let is_sparse = count.saturating_mul(mean_bytes(dataset)) / SPARSE > bytes;
+    let requests = count.div_ceil(u64::from(config.shard.world.max(1)));
+    is_sparse.then_some(LoaderNote::FullShuffle { requests })
 }
 
 /// The mean size of samples, by some that are evenly spaced.

@@ -135,7 +135,8 @@ def verify(
     Parameters
     ----------
     path
-        A TBL file, a TAR archive, a folder or a table, as a path or a URL.
+        A TBL file, a TAR archive, a folder or a table, as a path or a URL. A pattern, a name with
+        ranges or a shard index stands for several, which are checked as one data set.
     decode
         Whether to decode all images.
     workers
@@ -147,7 +148,8 @@ def verify(
     -------
     dict
         ``samples``, ``is_good``, ``bad``, a list of (sample, offset, message), ``damage`` and
-        ``oddities``, lists of messages, and ``not_verified``. For tables, ``samples`` are rows, and
+        ``oddities``, lists of messages, and ``not_verified``. Messages name the shard if there are
+        several. For tables, ``samples`` are rows, and
         all defects are in ``damage``. Encrypted regions of a segment are listed as
         ``not_verified``, and the segment is not good.
     """

@@ -268,7 +268,7 @@ class DataLoader:
 
     @property
     def notes(self) -> list[str]:
-        """Notes, one line each: missing labels, skipped files, read-ahead that stopped.
+        """Notes, one line each: missing labels, skipped files, costly requests to a store.
 
         Those on the data set are also warnings when the loader is created, except counts of hidden
         files and of files without an image.

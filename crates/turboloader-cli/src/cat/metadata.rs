@@ -9,6 +9,8 @@ use tbl_format::metadata::MetadataType;
 use tbl_io::{MetadataBlock, SampleSource, TblFile};
 
 use super::Args;
+use crate::args::GlobalArgs;
+use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::output::{Stdout, write_file};
 
@@ -20,20 +22,36 @@ struct Listed {
     hex: String,
 }
 
-/// Writes the blocks of sample `index` or, without one, of the file.
-pub(super) fn run(
+const NOT_TBL: Failure = Failure::Usage { what: "--metadata is for TBL files" };
+
+/// Writes the blocks of a sample, by its number in its source.
+pub(super) fn of_sample(
     source: &(dyn SampleSource + 'static),
-    index: Option<u64>,
+    local: u64,
     args: &Args,
 ) -> Result<Verdict, Failure> {
-    let file: &dyn Any = source;
-    let Some(file) = file.downcast_ref::<TblFile>() else {
-        return Err(Failure::Usage { what: "--metadata is for TBL files" });
-    };
-    let mut blocks = match index {
-        Some(index) => file.metadata(index)?,
-        None => file.file_metadata()?,
-    };
+    write(tbl_file(source)?.metadata(local)?, args)
+}
+
+/// Writes the blocks of whole files, one file after the other. Blocks that several files share are
+/// written once.
+pub(super) fn of_files(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    let mut blocks = Vec::new();
+    for source in data_set::open_sources(global, &[&args.file])? {
+        data_set::note(source.as_ref());
+        let of_file = tbl_file(source.as_ref())?.file_metadata()?;
+        let is_new = |block: &MetadataBlock| !blocks.contains(block);
+        let new: Vec<_> = of_file.into_iter().filter(is_new).collect();
+        blocks.extend(new);
+    }
+    write(blocks, args)
+}
+
+fn tbl_file(source: &dyn Any) -> Result<&TblFile, Failure> {
+    source.downcast_ref().ok_or(NOT_TBL)
+}
+
+fn write(mut blocks: Vec<MetadataBlock>, args: &Args) -> Result<Verdict, Failure> {
     blocks.retain(|block| !block.is_extension());
     let bytes = match args.block {
         Some(block) if block < blocks.len() => blocks.swap_remove(block).data,

@@ -3,15 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use tbl_io::SampleSource;
 use tl_decode::{DecodeOptions, Image};
-use tl_pipeline::{PipelineError, SampleError, SampleRenderer, Stored, Target};
+use tl_pipeline::{Dataset, PipelineError, SampleError, SampleRenderer, Stored, Target};
 use tl_simd::Level;
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
 use tl_transform::{Draw, Layout, Pass, Recipe};
 
 use super::canvas::{Canvas, GLYPH_SIDE, Rgb};
-use crate::data_set::DataSet;
+use crate::data_set::{self, Sample};
 use crate::failure::Failure;
 use crate::text::printable;
 
@@ -38,11 +37,11 @@ pub(crate) struct Cell {
 
 impl Cell {
     /// Collects what is known of sample `index`.
-    pub(crate) fn describe(data: &DataSet, index: u64) -> Result<Self, Failure> {
-        let entry = data.source().entry(index)?;
-        let label = data.label(index)?;
+    pub(crate) fn describe(data: &Dataset, index: u64) -> Result<Self, Failure> {
+        let entry = Sample::of(data, index)?.entry()?;
+        let label = data.try_label(index).map_err(|error| error.in_data_set(index))?;
         let name = entry.key.as_deref().map(|key| printable(key).into_owned()).unwrap_or_default();
-        let label = match (data.class_name(label), label) {
+        let label = match (data_set::class_name(data, label), label) {
             (Some(class), _) => class.to_owned(),
             (None, Some(label)) => format!("label {label}"),
             (None, None) => String::new(),
@@ -69,14 +68,10 @@ impl Training {
         Self { renderer, seed, bytes: Vec::new(), image: Image::new() }
     }
 
-    fn render(
-        &mut self,
-        source: &dyn SampleSource,
-        index: u64,
-        epoch: u32,
-    ) -> Result<Pass, Failure> {
-        let entry = source.entry(index)?;
-        source.read_into(index, &mut self.bytes)?;
+    fn render(&mut self, sample: Sample<'_>, epoch: u32) -> Result<Pass, Failure> {
+        let Sample { source, index, .. } = sample;
+        let entry = sample.entry()?;
+        sample.read_into(&mut self.bytes)?;
         let format = entry.format;
         let size = (entry.width, entry.height);
         let stored = Stored { format, size, bytes: &mut self.bytes, row_index: None };
@@ -137,18 +132,17 @@ impl Painter {
         }
     }
 
-    /// Draws sample `index` as training sees it in epoch `draw`.
+    /// Draws a sample as training sees it in epoch `draw`.
     pub(crate) fn augmented(
         &mut self,
         canvas: &mut Canvas,
         at: (u32, u32),
         training: &mut Training,
-        source: &dyn SampleSource,
-        index: u64,
+        sample: Sample<'_>,
         draw: usize,
     ) -> Result<(), Failure> {
         let epoch = u32::try_from(draw).unwrap_or(u32::MAX);
-        let plan = training.render(source, index, epoch)?;
+        let plan = training.render(sample, epoch)?;
         canvas.fill(at.0, at.1, self.side, self.side, MAT);
         fit(canvas, at, self.side, &training.image, self.level, &mut self.resampler);
         let Rect { x, y, width, height } = plan.region;

@@ -14,7 +14,7 @@ use super::canvas::{Canvas, GLYPH_SIDE, Rgb};
 use super::cell::fit;
 use super::{BACKGROUND, GAP, MAX_SHEET_PIXELS, evenly_spaced, showcase, too_large};
 use crate::args::GlobalArgs;
-use crate::data_set::DataSet;
+use crate::data_set::{self, Sample};
 use crate::failure::{Failure, NO_SAMPLES, Verdict};
 use crate::output::write_file;
 use crate::pixels::SampleDecoder;
@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
 /// The photographs of the data set that take turns, each a square; grey ones only where there are
 /// no others.
 fn photographs(args: &Args, global: &GlobalArgs) -> Result<Vec<Image>, Failure> {
-    let data = DataSet::open(global, &args.file)?;
+    let data = data_set::open(global, &args.files)?;
     let count = args.count.map_or(SAMPLES, std::num::NonZeroUsize::get);
     let side = args.size * OVERSAMPLING;
     let square = Recipe::new(vec![Resize::new(side).into(), CenterCrop::new(side).into()], PIXELS)?;
@@ -67,8 +67,8 @@ fn photographs(args: &Args, global: &GlobalArgs) -> Result<Vec<Image>, Failure> 
     let mut renderer = Renderer::new(&square);
     let mut image = Image::new();
     let mut photographs = Vec::new();
-    for index in evenly_spaced(data.source().sample_count(), count) {
-        decoder.sample(data.source(), index, &mut image)?;
+    for index in evenly_spaced(data.len(), count) {
+        decoder.sample(Sample::of(&data, index)?, &mut image)?;
         let plan = square.plan(image.width, image.height, Draw::default())?;
         photographs.push(render(&mut renderer, &plan, &image, index)?);
     }

@@ -154,7 +154,7 @@ pub(crate) fn open_segment(
     global: &GlobalArgs,
     path: &std::path::Path,
 ) -> Result<SegmentFile, Failure> {
-    match Table::open(global, path)? {
+    match Table::open(global, &[path])? {
         Some(Table::Segment(file)) => Ok(file),
         Some(Table::Idv(_)) | None => Err(TableFailure::NoSegment { path: path.to_owned() }.into()),
     }

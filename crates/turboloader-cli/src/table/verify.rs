@@ -5,6 +5,7 @@ mod report;
 
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use idv_format::ReadError;
 use tbf_format::{FormatError, Region, UnpackOptions};
@@ -21,17 +22,18 @@ use report::{Counts, Findings, Listed, Report, SCHEMA};
 
 /// Checks a table; `None` for something else.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Option<Verdict>, Failure> {
-    let table = Table::open(global, &args.file);
+    let [path] = &*args.files else { return Ok(None) };
+    let table = Table::open(global, &args.files);
     let checked =
-        table.and_then(|table| table.map(|table| check(&table, args, global)).transpose());
+        table.and_then(|table| table.map(|table| check(&table, path, args, global)).transpose());
     if let Err(failure) = &checked {
-        report_unopened(args, failure)?;
+        report_unopened(args, path, failure)?;
     }
     checked
 }
 
 /// A table whose opening failed has an answer too.
-fn report_unopened(args: &Args, failure: &Failure) -> Result<(), Failure> {
+fn report_unopened(args: &Args, path: &Path, failure: &Failure) -> Result<(), Failure> {
     let Some(table) = failure.downcast_ref::<TableFailure>() else { return Ok(()) };
     let kind = if matches!(table, TableFailure::Idv { .. }) { "idv" } else { "tbf" };
     if !args.json || !failure.is_about_data() {
@@ -41,7 +43,7 @@ fn report_unopened(args: &Args, failure: &Failure) -> Result<(), Failure> {
     let mut stdout = Stdout::open()?;
     stdout.json_line(&Report {
         schema: SCHEMA,
-        file: &args.file.to_string_lossy(),
+        file: &path.to_string_lossy(),
         kind,
         good: false,
         counts: Counts::default(),
@@ -54,7 +56,7 @@ fn report_unopened(args: &Args, failure: &Failure) -> Result<(), Failure> {
 }
 
 /// Checks a table.
-fn check(table: &Table, args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+fn check(table: &Table, path: &Path, args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let mut stdout = Stdout::open()?;
     let mut findings = Findings {
         stdout: &mut stdout,
@@ -76,10 +78,10 @@ fn check(table: &Table, args: &Args, global: &GlobalArgs) -> Result<Verdict, Fai
         }
     };
     let Findings { listed, damaged, warnings, first, .. } = findings;
-    let path = Escaped(args.file.as_os_str().as_bytes());
+    let name = Escaped(path.as_os_str().as_bytes());
     let Counts { rows, columns, parts, bytes } = counts;
     if args.json {
-        let file = &args.file.to_string_lossy();
+        let file = &path.to_string_lossy();
         let good = damaged == 0 && encrypted.is_empty();
         let findings = &listed[..];
         let schema = SCHEMA;
@@ -97,7 +99,7 @@ fn check(table: &Table, args: &Args, global: &GlobalArgs) -> Result<Verdict, Fai
     } else if damaged == 0 && encrypted.is_empty() {
         let warnings = if warnings > 0 { format!(", {warnings} warnings") } else { String::new() };
         stdout.line(&format_args!(
-            "{path}: good: {rows} rows, {columns} columns, {parts} {part}, {bytes} bytes{warnings}"
+            "{name}: good: {rows} rows, {columns} columns, {parts} {part}, {bytes} bytes{warnings}"
         ))?;
     }
     stdout.finish()?;
@@ -105,14 +107,14 @@ fn check(table: &Table, args: &Args, global: &GlobalArgs) -> Result<Verdict, Fai
         if encrypted.is_empty() {
             return Ok(Verdict::Good);
         }
-        let path = args.file.clone();
+        let path = path.to_owned();
         let regions = encrypted.join(", ");
         return Err(TableFailure::NotVerified { path, regions }.into());
     };
     if damaged == 1 {
-        output::report(&format_args!("{path}: {first}"));
+        output::report(&format_args!("{name}: {first}"));
     } else {
-        output::report(&format_args!("{path}: damaged in {damaged} places, the first: {first}"));
+        output::report(&format_args!("{name}: damaged in {damaged} places, the first: {first}"));
     }
     Ok(Verdict::Bad)
 }

@@ -22,6 +22,7 @@ mod recipes;
 mod remote;
 mod row_indexes;
 mod segments;
+mod shards;
 mod sheets;
 mod support;
 mod table_batches;

@@ -47,6 +47,12 @@ fn wrong_usage_exits_with_2() {
         (&["no-such-command"][..], "no-such-command"),
         (&["ls"], "<FILE>"),
         (&["cat", "x.tbl", "first"], "first"),
+        // As a shell expands them.
+        (&["cat", "0.tar", "1.tar"], "put a pattern or ranges of file names in quotes"),
+        (
+            &["extract", "0.tar", "1.tar", "-o", "x"],
+            "put a pattern or ranges of file names in quotes",
+        ),
         (&["convert", "x", "-o", "y", "--to", "zip"], "tbl2"),
         (&["ls", "x", "--jsn"], "--json"),
     ] {

@@ -134,7 +134,7 @@ fn foreign() -> Vec<u8> {
 /// Whether `tl verify` would call the file good.
 fn is_good(path: &Path) -> bool {
     let go_on = &mut |_: tbl_io::Finding<'_>| ControlFlow::Continue(());
-    match verify(&Stores::new(), path, NonZeroUsize::MIN, AsStored::default, go_on) {
+    match verify(&Stores::new(), &[path], NonZeroUsize::MIN, AsStored::default, go_on) {
         Ok(summary) => summary.is_good(),
         Err(error) => {
             assert!(error.is_damage(), "{error}");

@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use tbl_io::{
-    AsStored, Compression, ConvertError, ConvertEvent, Finding, Labels, NewSample, Oddity,
-    Selection, Stores, StreamWriter, Target, VerifySummary, WriteOptions, verify,
+    AsStored, Compression, ConvertError, ConvertEvent, Finding, IndexOptions, Labels, Location,
+    NewSample, Oddity, Selection, Stores, StreamWriter, Target, VerifySummary, WriteOptions,
+    index_shards, verify,
 };
 
 use crate::tar_bytes::Archive;
@@ -15,18 +16,67 @@ use super::{borrow, convert, labelled, open, quick, see, write_tar};
 
 /// The findings as text, and the summary.
 fn check(path: &Path) -> (Vec<String>, VerifySummary) {
+    check_all(&[path])
+}
+
+/// As [`check`] for several files.
+fn check_all(paths: &[&Path]) -> (Vec<String>, VerifySummary) {
     let mut found = Vec::new();
     let summary =
-        verify(&Stores::new(), path, NonZeroUsize::MIN, AsStored::default, &mut |finding| {
+        verify(&Stores::new(), paths, NonZeroUsize::MIN, AsStored::default, &mut |finding| {
             match finding {
-                Finding::Damage { reason } => found.push(format!("damage: {reason}")),
-                Finding::BadSample { index, .. } => found.push(format!("sample {index}")),
-                Finding::Oddity(oddity) => found.push(oddity.to_string()),
+                Finding::Damage { shard, reason } => {
+                    found.push(format!("{}damage: {reason}", named(shard)));
+                }
+                Finding::BadSample { shard, index, .. } => {
+                    found.push(format!("{}sample {index}", named(shard)));
+                }
+                Finding::Oddity { shard, oddity } => {
+                    found.push(format!("{}{oddity}", named(shard)));
+                }
                 Finding::Progress { .. } | _ => {}
             }
             ControlFlow::Continue(())
         });
     (found, summary.unwrap())
+}
+
+/// The file name of the shard that a finding names, as a prefix.
+fn named(shard: Option<&Location>) -> String {
+    let name = shard.and_then(|shard| Path::new(shard.as_os_str()).file_name());
+    name.map_or(String::new(), |name| format!("{}: ", name.display()))
+}
+
+#[test]
+fn several_shards_are_one_data_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    write_tar(&at("0.tar"), &[(b"a.jpg", b"1"), (b"b.jpg", b"2")]);
+    let one = Archive::new().member(b"b.jpg", b"3").member(b"../c.jpg", b"4");
+    std::fs::write(at("1.tar"), one.member(b"d.jpg", b"5").finish()).unwrap();
+    write_tar(&at("3.tar"), &[(b"e.jpg", b"6")]);
+    let cut = std::fs::read(at("3.tar")).unwrap();
+    std::fs::write(at("3.tar"), &cut[..2 * 512]).unwrap();
+    let expected = ["3.tar: no end marker", "2 samples are called b.jpg", "1.tar: sample 3"];
+    let shards = |summary: VerifySummary| (summary.shards, summary.samples, summary.bad_samples);
+    let ranges = [at("{0..1}.tar"), at("3.tar")];
+    let index = at("all.tlidx");
+    index_shards(&Stores::new(), &ranges, &index, IndexOptions::default()).unwrap();
+    for paths in [&ranges[..], std::slice::from_ref(&index)] {
+        let paths: Vec<&Path> = paths.iter().map(|path| &**path).collect();
+        let (found, summary) = check_all(&paths);
+        assert_eq!(found, expected);
+        assert_eq!(shards(summary), (3, 6, 1));
+    }
+    // A shard that cannot be opened does not keep the others from being checked.
+    std::fs::write(at("0.tar"), [b'x'; 1024]).unwrap();
+    let (found, summary) = check_all(&[&ranges[0], &ranges[1]]);
+    assert!(found[0].starts_with("0.tar: damage: at byte 0: "), "{found:?}");
+    assert_eq!(found[1..], ["3.tar: no end marker", "1.tar: sample 1"]);
+    assert_eq!((shards(summary), summary.damaged_structures), ((3, 4, 1), 1));
+    let end = &mut |_: Finding<'_>| ControlFlow::Continue(());
+    let alone = verify(&Stores::new(), &[at("0.tar")], NonZeroUsize::MIN, AsStored::default, end);
+    assert!(matches!(alone, Err(ConvertError::Read(error)) if error.is_damage()));
 }
 
 #[test]
@@ -59,7 +109,7 @@ fn every_flipped_byte_that_means_anything_is_found() {
         let mut bad = 0;
         let end = verify(
             &Stores::new(),
-            at("bad.tbl"),
+            &[at("bad.tbl")],
             NonZeroUsize::MIN,
             AsStored::default,
             &mut |finding| {
@@ -85,7 +135,7 @@ fn whoever_hears_of_findings_can_end_it() {
     let path = folder.path().join("in.tar");
     write_tar(&path, &borrow(&labelled()));
     let mut heard = 0;
-    let end = verify(&Stores::new(), &path, NonZeroUsize::MIN, AsStored::default, &mut |_| {
+    let end = verify(&Stores::new(), &[&path], NonZeroUsize::MIN, AsStored::default, &mut |_| {
         heard += 1;
         if heard == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

@@ -7,7 +7,7 @@ use idv_format::{ColumnEntry, Compression, Storage};
 use serde::Serialize;
 
 use crate::failure::{DamagedParts, Failure};
-use crate::info::facts::row;
+use crate::info::counts::row;
 use crate::table::IdvTable;
 use crate::text::{json_text, one_line, printable};
 

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::idv::aligned;
 use crate::failure::Failure;
-use crate::info::facts::row;
+use crate::info::counts::row;
 use crate::table::{SegmentFile, dtype_name, oddity_text};
 use crate::text::{json_text, printable};
 

@@ -1,0 +1,148 @@
+//! The shards of a data set that is checked: opened for readers that check everything, and joined to
+//! one sequence of samples.
+
+use std::ffi::OsStr;
+
+use super::Oddity;
+use crate::convert::ConvertError;
+use crate::error::{ReadError, TarDefect};
+use crate::labels::Labels;
+use crate::location::Location;
+use crate::note::Note;
+use crate::open::{Container, open_each_shard};
+use crate::reader::{ReadOptions, TblFile, Verify};
+use crate::sample::SampleSource;
+use crate::shard_index::ShardIndex;
+use crate::storage::{Opened, Stores};
+use crate::tar::TarArchive;
+
+/// The shards of the data set that is checked, as one sequence of samples.
+pub(super) struct Shards<'a> {
+    pub(super) sources: &'a [Box<dyn SampleSource>],
+    pub(super) labels: &'a Labels,
+    /// The number of each shard's first sample.
+    pub(super) starts: Vec<u64>,
+    pub(super) sample_count: u64,
+    /// Whether findings name the shard.
+    are_named: bool,
+}
+
+/// The place of a sample.
+pub(super) struct Place<'a> {
+    pub(super) shard: usize,
+    pub(super) source: &'a dyn SampleSource,
+    /// Its number in the source.
+    pub(super) index: u64,
+}
+
+impl<'a> Shards<'a> {
+    pub(super) fn new(
+        sources: &'a [Box<dyn SampleSource>],
+        labels: &'a Labels,
+        are_named: bool,
+    ) -> Result<Self, ConvertError> {
+        let mut starts = Vec::with_capacity(sources.len());
+        let mut sample_count = 0_u64;
+        for source in sources {
+            starts.push(sample_count);
+            sample_count = sample_count
+                .checked_add(source.sample_count())
+                .ok_or(ConvertError::TooManySamples { sample_count })?;
+        }
+        Ok(Self { sources, labels, starts, sample_count, are_named })
+    }
+
+    /// The place of sample `index`, which exists.
+    pub(super) fn place(&self, index: u64) -> Place<'a> {
+        // The last source that starts at or before it; empty sources start where the next does.
+        let shard = self.starts.partition_point(|&start| start <= index) - 1;
+        Place { shard, source: &*self.sources[shard], index: index - self.starts[shard] }
+    }
+
+    /// The location of a shard, if findings name it.
+    pub(super) fn named<'s>(&self, source: &'s dyn SampleSource) -> Option<&'s Location> {
+        self.are_named.then(|| source.location())
+    }
+}
+
+/// An open shard and what there is to say of it as a whole.
+pub(super) struct Examined {
+    pub(super) source: Box<dyn SampleSource>,
+    pub(super) report: Report,
+}
+
+/// The findings on a shard as a whole.
+#[derive(Default)]
+pub(super) struct Report {
+    pub(super) damage: Vec<ReadError>,
+    pub(super) oddities: Vec<Oddity>,
+}
+
+impl Examined {
+    /// Opens all shards; those that are too damaged for that are errors in the list.
+    pub(super) fn open_each<L: AsRef<OsStr>>(
+        stores: &Stores,
+        locations: &[L],
+    ) -> Result<Vec<Result<Self, ReadError>>, ReadError> {
+        let or_damage = |opened| match opened {
+            Err(error) if !ReadError::is_damage(&error) => Err(error),
+            opened => Ok(opened),
+        };
+        let open = |opened| or_damage(Self::open(opened));
+        let open_shard = |index: &ShardIndex, number| {
+            let examined = Self::open(index.open_whole(stores, number)?);
+            or_damage(examined.and_then(|examined| {
+                index.check_count(number, examined.source.sample_count())?;
+                Ok(examined)
+            }))
+        };
+        open_each_shard(stores, locations, open, open_shard)
+    }
+
+    fn open(opened: Opened) -> Result<Self, ReadError> {
+        let options = ReadOptions { verify: Verify::All, ..ReadOptions::default() };
+        let mut report = Report::default();
+        let source: Box<dyn SampleSource> = match Container::open(opened, options)? {
+            Container::Folder(folder) => {
+                let notes = folder.notes().into_iter().filter(|note| *note != Note::NoSamples);
+                report.oddities.extend(notes.map(Oddity::Note));
+                folder
+            }
+            Container::Tar(archive) => {
+                report.oddities = tar_oddities(&archive);
+                if let Some(offset) = archive.find_header_behind_end()? {
+                    let location = archive.location().clone();
+                    let source = TarDefect::BehindEnd;
+                    report.damage.push(ReadError::Tar { location, offset, source });
+                }
+                Box::new(archive)
+            }
+            Container::Tbl(file) => {
+                for check in [TblFile::verify_metadata, TblFile::verify_index] {
+                    match check(&file) {
+                        Err(error) if error.is_damage() => report.damage.push(error),
+                        other => other?,
+                    }
+                }
+                Box::new(file)
+            }
+        };
+        Ok(Self { source, report })
+    }
+}
+
+fn tar_oddities(archive: &TarArchive) -> Vec<Oddity> {
+    let mut oddities = Vec::new();
+    if !archive.has_end_marker() {
+        oddities.push(Oddity::NoEndMarker);
+    }
+    if let Some(offset) = archive.lone_zero_block() {
+        oddities.push(Oddity::LoneZeroBlock { offset });
+    }
+    if let Some(offset) = archive.trailing_garbage() {
+        oddities.push(Oddity::TrailingBytes { offset });
+    }
+    oddities.extend(archive.skipped().iter().cloned().map(Oddity::SkippedMember));
+    oddities.extend(archive.file_notes().map(Oddity::Note));
+    oddities
+}
