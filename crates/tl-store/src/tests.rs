@@ -2,6 +2,7 @@
 
 mod hedges;
 mod listings;
+mod names;
 mod outages;
 
 use std::collections::BTreeMap;
