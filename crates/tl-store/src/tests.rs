@@ -1,5 +1,6 @@
 //! Reads of ranges against a store in memory that is faulty on purpose, in virtual time.
 
+mod drops;
 mod hedges;
 mod listings;
 mod names;
