@@ -28,7 +28,8 @@ usage: cargo xtask <task>
                             the checks that take longer: all, those that start within N minutes, or
                             one
   prove [KIND]              explore the loader's threads: schedules (shuttle), orderings (loom), miri,
-                            threads (ThreadSanitizer), or all of them
+                            threads (ThreadSanitizer); read from a faulty store for an hour: sockets;
+                            or all of them
   python [PYTEST ARGUMENT...]
                             check the Python package, build it in target/python, run its tests
   frameworks [PYTEST ARGUMENT...]

@@ -1,5 +1,7 @@
-//! The loader's threads under tools that explore what a test run does not happen to meet.
+//! The loader's threads under tools that explore what a test run does not happen to meet, and the
+//! network for longer than a test run lasts.
 
+use std::env;
 use std::error::Error;
 use std::process::Command;
 
@@ -9,7 +11,7 @@ type Outcome = Result<(), Box<dyn Error>>;
 
 /// Carries out what `kinds` names, or everything.
 pub(crate) fn run(kinds: &[String]) -> Outcome {
-    const ALL: [&str; 4] = ["schedules", "orderings", "miri", "threads"];
+    const ALL: [&str; 5] = ["schedules", "orderings", "miri", "threads", "sockets"];
     let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
     for kind in if kinds.is_empty() { &ALL[..] } else { &kinds } {
         match *kind {
@@ -17,6 +19,7 @@ pub(crate) fn run(kinds: &[String]) -> Outcome {
             "orderings" => orderings()?,
             "miri" => miri()?,
             "threads" => threads()?,
+            "sockets" => sockets()?,
             other => {
                 return Err(format!(
                     "unknown argument `{other}`: expected one of {}",
@@ -68,6 +71,17 @@ fn threads() -> Outcome {
     // A test asks for more memory than there is, and expects to be refused.
     test.env("TSAN_OPTIONS", "allocator_may_return_null=1");
     command::run(&mut test)
+}
+
+/// Batches from a faulty store over sockets against those from files, for an hour or as many seconds
+/// as `TURBOLOADER_SOCKETS` has.
+fn sockets() -> Outcome {
+    const SECONDS: &str = "TURBOLOADER_SOCKETS";
+    let mut example = cargo("run --release --package turboloader --example sockets");
+    if env::var_os(SECONDS).is_none() {
+        example.env(SECONDS, "3600");
+    }
+    command::run(&mut example)
 }
 
 /// Not `$CARGO`: that is the stable cargo of this task, and `+nightly` is for rustup's proxy.

@@ -349,9 +349,9 @@ fn azure<C: HttpConnector>(
         AzureConfigKey::Token,
         AzureConfigKey::ClientSecret,
         AzureConfigKey::FederatedTokenFile,
-        AzureConfigKey::UseAzureCli,
     ];
-    let has_any = given.into_iter().any(|key| value(key).is_some());
+    let uses_cli = is_set(value(AzureConfigKey::UseAzureCli));
+    let has_any = uses_cli || given.into_iter().any(|key| value(key).is_some());
     if common.anonymous || is_set(value(AzureConfigKey::SkipSignature)) {
         builder = builder.with_skip_signature(true);
     } else if !(has_any || common.instance) {

@@ -1,7 +1,9 @@
 //! Reads of ranges against a store in memory that is faulty on purpose, in virtual time.
 
+mod drops;
 mod hedges;
 mod listings;
+mod names;
 mod outages;
 
 use std::collections::BTreeMap;

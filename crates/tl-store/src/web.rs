@@ -59,6 +59,14 @@ impl Web {
     /// # Errors
     /// When the system's root certificates cannot be read.
     pub(crate) fn new(roots: &[CertificateDer<'static>]) -> io::Result<Self> {
+        Self::resolving(roots, &Arc::new(Resolver))
+    }
+
+    /// As [`new`](Self::new), with names that `resolver` looks up.
+    pub(crate) fn resolving<R: Resolve + 'static>(
+        roots: &[CertificateDer<'static>],
+        resolver: &Arc<R>,
+    ) -> io::Result<Self> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let roots = roots.iter().cloned();
         let verifier = Verifier::new_with_extra_roots(roots, Arc::clone(&provider));
@@ -77,7 +85,7 @@ impl Web {
                 .referer(false)
                 .connect_timeout(CONNECT)
                 .pool_idle_timeout(IDLE)
-                .dns_resolver(Resolver);
+                .dns_resolver(Arc::clone(resolver));
             let builder = if is_local { builder.no_proxy() } else { builder };
             builder.build().map_err(io::Error::other)
         };

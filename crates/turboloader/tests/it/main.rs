@@ -5,3 +5,5 @@
 mod parquet;
 #[cfg(feature = "remote")]
 mod remote;
+#[cfg(all(feature = "remote", target_os = "linux"))]
+mod sockets;

@@ -1,3 +1,5 @@
+mod goldens;
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
