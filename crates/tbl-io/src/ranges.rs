@@ -144,8 +144,8 @@ pub trait BackgroundReads {
 
 /// Takes the parts of a range as they arrive. Must not block.
 pub trait PartReceiver: Send {
-    /// Memory for the next part, whose bytes have begun to arrive: an empty buffer, best with room for
-    /// its `len` bytes.
+    /// Memory for the next part, whose bytes have begun to arrive, preferably with capacity for all
+    /// `len` bytes. Its content is overwritten.
     fn buffer(&mut self, len: usize) -> Vec<u8>;
 
     /// The next part, in such memory.

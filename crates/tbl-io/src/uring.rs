@@ -93,6 +93,15 @@ impl UringReader {
         self.free.len() == self.slots.len() && self.done.is_empty()
     }
 
+    /// The capacity of a buffer that holds a read of `len` bytes: around the page cache, blocks are
+    /// read whole, into aligned memory.
+    pub fn room(&self, len: u64) -> u64 {
+        match self.page_cache {
+            PageCache::Used => len,
+            PageCache::Bypassed => len.saturating_add(3 * DIRECT_ALIGNMENT),
+        }
+    }
+
     /// Starts to read `stored` into `bytes`, whose capacity is reused. The kernel gets the request
     /// with
     /// the next [`wait`](Self::wait).
@@ -219,7 +228,7 @@ impl Read {
             failed(bytes, ReadError::Limit { location, what, limit, need: *len })
         };
         let Some(total) = total else { return Err(limit(bytes)) };
-        if bytes.try_reserve(total.saturating_sub(bytes.len())).is_err() {
+        if bytes.try_reserve_exact(total.saturating_sub(bytes.len())).is_err() {
             return Err(limit(bytes));
         }
         bytes.resize(total, 0);

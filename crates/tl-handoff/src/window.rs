@@ -20,10 +20,10 @@ pub const MAX_ROWS: u64 = 4096;
 /// Buffers above this size are not kept for another sample.
 pub const SPARE_BYTES: usize = 4 << 20;
 
-/// The bytes that buffers have at most that are kept for other samples.
+/// The largest total capacity of the buffers that are kept for other samples.
 pub const ALL_SPARE_BYTES: usize = 16 << 20;
 
-/// The number of buffers that are kept at most.
+/// The largest number of buffers that are kept.
 const SPARE_BUFFERS: usize = 256;
 
 /// The rows that are read ahead of the workers.
@@ -98,7 +98,7 @@ impl WindowCounters {
         self.ready.load(Ordering::Relaxed)
     }
 
-    /// Bytes of rows and spare buffers.
+    /// Bytes of rows.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -322,8 +322,8 @@ impl Window {
         }
     }
 
-    /// An empty buffer, with room for `len` bytes and at most half as many more if that can be had,
-    /// and if possible a returned one.
+    /// A buffer for `len` bytes with a capacity at most half as large again, if possible one that was
+    /// given back, with its old content. It has no capacity where memory is refused.
     pub fn buffer(&self, len: usize) -> Vec<u8> {
         let returned = lock(&self.spare).take(len);
         returned.unwrap_or_else(|| {
@@ -336,9 +336,8 @@ impl Window {
 
     /// Gives a buffer back.
     pub fn give_back(&self, buffer: Vec<u8>) {
-        let freed = lock(&self.spare).add(buffer);
-        // Outside the lock: it may take long.
-        drop(freed);
+        // Buffers are freed outside the lock: it may take long.
+        drop(lock(&self.spare).add(buffer));
     }
 
     /// Ends the window: nothing can be claimed from now on, and all waiting threads wake.
@@ -367,6 +366,8 @@ struct Spare {
     /// In the order of their capacities.
     buffers: Vec<Vec<u8>>,
     bytes: usize,
+    /// Chooses the buffer that makes room for another.
+    turn: usize,
 }
 
 impl Spare {
@@ -376,23 +377,31 @@ impl Spare {
         if self.buffers.get(place)?.capacity() > len.saturating_add(len / 2) {
             return None;
         }
-        let mut buffer = self.buffers.remove(place);
-        self.bytes -= buffer.capacity();
-        buffer.clear();
-        Some(buffer)
+        Some(self.remove(place))
     }
 
-    /// Keeps a buffer, or returns one that there is no room for.
-    fn add(&mut self, buffer: Vec<u8>) -> Option<Vec<u8>> {
+    fn remove(&mut self, place: usize) -> Vec<u8> {
+        let buffer = self.buffers.remove(place);
+        self.bytes -= buffer.capacity();
+        buffer
+    }
+
+    /// Keeps a buffer, and returns those that there is no room for. Any of them may have to go, so
+    /// that none of a size that no sample has any more stays.
+    fn add(&mut self, buffer: Vec<u8>) -> Vec<Vec<u8>> {
         let size = buffer.capacity();
-        let is_full = self.buffers.len() == SPARE_BUFFERS || self.bytes + size > ALL_SPARE_BYTES;
-        if is_full || size > SPARE_BYTES {
-            return Some(buffer);
+        if size == 0 || size > SPARE_BYTES {
+            return vec![buffer];
+        }
+        let mut freed = Vec::new();
+        while self.buffers.len() == SPARE_BUFFERS || self.bytes + size > ALL_SPARE_BYTES {
+            self.turn += 1;
+            freed.push(self.remove(self.turn % self.buffers.len()));
         }
         self.bytes += size;
         let place = self.buffers.partition_point(|other| other.capacity() < size);
         self.buffers.insert(place, buffer);
-        None
+        freed
     }
 }
 

@@ -305,7 +305,8 @@ fn read_side_by_side(run: &Run, mut reader: tbl_io::UringReader) {
                         let most = u32::try_from(under_way.len()).expect("at most MAX_READERS");
                         let lane = lanes.pop().unwrap_or(most);
                         under_way.insert(wanted.row, (wanted.sample, lane, Instant::now()));
-                        reader.start(wanted.row, stored, buffer(window, wanted.bytes));
+                        let room = reader.room(wanted.bytes);
+                        reader.start(wanted.row, stored, buffer(window, room));
                     }
                     None => window.complete(wanted.row, read(run, window, &wanted, &mut log)),
                 },

@@ -37,7 +37,11 @@ impl Cutter {
             }
             let receiver = &mut self.receiver;
             let len = length(part.clone());
-            let current = self.current.get_or_insert_with(|| receiver.buffer(len));
+            let current = self.current.get_or_insert_with(|| {
+                let mut buffer = receiver.buffer(len);
+                buffer.clear();
+                buffer
+            });
             let taken = bytes.split_to(length(self.at..part.end).min(bytes.len()));
             current.extend_from_slice(&taken);
             self.at += taken.len() as u64;
@@ -93,7 +97,7 @@ mod tests {
 
     impl PartReceiver for Kept {
         fn buffer(&mut self, _: usize) -> Vec<u8> {
-            Vec::with_capacity(3)
+            vec![9; 3]
         }
 
         fn receive(&mut self, part: Vec<u8>) {

@@ -13,14 +13,14 @@ const START: usize = 16;
 const LEAST: usize = 8;
 /// The time between two changes.
 const PERIOD: Duration = Duration::from_millis(250);
-/// Refusals are chance where there are fewer: a store of many servers always refuses some.
+/// Fewer refusals are treated as chance: a store of many servers always refuses some.
 const LEAST_REFUSALS: u64 = 4;
-/// The part of the answers, one in so many, from which on refusals mean that the store is asked too
-/// much: of one period, and of the last [`JUDGED`] ones.
+/// The limit falls when one answer in this many is a refusal: in one period, and in all periods of
+/// the time [`JUDGED`].
 const REFUSED_AT_ONCE: u64 = 6;
 const REFUSED: u64 = 20;
-/// The periods whose refusals are added up: two seconds.
-const JUDGED: usize = 8;
+/// The time whose refusals are added up.
+const JUDGED: Duration = Duration::from_secs(2);
 /// The time without growth after the store asked for fewer requests.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -39,8 +39,9 @@ struct State {
     urgent: VecDeque<oneshot::Sender<Permit>>,
     waiting: VecDeque<oneshot::Sender<Permit>>,
     period: Period,
-    /// The answers of the last periods, the latest last, since the limit was last lowered.
-    judged: VecDeque<Answers>,
+    /// The starts of the last periods and their answers, the latest last, since the limit was last
+    /// lowered.
+    judged: VecDeque<(Instant, Answers)>,
     /// Growth is useless, or unwelcome, until then.
     no_growth_until: Instant,
     /// The limit and the rate before growth that has brought nothing yet.
@@ -215,14 +216,12 @@ impl State {
     }
 
     /// Whether the store refuses too much, with the answers of the period that is over.
-    fn is_throttled(&mut self, last: Answers) -> bool {
-        if self.judged.len() == JUDGED {
-            self.judged.pop_front();
-        }
-        self.judged.push_back(last);
-        let all = self.judged.iter().map(|answers| answers.all).sum();
-        let refusals = self.judged.iter().map(|answers| answers.refusals).sum();
-        last.are_refused(REFUSED_AT_ONCE) || Answers { all, refusals }.are_refused(REFUSED)
+    fn is_throttled(&mut self, last: &Period, now: Instant) -> bool {
+        self.judged.push_back((last.begun, last.answers));
+        self.judged.retain(|(begun, _)| now - *begun <= JUDGED);
+        let all = self.judged.iter().map(|(_, answers)| answers.all).sum();
+        let refusals = self.judged.iter().map(|(_, answers)| answers.refusals).sum();
+        last.answers.are_refused(REFUSED_AT_ONCE) || Answers { all, refusals }.are_refused(REFUSED)
     }
 
     /// Changes the limit once a period, by what happened in it.
@@ -233,7 +232,7 @@ impl State {
             return;
         }
         let period = std::mem::replace(&mut self.period, Period::new(now, self.used));
-        if self.is_throttled(period.answers) {
+        if self.is_throttled(&period, now) {
             self.judged.clear();
             self.limit = (self.limit * 7 / 10).max(1);
             self.no_growth_until = now + PAUSE;
@@ -421,6 +420,7 @@ mod tests {
         assert_eq!(limit_after(37, [10]).await, 44, "a period is enough");
         assert_eq!(limit_after(10, [3, 3]).await, 44);
         assert_eq!(limit_after(2, [0, 1, 0, 1, 0, 1, 0, 1]).await, 44);
+        assert_eq!(limit_after(2, [0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1]).await, 64, "4 of 3 s");
         assert_eq!(limit_after(40, [2; 8]).await, 14, "no refusal counts for two changes");
     }
 

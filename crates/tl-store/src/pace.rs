@@ -21,8 +21,9 @@ const EARLIEST_HEDGE: Duration = Duration::from_millis(50);
 pub(crate) const SILENCE: Duration = Duration::from_secs(1);
 /// The part of requests, and of bytes, that hedges may add.
 const HEDGES: f64 = 0.02;
-/// Hedges that are kept for ranges that somebody waits for.
+/// Hedges and their bytes that are reserved for ranges that somebody waits for.
 const KEPT_HEDGES: f64 = 1.0;
+const KEPT_BYTES: f64 = (1 << 20) as f64;
 /// The delay before the second try, which doubles with each try, and the longest one. Ten tries with
 /// them take some 10 s, so that they outlast a short outage; a store that is back is noticed in 3 s.
 const DELAY: Duration = Duration::from_millis(100);
@@ -68,7 +69,7 @@ impl Pace {
             patience: SILENCE,
             usual_rate: None,
             hedges: 1.0 + KEPT_HEDGES,
-            hedged_bytes: (8 << 20) as f64,
+            hedged_bytes: (8 << 20) as f64 + KEPT_BYTES,
             retries: RETRIES_SAVED,
             retries_filled: Instant::now(),
             quiet: None,
@@ -123,8 +124,9 @@ impl Pace {
     pub(crate) fn may_hedge(&self, bytes: u64, is_urgent: bool) -> bool {
         let mut state = self.lock();
         let bytes = float(bytes);
-        let least = if is_urgent { 1.0 } else { 1.0 + KEPT_HEDGES };
-        let may = state.hedges >= least && state.hedged_bytes >= bytes;
+        let kept_hedges = if is_urgent { 0.0 } else { KEPT_HEDGES };
+        let kept_bytes = if is_urgent { 0.0 } else { KEPT_BYTES };
+        let may = state.hedges >= 1.0 + kept_hedges && state.hedged_bytes >= bytes + kept_bytes;
         if may {
             state.hedges -= 1.0;
             state.hedged_bytes -= bytes;
@@ -243,6 +245,10 @@ mod tests {
         assert!((20..=22).contains(&hedges), "{hedges}");
         let urgent = [(); 3].map(|()| pace.may_hedge(100_000, true));
         assert_eq!(urgent, [true, false, false], "one is kept for these");
+        let pace = Pace::new();
+        let hedged = [(9 << 20, false), (8 << 20, false), (1 << 20, true)];
+        let hedged = hedged.map(|(bytes, is_urgent)| pace.may_hedge(bytes, is_urgent));
+        assert_eq!(hedged, [false, true, true], "and its bytes");
     }
 
     #[tokio::test(start_paused = true)]

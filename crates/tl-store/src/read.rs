@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::answer::{Defect, Head};
 use crate::bucket::{Bucket, Key};
 use crate::cause::Cause;
-use crate::counters::Count;
+use crate::counters::{Count, Counters};
 use crate::pace::SILENCE;
 use crate::transfer::Transfer;
 use crate::tries::Tries;
@@ -111,8 +111,17 @@ struct Hedge {
     transfer: Transfer,
     from: u64,
     kept: Vec<Bytes>,
-    /// Its first byte usually comes before that.
+    /// The time by which its first byte usually arrives.
     awaited_until: Instant,
+    counters: Arc<Counters>,
+}
+
+impl Drop for Hedge {
+    /// Counts what nobody took as wasted.
+    fn drop(&mut self) {
+        let kept: usize = self.kept.iter().map(Bytes::len).sum();
+        self.counters.wasted(kept as u64);
+    }
 }
 
 /// The times of one request, which say whether it is late.
@@ -242,7 +251,8 @@ impl Reading<'_> {
                     self.take(bytes, sink);
                     if self.next == self.end {
                         timing.ended(self.bucket);
-                        self.finish(main, hedge).await;
+                        drop(hedge);
+                        finish(main).await;
                         return self.whole();
                     }
                 }
@@ -267,16 +277,18 @@ impl Reading<'_> {
                         return self.whole();
                     }
                 }
-                Event::Hedge(Ok(None)) => self.waste(hedge.take()),
+                Event::Hedge(Ok(None)) => hedge = None,
                 Event::Hedge(Err(cause)) => {
-                    self.waste(hedge.take());
+                    hedge = None;
                     self.bucket.connections.answered();
                     self.bucket.note(&cause);
                     if !cause.may_pass() {
                         return Err(cause);
                     }
                     failure = cause;
-                    timing.hedge_failed(self.bucket);
+                    if main.is_some() {
+                        timing.hedge_failed(self.bucket);
+                    }
                 }
                 Event::Late => {
                     // It needs no permit of its own: the late one is expected to be dropped.
@@ -288,10 +300,7 @@ impl Reading<'_> {
                         hedge = Some(self.hedge());
                     }
                 }
-                Event::Silent => {
-                    self.waste(hedge);
-                    return Err(Cause::Silent(silence));
-                }
+                Event::Silent => return Err(Cause::Silent(silence)),
             }
         }
         Err(failure)
@@ -303,8 +312,13 @@ impl Reading<'_> {
     }
 
     fn hedge(&self) -> Hedge {
-        let awaited_until = Instant::now() + self.bucket.pace.patience();
-        Hedge { transfer: self.transfer(1), from: self.next, kept: Vec::new(), awaited_until }
+        Hedge {
+            transfer: self.transfer(1),
+            from: self.next,
+            kept: Vec::new(),
+            awaited_until: Instant::now() + self.bucket.pace.patience(),
+            counters: Arc::clone(&self.bucket.counters),
+        }
     }
 
     /// Keeps what the answer says of the object.
@@ -323,11 +337,7 @@ impl Reading<'_> {
         let mut hedge = hedge?;
         hedge.kept.push(bytes);
         let known = self.head.as_ref().zip(hedge.transfer.head.as_ref());
-        if known.is_some_and(|(one, other)| one != other) {
-            self.waste(Some(hedge));
-            return None;
-        }
-        Some(hedge)
+        known.is_none_or(|(one, other)| one == other).then_some(hedge)
     }
 
     fn take(&mut self, bytes: Bytes, sink: &mut impl FnMut(Bytes)) {
@@ -338,10 +348,10 @@ impl Reading<'_> {
 
     /// Passes on what a hedge has of the missing bytes.
     fn replay(&mut self, hedge: Option<Hedge>, sink: &mut impl FnMut(Bytes)) {
-        let Some(hedge) = hedge else { return };
+        let Some(mut hedge) = hedge else { return };
         self.learn(Some(&hedge.transfer));
         let mut at = hedge.from;
-        for mut bytes in hedge.kept {
+        for mut bytes in std::mem::take(&mut hedge.kept) {
             let end = at + bytes.len() as u64;
             if end > self.next {
                 let known = usize::try_from(self.next.saturating_sub(at)).unwrap_or(usize::MAX);
@@ -354,20 +364,6 @@ impl Reading<'_> {
             }
             at = end;
         }
-    }
-
-    /// Reads the end of a body, so that its connection can be used again.
-    async fn finish(&self, main: Option<Transfer>, hedge: Option<Hedge>) {
-        self.waste(hedge);
-        if let Some(mut main) = main {
-            // A connection that does not end in time, or ends with more bytes, is closed.
-            drop(timeout(END, main.next()).await);
-        }
-    }
-
-    fn waste(&self, hedge: Option<Hedge>) {
-        let kept = hedge.map_or(0, |hedge| hedge.kept.iter().map(Bytes::len).sum());
-        self.bucket.counters.wasted(kept as u64);
     }
 
     /// The object, if all bytes have arrived.
@@ -393,6 +389,14 @@ impl Reading<'_> {
             return tries.fault(Cause::Defect(Defect::Changed(head.version)));
         }
         fault
+    }
+}
+
+/// Reads the end of a body, so that its connection can be used again.
+async fn finish(transfer: Option<Transfer>) {
+    if let Some(mut transfer) = transfer {
+        // A connection that does not end in time, or ends with more bytes, is closed.
+        drop(timeout(END, transfer.next()).await);
     }
 }
 

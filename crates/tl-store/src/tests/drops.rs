@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Unread(#[expect(dead_code, reason = "it is counted")] Arc<()>);
 
 impl PartReceiver for Unread {
-    fn buffer(&mut self) -> Vec<u8> {
+    fn buffer(&mut self, _: usize) -> Vec<u8> {
         Vec::new()
     }
 

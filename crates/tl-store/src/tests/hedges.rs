@@ -108,13 +108,18 @@ async fn known_then<const N: usize>(services: [Service; N]) -> (Arc<Bucket>, Key
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hedge_that_is_refused_is_followed_by_another() {
-    let services = [Some(Fault::Stall), Some(Fault::SlowDown), None];
-    let (bucket, key, counters) = known_then(services.map(|fault| service(1, fault))).await;
+async fn hedges_that_are_refused_are_followed_by_others_ever_later() {
+    let refused = [Some(Fault::SlowDown); 3].map(|fault| service(1, fault));
+    let [one, two, three] = refused;
+    let first = service(1, Some(Fault::Stall));
+    let (bucket, key, counters) = known_then([first, one, two, three, service(1, None)]).await;
+    (0..200).for_each(|_| bucket.pace.asked(1_000));
     let begun = Instant::now();
     read(&bucket, &key, 0..1_000, None, Need::Now, drop).await.unwrap();
-    assert_eq!(counters.stats().hedges, 2);
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!(counters.stats().hedges, 4);
+    // 90 ms, the usual wait, then the delays of repetitions: at least 50, 100 and 200 ms.
+    let range = Duration::from_millis(90 + 90 + 100 + 200)..Duration::from_millis(1_000);
+    assert!(range.contains(&begun.elapsed()), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
