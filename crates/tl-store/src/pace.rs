@@ -96,6 +96,11 @@ impl Pace {
         }
     }
 
+    /// Whether an answer has ever come.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.lock().first_bytes.pushed > 0
+    }
+
     /// A body of so many bytes took this long after its first byte.
     pub(crate) fn body(&self, bytes: u64, took: Duration) {
         // What came with the head tells no rate.

@@ -13,7 +13,7 @@ use crate::counters::Count;
 
 /// Requests for one range, length or page.
 const TRIES: u32 = 10;
-/// Requests to a host that none has reached.
+/// Requests to a host that none has reached: its name is probably wrong.
 const TRIES_UNREACHABLE: u32 = 4;
 /// The time for an answer that is not a range.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -80,7 +80,12 @@ impl<'a> Tries<'a> {
     /// # Errors
     /// The cause, if no other try may succeed in time.
     pub(crate) async fn failed(&mut self, cause: Cause) -> Result<(), Cause> {
-        let most = if cause.is_unreachable() { TRIES_UNREACHABLE } else { TRIES };
+        // A store that has answered is being restarted: it is asked again up to the deadline.
+        let most = match cause.is_unreachable() {
+            true if self.bucket.pace.has_answered() => u32::MAX,
+            true => TRIES_UNREACHABLE,
+            false => TRIES,
+        };
         if !cause.may_pass() || self.sent >= most {
             return Err(cause);
         }

@@ -33,7 +33,7 @@ struct Report<'a> {
 /// Examples:
 ///   tl index shards/*.tar -o shards/train.tlidx
 ///   tl index 's3://bucket/train/*.tar' -o train.tlidx
-///   tl bench s3://bucket/train/train.tlidx
+///   tl bench s3://bucket/train/train.tlidx --recipe imagenet-train
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {

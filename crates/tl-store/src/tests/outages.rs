@@ -72,6 +72,44 @@ async fn many_ranges_arrive_soon_after_a_store_is_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_store_that_is_restarted_is_waited_for() {
+    let service = Service::new(Dialect::S3);
+    service.objects.put("b/k", content(1 << 20));
+    let service = Arc::new(service);
+    let is_down = Arc::new(AtomicBool::new(true));
+    let transport = Routed({
+        let is_down = Arc::clone(&is_down);
+        move |_: &http::Request<Bytes>| match is_down.load(Ordering::Relaxed) {
+            true => Err(io::ErrorKind::ConnectionRefused.into()),
+            false => Ok(Arc::clone(&service)),
+        }
+    });
+    let (bucket, key, _) = bucket_over(transport, Dialect::S3, LIMITS);
+    let read = async || {
+        let head = head();
+        read(&bucket, &key, 0..1_000, Some(&head), Need::Now, drop).await
+    };
+    let unknown = read().await.unwrap_err().to_string();
+    assert!(unknown.contains(", 4 tries in "), "a host that has never answered: {unknown}");
+    is_down.store(false, Ordering::Relaxed);
+    read().await.unwrap();
+    is_down.store(true, Ordering::Relaxed);
+    let begun = Instant::now();
+    let restart = async {
+        sleep(Duration::from_secs(60)).await;
+        is_down.store(false, Ordering::Relaxed);
+    };
+    let (read_then, ()) = tokio::join!(read(), restart);
+    read_then.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(63), "{:?}", begun.elapsed());
+    is_down.store(true, Ordering::Relaxed);
+    let begun = Instant::now();
+    let gone = read().await.unwrap_err().to_string();
+    assert!(begun.elapsed() <= DEADLINE + Duration::from_secs(1), "{gone}");
+    assert!(begun.elapsed() > DEADLINE / 2, "{gone}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_is_sent_in_a_pause_that_the_store_asked_for() {
     let outage = Duration::from_millis(500);
     let (bucket, key, counters, head) = recovering(Fault::TooMany, outage, LIMITS);
