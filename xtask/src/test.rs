@@ -31,7 +31,7 @@ pub(crate) const FEATURES: &str =
 
 /// Tests of the workspace that take ten seconds and more on a slow machine: long runs, kills, waits,
 /// every file of a corpus. Parts of names.
-const SLOW: [&str; 18] = [
+const SLOW: [&str; 19] = [
     "a_heavy_transform_is_named",
     "a_million_samples_stay_within_the_budget",
     "a_slow_training_step_is_named",
@@ -50,6 +50,7 @@ const SLOW: [&str; 18] = [
     "the_independent_parser_reads_what_is_written",
     "starts_and_drops_leave_no_connection_behind",
     "the_next_run_is_right_after_every_kill",
+    "what_costs_many_requests_or_bytes_is_noted_once",
 ];
 
 /// The example that takes as long as these.
