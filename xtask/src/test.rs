@@ -275,6 +275,9 @@ fn features() -> Result<Outcome, Box<dyn Error>> {
     run_cargo("clippy --workspace --all-targets -- -D warnings")?;
     // Without tables, which refuses their files.
     run_cargo(&format!("clippy {WITHOUT_TABLES} --all-targets -- -D warnings"))?;
+    // Without stores.
+    let cli = "--package turboloader-cli --no-default-features --features tables";
+    run_cargo(&format!("clippy {cli} --all-targets -- -D warnings"))?;
     run_cargo("test --package tl-pipeline --no-default-features --lib -- table::open")?;
     run_cargo("test --package turboloader-cli --test it -- table_conversion")
 }

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use store_server::{Dialect, Service, serve};
+use store_server::{Dialect, Service, Serving, serve};
 
-use crate::support::{command, finished, json_lines, photos, tar, tl, write};
+use crate::support::{Run, command, finished, json_lines, photos, tar, tl, write};
 
 /// A service with the files of a folder in the bucket `b`.
 pub(crate) fn service(folder: &Path) -> Arc<Service> {
@@ -14,6 +14,31 @@ pub(crate) fn service(folder: &Path) -> Arc<Service> {
     service.objects.put_folder("photos", &photos()).expect("the folder is readable");
     service.key = Some("dummy".to_owned());
     Arc::new(service)
+}
+
+/// A service over sockets, and the arguments of a command that asks it.
+pub(crate) struct Store {
+    pub(crate) service: Arc<Service>,
+    endpoint: String,
+    _server: Serving,
+}
+
+impl Store {
+    pub(crate) fn new(service: Arc<Service>) -> Self {
+        let server = serve(Arc::clone(&service), 0).expect("a port is free");
+        let endpoint = format!("endpoint={}", server.endpoint());
+        Self { service, endpoint, _server: server }
+    }
+
+    fn arguments(&self) -> [&str; 6] {
+        let keys = ["access_key_id=dummy", "secret_access_key=planted"];
+        ["--store", &self.endpoint, "--store", keys[0], "--store", keys[1]]
+    }
+
+    /// Runs a command that asks the service.
+    pub(crate) fn run(&self, args: &[&str]) -> Run {
+        tl(args.iter().copied().chain(self.arguments()))
+    }
 }
 
 #[test]
@@ -26,17 +51,7 @@ fn commands_answer_for_urls_as_for_files() {
             [photos.as_os_str(), "-o".as_ref(), to.as_os_str(), "--to".as_ref(), kind.as_ref()];
         tl(["convert".as_ref(), "--quiet".as_ref()].into_iter().chain(args)).good();
     }
-    let service = service(root.path());
-    let server = serve(Arc::clone(&service), 0).unwrap();
-    let endpoint = format!("endpoint={}", server.endpoint());
-    let store = [
-        "--store",
-        &endpoint,
-        "--store",
-        "access_key_id=dummy",
-        "--store",
-        "secret_access_key=planted",
-    ];
+    let store = Store::new(service(root.path()));
     for name in ["a.tbl", "a.tar"] {
         let file = root.path().join(name);
         let file = file.to_str().unwrap();
@@ -53,7 +68,9 @@ fn commands_answer_for_urls_as_for_files() {
         for command in commands {
             let with = |path: &str| {
                 let args = command.iter().map(|arg| arg.replace("FILE", path));
-                let run = tl(args.chain(store.map(str::to_owned)).chain(["--quiet".to_owned()]));
+                let run = tl(args
+                    .chain(store.arguments().map(str::to_owned))
+                    .chain(["--quiet".to_owned()]));
                 let answer = String::from_utf8_lossy(&run.good()).replace(path, "FILE");
                 // The lines of `bench` but the digest's are measured.
                 let is_same = |line: &&str| command[0] != "bench" || line.starts_with("epoch 0 ");
@@ -67,7 +84,7 @@ fn commands_answer_for_urls_as_for_files() {
             let [local, remote] = [("local", file), ("remote", &url)].map(|(copy, from)| {
                 let to = root.path().join(copy).with_extension(extension);
                 let args = [command, from, "-o", to.to_str().unwrap(), "--force", "--quiet"];
-                tl(args.iter().chain(&store)).good();
+                tl(args.iter().chain(&store.arguments())).good();
                 std::fs::read(to).unwrap()
             });
             assert!(local == remote, "{command} {name}");
@@ -76,7 +93,7 @@ fn commands_answer_for_urls_as_for_files() {
     // Small archives are in memory once they are open; files of a folder are requested each time.
     let bench = ["bench", "s3://photos/", "--recipe", "raw", "--seconds", "0.1", "--json"];
     let prices = ["--price-get", "0.5", "--price-gb", "0"];
-    let result = json_lines(&tl(bench.iter().chain(&prices).chain(&store)).text());
+    let result = json_lines(&tl(bench.iter().chain(&prices).chain(&store.arguments())).text());
     let remote = &result[0]["remote"];
     let of = |name: &str| remote[name].as_f64().unwrap();
     assert!(of("gets") > 0.0 && of("received_bytes") > 0.0 && of("used_bytes") > 0.0, "{remote}");
@@ -148,13 +165,9 @@ fn an_archive_is_opened_with_few_requests() {
     let photos = photos.path();
     let args = ["convert".as_ref(), photos.as_os_str(), "-o".as_ref(), archive.as_os_str()];
     tl(args.into_iter().chain(["--to", "tar", "--quiet"].map(AsRef::as_ref))).good();
-    let service = service(root.path());
-    let server = serve(Arc::clone(&service), 0).unwrap();
-    let endpoint = format!("endpoint={}", server.endpoint());
-    let store =
-        ["--store", &endpoint, "--store", "access_key_id=dummy", "--store", "secret_access_key=x"];
-    tl(["ls", "s3://b/a.tar"].iter().chain(&store)).good();
-    let counts = service.counts();
+    let store = Store::new(service(root.path()));
+    store.run(&["ls", "s3://b/a.tar"]).good();
+    let counts = store.service.counts();
     assert!(counts.gets <= 4, "{counts:?}");
     // The command looks at the first bytes before it opens the archive; no others come twice.
     let first = 1 << 20;
@@ -168,21 +181,17 @@ fn a_folder_that_is_listed_without_versions_has_its_files() {
     let mut service = Service::new(Dialect::S3);
     service.objects.put_folder("photos", &photos).unwrap();
     service.lists_versions = false;
-    let service = Arc::new(service);
-    let server = serve(Arc::clone(&service), 0).unwrap();
-    let endpoint = format!("endpoint={}", server.endpoint());
-    let store =
-        ["--store", &endpoint, "--store", "access_key_id=dummy", "--store", "secret_access_key=x"];
+    let store = Store::new(Arc::new(service));
     let doctor = ["doctor", "s3://photos/", "--seconds", "1", "--recipe", "raw", "--json"];
-    let found = &json_lines(&tl(doctor.iter().chain(&store)).text())[0]["store"];
+    let found = &json_lines(&store.run(&doctor).text())[0]["store"];
     let of = |name: &str| found[name].as_f64().unwrap();
     assert!(of("gets_per_1000_samples") > 0.0 && of("connections") > 0.0, "{found}");
     assert!(of("first_byte_ms") > 0.0 && of("throttled") == 0.0, "{found}");
-    let before = service.counts().gets;
+    let before = store.service.counts().gets;
     let local = tl(["digest", photos.to_str().unwrap()]).text();
-    assert_eq!(tl(["digest", "s3://photos/"].iter().chain(&store)).text(), local);
+    assert_eq!(store.run(&["digest", "s3://photos/"]).text(), local);
     let files = crate::support::files_below(&photos).len() as u64;
-    let gets = service.counts().gets - before;
+    let gets = store.service.counts().gets - before;
     assert!(gets <= files, "{gets} requests for {files} files");
 }
 
@@ -275,12 +284,8 @@ fn commands_take_patterns_ranges_and_urls_of_files() {
     for name in ["a-0.tbl", "a-1.tbl", "b c.tbl"] {
         tl(["convert", photos.to_str().unwrap(), "-o", &at(name), "--quiet"]).good();
     }
-    let service = service(root.path());
-    let server = serve(Arc::clone(&service), 0).unwrap();
-    let endpoint = format!("endpoint={}", server.endpoint());
-    let store =
-        ["--store", &endpoint, "--store", "access_key_id=dummy", "--store", "secret_access_key=x"];
-    let run = |args: &[&str]| tl(args.iter().chain(&store));
+    let store = Store::new(service(root.path()));
+    let run = |args: &[&str]| store.run(args);
     let file = format!("file://{}", at("b%20c.tbl"));
     let ranges = at("a-{1..1}.tbl");
     let digest = tl(["digest", &at("a-0.tbl")]).text();
@@ -308,12 +313,8 @@ fn an_index_stands_for_its_shards() {
         let (from, to) = (photos.to_str().unwrap(), at(name));
         tl(["convert", from, "-o", &to, "--to", kind, "--quiet"]).good();
     }
-    let service = service(root.path());
-    let server = serve(Arc::clone(&service), 0).unwrap();
-    let endpoint = format!("endpoint={}", server.endpoint());
-    let store =
-        ["--store", &endpoint, "--store", "access_key_id=dummy", "--store", "secret_access_key=x"];
-    let run = |args: &[&str]| tl(args.iter().chain(&store));
+    let store = Store::new(service(root.path()));
+    let run = |args: &[&str]| store.run(args);
     let digest = |shards: &[&str]| {
         let bench = ["bench", "--digest", "--seconds", "0.1", "--recipe", "raw"];
         let text = run(&[&bench, shards].concat()).text();
@@ -325,7 +326,7 @@ fn an_index_stands_for_its_shards() {
     let index = run(&["index", urls[0], urls[1], "-o", &at("all.tlidx"), "--json"]);
     let result = &json_lines(&index.text())[0];
     assert_eq!((result["shards"].as_u64(), result["folder"].as_str()), (Some(2), Some("s3://b/")));
-    service.objects.put("b/all.tlidx", std::fs::read(at("all.tlidx")).unwrap());
+    store.service.objects.put("b/all.tlidx", std::fs::read(at("all.tlidx")).unwrap());
     assert_eq!(digest(&["s3://b/all.tlidx"]), expected);
     let update = run(&["index", urls[0], urls[1], "-o", &at("all.tlidx"), "--update"]);
     let line = String::from_utf8(update.stdout).unwrap();
@@ -346,12 +347,9 @@ fn an_index_stands_for_its_shards() {
 #[test]
 fn settings_of_stores_are_arguments() {
     let root = tempfile::tempdir().unwrap();
-    let server = serve(service(root.path()), 0).unwrap();
-    let endpoint = format!("endpoint={}", server.endpoint());
-    let store =
-        ["--store", &endpoint, "--store", "access_key_id=dummy", "--store", "secret_access_key=x"];
+    let store = Store::new(service(root.path()));
     let ls = ["ls", "s3://photos/", "--connections", "2", "--deadline", "9.5", "--no-hedge"];
-    assert_eq!(tl(ls.iter().chain(&store)).code, Some(0));
+    assert_eq!(store.run(&ls).code, Some(0));
     for (argument, value, expected) in [
         ("--connections", "0", "would be zero"),
         ("--deadline", "0", "expected seconds, more than 0"),
@@ -374,12 +372,8 @@ fn what_costs_many_requests_or_bytes_is_noted_once() {
         let members: Vec<_> = names.iter().map(|name| (name.as_bytes(), &*bytes)).collect();
         write(root.path(), &format!("{shard}.tar"), &tar(&members));
     }
-    let service = service(root.path());
-    let server = serve(Arc::clone(&service), 0).unwrap();
-    let endpoint = format!("endpoint={}", server.endpoint());
-    let store =
-        ["--store", &endpoint, "--store", "access_key_id=dummy", "--store", "secret_access_key=x"];
-    let run = |args: &[&str]| tl(args.iter().chain(&store));
+    let store = Store::new(service(root.path()));
+    let run = |args: &[&str]| store.run(args);
     let archives = "tl: s3://b/0.tar and 1 more: opening archives in a store without a shard index \
                     reads all of them (67 MiB); make one with `tl index`\n";
     let shuffle = "tl: a full shuffle of samples in a store takes up to 66 requests per epoch, one for \
@@ -395,7 +389,7 @@ fn what_costs_many_requests_or_bytes_is_noted_once() {
     // The others have an index, so that not each of them reads the archives.
     let index = root.path().join("all.tlidx");
     run(&["index", "s3://b/*.tar", "-o", index.to_str().unwrap()]);
-    service.objects.put("b/all.tlidx", std::fs::read(index).unwrap());
+    store.service.objects.put("b/all.tlidx", std::fs::read(index).unwrap());
     let indexed = |command: &str, more: &[&str]| notes(command, "s3://b/all.tlidx", more);
     for command in ["bench", "doctor"] {
         assert_eq!(indexed(command, &["--read-ahead", "8M"]), [0, 1], "{command}");
@@ -406,7 +400,7 @@ fn what_costs_many_requests_or_bytes_is_noted_once() {
     let ranks = ["--read-ahead", "8M", "--rank", "0", "--world", "2", "--batch-size", "4"];
     assert_eq!(indexed("bench", &ranks), [0, 0], "half of the requests");
     // What the note says is so.
-    let before = service.counts().bytes;
+    let before = store.service.counts().bytes;
     run(&["info", "s3://b/*.tar"]);
-    assert!(service.counts().bytes - before >= SAMPLES as u64 * bytes.len() as u64);
+    assert!(store.service.counts().bytes - before >= SAMPLES as u64 * bytes.len() as u64);
 }

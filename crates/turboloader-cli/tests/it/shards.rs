@@ -1,12 +1,11 @@
 //! Several shards as one data set: arguments, names with ranges, patterns and shard indexes.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use store_server::serve;
 use tempfile::TempDir;
 
-use crate::remote::service;
+#[cfg(feature = "remote")]
+use crate::remote::{Store, service};
 use crate::support::{Run, files_below, json_lines, photos, tar, tl, write};
 
 const SHARDS: usize = 3;
@@ -167,14 +166,11 @@ fn local_shards_are_one_data_set() {
 }
 
 #[test]
+#[cfg(feature = "remote")]
 fn shards_in_a_store_are_one_data_set() {
     let photos = Photos::new();
-    let service = service(photos.root.path());
-    let server = serve(Arc::clone(&service), 0).unwrap();
-    let endpoint = format!("endpoint={}", server.endpoint());
-    let store =
-        ["--store", &endpoint, "--store", "access_key_id=dummy", "--store", "secret_access_key=x"];
-    let run = |args: &[&str]| tl(args.iter().chain(&store));
+    let store = Store::new(service(photos.root.path()));
+    let run = |args: &[&str]| store.run(args);
     for kind in ["tar", "tbl"] {
         let whole = photos.at(&format!("whole.{kind}"));
         let ranges = format!("s3://b/{kind}-{{00000..00002}}.{kind}");
@@ -182,7 +178,7 @@ fn shards_in_a_store_are_one_data_set() {
         let index = photos.at(&format!("store-{kind}.tlidx"));
         assert_eq!(run(&["index", &ranges, "-o", &index]).code, Some(0));
         let indexed = format!("s3://b/store-{kind}.tlidx");
-        service.objects.put(&indexed["s3://".len()..], std::fs::read(index).unwrap());
+        store.service.objects.put(&indexed["s3://".len()..], std::fs::read(index).unwrap());
         for data in [&format!("s3://b/{kind}-*.{kind}"), &ranges, &indexed] {
             check_answers(&whole, &[data], run);
             check_samples(&whole, data, run);
@@ -191,17 +187,14 @@ fn shards_in_a_store_are_one_data_set() {
 }
 
 #[test]
+#[cfg(feature = "remote")]
 fn a_sample_of_a_pattern_opens_no_shard_after_its_own() {
     let photos = Photos::new();
-    let service = service(photos.root.path());
-    let server = serve(Arc::clone(&service), 0).unwrap();
-    let endpoint = format!("endpoint={}", server.endpoint());
-    let store =
-        ["--store", &endpoint, "--store", "access_key_id=dummy", "--store", "secret_access_key=x"];
+    let store = Store::new(service(photos.root.path()));
     let gets = |data: &str, index: &str| {
-        let before = service.counts().gets;
-        tl(["cat", data, index].iter().chain(&store)).good();
-        service.counts().gets - before
+        let before = store.service.counts().gets;
+        store.run(&["cat", data, index]).good();
+        store.service.counts().gets - before
     };
     let first = gets("s3://b/tbl-*.tbl", "0");
     assert!(first <= gets("s3://b/tbl-00000*.tbl", "0"));
