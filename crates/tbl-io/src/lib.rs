@@ -31,6 +31,7 @@ mod repair;
 mod sample;
 mod shard_index;
 mod source;
+mod starts;
 mod storage;
 mod tar;
 mod tar_writer;

@@ -188,9 +188,9 @@ impl VerifySummary {
 /// and labels are joined by class name. `new_check` makes, for each thread, what looks at the bytes:
 /// [`AsStored`] or a decoder. It ends where `on_finding` breaks off.
 ///
-/// Shards of an index are read in the version that was indexed, and as if there were no index. An
-/// archive or a folder without a single sample is not good. If one of several shards is too damaged
-/// to be opened, that is a finding, and the samples of the others are numbered without it.
+/// Of a shard index only the versions of the shards are used. An archive or a folder without a single
+/// sample is not good. If one of several shards is too damaged to be opened, that is a finding, and
+/// the samples of the others are numbered without it.
 ///
 /// [`AsStored`]: crate::AsStored
 ///
@@ -226,7 +226,7 @@ pub fn verify<L: AsRef<OsStr>, C: Prepare>(
     }
     let labels = Labels::resolve(&sources)?;
     let shards = Shards::new(&sources, &labels, summary.shards > 1)?;
-    summary.samples = shards.sample_count;
+    summary.samples = shards.starts.sample_count;
     report_shards(&shards, reports, &mut summary, on_finding)?;
     let plan = Plan {
         item_count: summary.samples,
@@ -270,7 +270,7 @@ pub fn verify<L: AsRef<OsStr>, C: Prepare>(
                 heard(on_finding(Finding::BadSample { shard, index, key, offset, reason }))?;
             }
         }
-        heard(on_finding(Finding::Progress { samples: index + 1, of: shards.sample_count }))
+        heard(on_finding(Finding::Progress { samples: index + 1, of: shards.starts.sample_count }))
     })?;
     Ok(summary)
 }
@@ -306,10 +306,12 @@ fn report_shards(
         summary.oddities += 1;
         heard(on_finding(Finding::Oddity { shard: None, oddity: &oddity }))?;
     }
-    let files = shards.sources.iter().zip(&shards.starts);
-    for (source, &start) in files.filter(|(source, _)| source.kind() != SourceKind::Folder) {
+    for (number, source) in shards.sources.iter().enumerate() {
+        if source.kind() == SourceKind::Folder {
+            continue;
+        }
         let shard = shards.named(&**source);
-        for oddity in overlaps::find(&**source, start) {
+        for oddity in overlaps::find(&**source, shards.starts.of_source(number)) {
             summary.oddities += 1;
             heard(on_finding(Finding::Oddity { shard, oddity: &oddity }))?;
         }

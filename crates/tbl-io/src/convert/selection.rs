@@ -7,14 +7,14 @@ use super::metadata::tbl_file;
 use crate::error::ReadError;
 use crate::labels::Labels;
 use crate::sample::{MetadataBlock, SampleSource, SampleSourceExt};
+use crate::starts::Starts;
 
 /// Consecutive samples of a list of sources, numbered from zero.
 #[derive(Clone, Debug)]
 pub struct Selection<'a> {
     sources: &'a [Box<dyn SampleSource>],
     labels: &'a Labels,
-    /// The number of each source's first sample, counted over all sources.
-    starts: Vec<u64>,
+    starts: Starts,
     range: Range<u64>,
     /// The numbers of the samples, counted over all sources, where they are not consecutive.
     chosen: Option<&'a [u64]>,
@@ -31,23 +31,12 @@ impl<'a> Selection<'a> {
         sources: &'a [Box<dyn SampleSource>],
         labels: &'a Labels,
     ) -> Result<Self, ConvertError> {
-        let mut starts = Vec::with_capacity(sources.len());
-        let mut sample_count = 0_u64;
         for source in sources {
             source.verify_structure().map_err(ConvertError::of_structure)?;
-            starts.push(sample_count);
-            sample_count = sample_count
-                .checked_add(source.sample_count())
-                .ok_or(ConvertError::TooManySamples { sample_count })?;
         }
-        Ok(Self {
-            sources,
-            labels,
-            starts,
-            range: 0..sample_count,
-            chosen: None,
-            file_metadata: &[],
-        })
+        let starts = Starts::new(sources)?;
+        let range = 0..starts.sample_count;
+        Ok(Self { sources, labels, starts, range, chosen: None, file_metadata: &[] })
     }
 
     /// The same samples with these metadata blocks of the whole file, after those of the sources.
@@ -121,11 +110,7 @@ impl<'a> Selection<'a> {
 
     /// The source of sample `number` of the selection, and its number there.
     fn place(&self, number: u64) -> (usize, u64) {
-        let global = self.number_in_all(number);
-        // The last source that starts at or before it; empty sources start where the next does.
-        let shard = self.starts.partition_point(|&start| start <= global).saturating_sub(1);
-        let start = self.starts.get(shard).copied().unwrap_or(0);
-        (shard, global.saturating_sub(start))
+        self.starts.place(self.number_in_all(number))
     }
 
     /// The bytes of memory that reading sample `number` takes, stored and unpacked. A damaged entry

@@ -13,6 +13,7 @@ use crate::open::{Container, open_each_shard};
 use crate::reader::{ReadOptions, TblFile, Verify};
 use crate::sample::SampleSource;
 use crate::shard_index::ShardIndex;
+use crate::starts::Starts;
 use crate::storage::{Opened, Stores};
 use crate::tar::TarArchive;
 
@@ -20,9 +21,7 @@ use crate::tar::TarArchive;
 pub(super) struct Shards<'a> {
     pub(super) sources: &'a [Box<dyn SampleSource>],
     pub(super) labels: &'a Labels,
-    /// The number of each shard's first sample.
-    pub(super) starts: Vec<u64>,
-    pub(super) sample_count: u64,
+    pub(super) starts: Starts,
     /// Whether findings name the shard.
     are_named: bool,
 }
@@ -41,22 +40,13 @@ impl<'a> Shards<'a> {
         labels: &'a Labels,
         are_named: bool,
     ) -> Result<Self, ConvertError> {
-        let mut starts = Vec::with_capacity(sources.len());
-        let mut sample_count = 0_u64;
-        for source in sources {
-            starts.push(sample_count);
-            sample_count = sample_count
-                .checked_add(source.sample_count())
-                .ok_or(ConvertError::TooManySamples { sample_count })?;
-        }
-        Ok(Self { sources, labels, starts, sample_count, are_named })
+        Ok(Self { sources, labels, starts: Starts::new(sources)?, are_named })
     }
 
     /// The place of sample `index`, which exists.
     pub(super) fn place(&self, index: u64) -> Place<'a> {
-        // The last source that starts at or before it; empty sources start where the next does.
-        let shard = self.starts.partition_point(|&start| start <= index) - 1;
-        Place { shard, source: &*self.sources[shard], index: index - self.starts[shard] }
+        let (shard, index) = self.starts.place(index);
+        Place { shard, source: &*self.sources[shard], index }
     }
 
     /// The location of a shard, if findings name it.
