@@ -50,7 +50,7 @@ pub enum LoaderNote {
         /// The requests of an epoch of this rank, at most.
         requests: u64,
     },
-    /// Archives in stores were read whole to find their samples, because there is no shard index.
+    /// Archives in stores have no shard index and were read whole to find their samples.
     UnindexedArchives {
         /// How many archives.
         archives: u64,

@@ -62,11 +62,9 @@ fn full_shuffle(dataset: &Dataset, config: &LoaderConfig, bytes: u64) -> Option<
     else {
         return None;
     };
-    let in_object = |source: &&dyn SampleSource| {
-        planned::samples(*source).is_some_and(|samples| samples.source().is_some())
-    };
     let sources = dataset.shards().iter().map(|source| &**source);
-    let count: u64 = sources.filter(in_object).map(|source| source.sample_count()).sum();
+    let in_objects = sources.filter(|source| planned::has_neighbours(*source));
+    let count: u64 = in_objects.map(SampleSource::sample_count).sum();
     let is_sparse = count.saturating_mul(mean_bytes(dataset)) / SPARSE > bytes;
     let requests = count.div_ceil(u64::from(config.shard.world.max(1)));
     is_sparse.then_some(LoaderNote::FullShuffle { requests })

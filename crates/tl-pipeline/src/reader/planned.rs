@@ -32,6 +32,11 @@ pub(super) fn samples(source: &dyn SampleSource) -> Option<&dyn StoredSamples> {
     source.stored_samples().filter(|samples| samples.in_background())
 }
 
+/// Whether samples of a source lie side by side in one object, so that they can come together.
+pub(super) fn has_neighbours(source: &dyn SampleSource) -> bool {
+    samples(source).is_some_and(|samples| samples.source().is_some())
+}
+
 /// The place of a sample: in the object that has all samples of its source, or the whole of its own.
 /// None of these objects is opened.
 pub(super) fn range(source: &dyn SampleSource, index: u64) -> Option<Range<u64>> {
@@ -87,9 +92,6 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
 /// The rows that may be read ahead. The grouping of rows keeps its windows only so far, and objects of
 /// one sample each have no neighbours to look for.
 fn lead(run: &Run) -> u64 {
-    let has_neighbours = |source: &dyn SampleSource| {
-        samples(source).is_some_and(|samples| samples.source().is_some())
-    };
     let shards = run.dataset().shards();
     match run.config().batching {
         Batching::InOrder if shards.iter().any(|source| has_neighbours(&**source)) => LEAD,
