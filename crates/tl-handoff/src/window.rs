@@ -386,8 +386,8 @@ impl Spare {
         buffer
     }
 
-    /// Keeps a buffer, and returns those that there is no room for. Any of them may have to go, so
-    /// that none of a size that no sample has any more stays.
+    /// Keeps a buffer and returns the ones dropped to make room for it. Any size is dropped in turn,
+    /// so that buffers that fit no sample any more do not stay.
     fn add(&mut self, buffer: Vec<u8>) -> Vec<Vec<u8>> {
         let size = buffer.capacity();
         if size == 0 || size > SPARE_BYTES {

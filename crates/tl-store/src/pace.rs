@@ -96,8 +96,8 @@ impl Pace {
         }
     }
 
-    /// Whether an answer has ever come.
-    pub(crate) fn has_answered(&self) -> bool {
+    /// Whether bytes of a range have ever arrived.
+    pub(crate) fn has_read(&self) -> bool {
         self.lock().first_bytes.pushed > 0
     }
 

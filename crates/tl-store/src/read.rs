@@ -171,8 +171,8 @@ impl Timing {
         self.hedge_at = (now + wait).max(self.no_hedge_before);
     }
 
-    /// The time in which the next byte usually comes, which is that of the first byte, but for any
-    /// other at most [`SILENCE`].
+    /// The usual wait for the next byte: as for a first byte, but at most [`SILENCE`] once one has
+    /// arrived.
     fn usual_wait(&self, bucket: &Bucket) -> Duration {
         let usual = bucket.pace.patience();
         let usual = if self.first_byte.is_some() { usual.min(SILENCE) } else { usual };

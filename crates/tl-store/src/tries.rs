@@ -13,7 +13,7 @@ use crate::counters::Count;
 
 /// Requests for one range, length or page.
 const TRIES: u32 = 10;
-/// Requests to a host that none has reached: its name is probably wrong.
+/// Requests to a host that nothing was read from yet: its name is probably wrong.
 const TRIES_UNREACHABLE: u32 = 4;
 /// The time for an answer that is not a range.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -80,11 +80,13 @@ impl<'a> Tries<'a> {
     /// # Errors
     /// The cause, if no other try may succeed in time.
     pub(crate) async fn failed(&mut self, cause: Cause) -> Result<(), Cause> {
-        // A store that has answered is being restarted: it is asked again up to the deadline.
-        let most = match cause.is_unreachable() {
-            true if self.bucket.pace.has_answered() => u32::MAX,
-            true => TRIES_UNREACHABLE,
-            false => TRIES,
+        let most = if !cause.is_unreachable() {
+            TRIES
+        } else if self.bucket.pace.has_read() {
+            // The store is probably being restarted: it is asked again up to the deadline.
+            u32::MAX
+        } else {
+            TRIES_UNREACHABLE
         };
         if !cause.may_pass() || self.sent >= most {
             return Err(cause);

@@ -28,9 +28,9 @@ const NO_LABEL: i64 = i64::MIN;
 ///   label   i64, little-endian; -2^63 for a sample without one
 ///   bytes   u64 length, then the uncompressed bytes
 ///
-/// Several files, a pattern, a name with ranges or a shard index are one data set, with the digest of
-/// the file that `tl merge` makes of them. Samples are numbered in order, and labels are joined by
-/// class name.
+/// Several files, a pattern, a name with ranges or a shard index are one data set. It has the same
+/// digest as the output of `tl merge`: samples are numbered in order, and labels are joined by class
+/// name.
 ///
 /// A data set with an unreadable sample has no digest: the command counts the damaged samples and
 /// exits with 1.

@@ -29,8 +29,8 @@ use tree::Tree;
 /// Labels that do not follow from the class folders become .cls files, as in a TAR archive that `tl
 /// convert` writes. If readers would take two samples for one, or a sample for a field, the second
 /// one gets its number in its name (NAME-12.EXT for sample 12), also if they are in different shards.
-/// Renamed samples, and class names
-/// and metadata blocks that cannot be stored, are counted on standard error.
+/// Renamed samples, and class names and metadata blocks that cannot be stored, are counted on standard
+/// error.
 ///
 /// Examples:
 ///   tl extract train.tbl -o train/

@@ -4,6 +4,7 @@ pub(crate) mod counts;
 mod facts;
 mod metadata;
 
+use std::array;
 use std::ffi::OsStr;
 use std::fmt::{self, Display};
 #[cfg(feature = "tables")]
@@ -96,10 +97,10 @@ fn describe<P: AsRef<OsStr>>(
     let mut damaged = DamagedParts::default();
     let mut start = 0;
     let mut all = Vec::with_capacity(sources.len());
-    for source in sources.as_chunks().0 {
-        data_set::note(&*source[0]);
-        let facts = Facts::collect(source, start, &mut damaged)?;
-        start += source[0].sample_count();
+    for source in &sources {
+        data_set::note(&**source);
+        let facts = Facts::collect(array::from_ref(source), start, &mut damaged)?;
+        start += source.sample_count();
         print(&facts, args)?;
         if sources.len() > 1 && !args.json {
             print(&"", args)?;

@@ -123,7 +123,7 @@ impl Usage {
     /// The usage once threads and sockets have ended.
     ///
     /// # Errors
-    /// When more are left than before.
+    /// If threads or files are left over after [`PATIENCE`].
     fn settled(before: Self) -> Outcome<Self> {
         let begun = Instant::now();
         loop {

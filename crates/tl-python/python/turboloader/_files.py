@@ -149,9 +149,8 @@ def verify(
     dict
         ``samples``, ``is_good``, ``bad``, a list of (sample, offset, message), ``damage`` and
         ``oddities``, lists of messages, and ``not_verified``. Messages name the shard if there are
-        several. For tables, ``samples`` are rows, and
-        all defects are in ``damage``. Encrypted regions of a segment are listed as
-        ``not_verified``, and the segment is not good.
+        several. For tables, ``samples`` are rows, and all defects are in ``damage``. Encrypted
+        regions of a segment are listed as ``not_verified``, and the segment is not good.
     """
     return _native.verify(
         os.fspath(path), decode=decode, workers=workers, stores=stores(**store_settings)
