@@ -15,8 +15,11 @@ use crate::test::FEATURES;
 /// The packages that the tests need. The ranges keep formatting and types what they are.
 const FOR_TESTS: [&str; 3] = ["hypothesis>=6,<7", "numpy>=1.23", "pytest>=8,<10"];
 
-/// The packages for checking the sources and for the build.
-const FOR_CHECKS: [&str; 3] = ["maturin>=1.16,<2", "mypy>=1.18,<2", "ruff>=0.17,<0.18"];
+/// The packages for the build and for checking the style of the sources.
+const FOR_BUILDS: [&str; 2] = ["maturin>=1.16,<2", "ruff>=0.17,<0.18"];
+
+/// The package for checking types.
+const FOR_TYPES: [&str; 1] = ["mypy>=1.18,<2"];
 
 /// The libraries that batches are handed to, and those that tests compare with.
 const FRAMEWORKS: [&str; 15] = [
@@ -41,10 +44,10 @@ const FRAMEWORKS: [&str; 15] = [
 const FOR_WHEELS: [&str; 3] = ["maturin>=1.16,<2", "ziglang>=0.15", "auditwheel>=6"];
 
 /// Those of a library that type stubs can be generated from: the feature puts their contents into
-/// it, and maturin finds these by their symbols. The crates have the features of their tests, so
-/// that they are compiled once for both.
+/// it, and maturin finds these by their symbols. The crates have the features that the tests of the
+/// workspace give them, so that they are compiled once for both.
 fn checked_build() -> String {
-    format!("--profile dev --features stubs,{FEATURES} -- -C strip=debuginfo")
+    format!("--profile dev --features stubs,as-tested,{FEATURES} -- -C strip=debuginfo")
 }
 
 /// Linux with glibc 2.17 or later.
@@ -156,7 +159,7 @@ impl Environment {
 
     fn of_checks() -> Result<Self, Box<dyn Error>> {
         let environment = Self::make("venv", PYTHON)?;
-        environment.install(FOR_TESTS.iter().chain(&FOR_CHECKS))?;
+        environment.install(FOR_TESTS.iter().chain(&FOR_BUILDS))?;
         Ok(environment)
     }
 
@@ -201,6 +204,7 @@ impl Environment {
     }
 
     fn lint(&self) -> Result<(), Box<dyn Error>> {
+        self.install(&FOR_TYPES)?;
         self.check_style()?;
         self.install_checked()?;
         self.stubs(&["--check"])?;

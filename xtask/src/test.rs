@@ -209,15 +209,13 @@ fn check(arguments: &str) -> Command {
 
 fn tests() -> Result<Outcome, Box<dyn Error>> {
     let skipped: String = SLOW.iter().map(|name| format!(" --skip {name}")).collect();
-    // The Python package has no tests in Rust, and is built for those in Python.
-    run_workspace("test", &format!("--exclude tl-python --no-fail-fast --{skipped}"))
+    run_workspace("test", &format!("--no-fail-fast --{skipped}"))
 }
 
 fn slow_tests() -> Result<Outcome, Box<dyn Error>> {
     let chosen = SLOW.join(" ");
-    let targets = "--exclude tl-python --no-fail-fast --lib --bins --tests";
-    run_workspace("test", &format!("{targets} -- {chosen}"))?;
-    run_workspace("build", "--exclude tl-python --examples")?;
+    run_workspace("test", &format!("--no-fail-fast --tests -- {chosen}"))?;
+    run_workspace("build", "--examples")?;
     run_example(SLOW_EXAMPLE)
 }
 
@@ -292,8 +290,8 @@ fn python_package(task: fn() -> Result<(), Box<dyn Error>>) -> Result<Outcome, B
 
 /// Fails if the tests of the workspace ignore any for want of data.
 fn data() -> Result<Outcome, Box<dyn Error>> {
-    let targets = "--exclude tl-python --lib --bins --tests --quiet -- --ignored --list";
-    let arguments = format!("test {WORKSPACE} --features {FEATURES} {targets}");
+    let list = "--tests --quiet -- --ignored --list";
+    let arguments = format!("test {WORKSPACE} --features {FEATURES} {list}");
     let listed = cargo(&arguments).stderr(Stdio::inherit()).output()?;
     if !listed.status.success() {
         return Ok(Outcome::Failed(format!("cargo {arguments}: {}", listed.status)));

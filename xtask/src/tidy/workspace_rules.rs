@@ -38,6 +38,8 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "tl-decode",
             "tl-pipeline",
             "tl-simd",
+            // Only for a feature, `as-tested`.
+            "tl-store",
             "tl-transform",
             "turboloader",
             "turboloader-cli",
