@@ -179,7 +179,7 @@ fn path() -> impl Strategy<Value = String> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 2000,
+        cases: 500,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
