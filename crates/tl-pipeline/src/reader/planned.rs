@@ -59,9 +59,13 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
     let lead = lead(run);
     let mut under_way: Vec<Request> = Vec::new();
     let mut demand = Demand::new(rows.start, Instant::now());
-    while let Some(first) = window.first_within(plan.row(), lead) {
+    let mut within = lead;
+    while let Some(first) = window.first_within(plan.row(), within) {
         plan.pass(first);
-        let known_end = first.saturating_add(lead).min(rows.end);
+        demand.taken(first, Instant::now());
+        let known_end = epochs_end(run, first, demand.rows_in(AHEAD));
+        let known_end = first.saturating_add(lead).min(known_end).min(rows.end);
+        within = known_end - first;
         while plan.next_unknown() < known_end && plan.reaches_further() {
             let row = plan.next_unknown();
             plan.push(lookup.look(row, |sample, scratch| find(run, sample, scratch)));
@@ -87,6 +91,16 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
         }
         under_way.push(request);
     }
+}
+
+/// The end of the rows that may be read ahead when `first` is taken next: that of its epoch, and that
+/// of the next epoch when the next `soon` rows reach into it. Many runs end with an epoch, and a
+/// small data set would otherwise be received several times for one.
+fn epochs_end(run: &Run, first: u64, soon: u64) -> u64 {
+    let rows = run.shared().schedule.rows();
+    let end = (first / rows + 1).saturating_mul(rows);
+    let least = 2 * run.config().batch_size as u64;
+    if end - first > soon.max(least) { end } else { end.saturating_add(rows) }
 }
 
 /// The rows that may be read ahead. The grouping of rows keeps its windows only so far, and objects of

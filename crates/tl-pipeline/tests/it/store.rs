@@ -421,6 +421,26 @@ fn neighbours_that_are_needed_soon_come_together() {
 }
 
 #[test]
+fn later_epochs_are_requested_when_their_turn_comes() {
+    let root = tempfile::tempdir().unwrap();
+    let store = MemoryStore::with_latency(Duration::from_millis(1));
+    let url = upload(&store, &write_tar(root.path()));
+    let config = LoaderConfig { batch_size: 1, prefetch: 1, ..config(Work::Bytes) };
+    let loader = Loader::new(store.open_all(&[&url]), config).unwrap();
+    let mut batches = loader.epoch(0);
+    batches.next().unwrap().unwrap();
+    // Nothing else limits what is read ahead.
+    thread::sleep(Duration::from_millis(100));
+    assert!(loader.stats().readers.samples <= u64::from(SAMPLES));
+    assert_eq!(batches.count(), SAMPLES as usize - 1);
+    for epoch in 1..4 {
+        assert_eq!(loader.epoch(epoch).count(), SAMPLES as usize);
+    }
+    let stats = loader.stats().readers;
+    assert!(stats.late < u64::from(SAMPLES), "{stats:?}");
+}
+
+#[test]
 fn samples_of_a_folder_are_requested_one_by_one_in_the_background() {
     let root = tempfile::tempdir().unwrap();
     let path = write_folder(root.path());
@@ -559,20 +579,19 @@ fn errors_name_url_sample_and_offset() {
     let local = Dataset::open(&[&path]).unwrap();
     let entry = local.entry(5).unwrap();
     let (offset, len) = (entry.offset, entry.stored_bytes);
-    let at = format!("{url}: sample 5 (bee/005.bmp) at byte {offset}: ");
+    let at = format!("{url}: sample 5 (bee/005.bmp): at byte {offset}: ");
     let key = format!("{url}: sample 0 (ant/000.bmp) at byte");
 
     let refuse = || *store.0.refused.lock().unwrap() = Some((url.clone(), offset));
     let error = error_after(&store, &url, refuse);
-    let expected =
-        format!("{at}at byte {offset}: expected {len} bytes: status 503, 10 tries in 1.2 s");
+    let expected = format!("{at}expected {len} bytes: status 503, 10 tries in 1.2 s");
     assert_eq!(error, expected);
     *store.0.refused.lock().unwrap() = None;
 
     let cut = usize::try_from(offset).unwrap() + 7;
     let shorten = || store.0.objects.lock().unwrap().get_mut(&url).unwrap().1 = bytes[..cut].into();
     let error = error_after(&store, &url, shorten);
-    assert_eq!(error, format!("{at}at byte {offset}: expected {len} bytes: received 7 bytes"));
+    assert_eq!(error, format!("{at}expected {len} bytes: received 7 bytes"));
 
     store.put(&url, bytes.clone());
     let error = error_after(&store, &url, || store.put(&url, bytes));
