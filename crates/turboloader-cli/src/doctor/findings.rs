@@ -208,9 +208,18 @@ impl fmt::Display for Findings {
         if let Some(store) = &self.store {
             writeln!(f, "store     {store}")?;
         }
+        #[cfg(feature = "remote")]
+        let is_in_store = self.store.is_some();
+        #[cfg(not(feature = "remote"))]
+        let is_in_store = false;
+        let (what, how) = if is_in_store {
+            ("reads", "one at a time by each worker")
+        } else {
+            ("disk", "past the page cache")
+        };
         writeln!(
             f,
-            "disk      {:.0} MB/s and {:.0} samples/s past the page cache, one reader {:.0} MB/s",
+            "{what:<9} {:.0} MB/s and {:.0} samples/s {how}, one reader {:.0} MB/s",
             disk.mb_per_s, disk.samples_per_s, disk.one_reader_mb_per_s
         )?;
         if disk.bad_samples > 0 {
