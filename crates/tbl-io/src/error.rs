@@ -217,6 +217,21 @@ impl ReadError {
             || matches!(self, Self::Io { location, .. } if is_object(location))
     }
 
+    /// Whether [`detail`](Self::detail) begins with the byte that the error is about.
+    pub fn names_byte(&self) -> bool {
+        if let Self::Sample { source, .. } = self {
+            return source.names_byte();
+        }
+        matches!(
+            self,
+            Self::Format { .. }
+                | Self::Tar { .. }
+                | Self::Checksum { .. }
+                | Self::ChangedWhileOpen { .. }
+                | Self::Remote { .. }
+        )
+    }
+
     /// Says which sample the error is about, unless it already does.
     #[must_use]
     pub fn for_sample(self, index: u64, key: Option<&[u8]>) -> Self {
@@ -339,7 +354,11 @@ fn write_changed(
     index: Option<&Location>,
 ) -> fmt::Result {
     let when = if index.is_some() { "changed since it was indexed" } else { REPLACED };
-    write!(f, "{when}: expected version {expected}, found {found}")?;
+    if found == expected {
+        write!(f, "{when}: the length of version {found} is another")?;
+    } else {
+        write!(f, "{when}: expected version {expected}, found {found}")?;
+    }
     index.map_or(Ok(()), |index| write!(f, "; make {index} anew with tl index"))
 }
 
@@ -382,6 +401,20 @@ mod tests {
         assert!(gone("s3://b/k").is_of_store());
         assert!(gone("s3://b/k").for_sample(1, None).is_of_store());
         assert!(!gone("b/k").is_of_store());
+    }
+
+    #[test]
+    fn an_object_of_another_length_in_its_version_is_not_said_to_have_another() {
+        let changed = |found: &str| ReadError::ObjectChanged {
+            location: "s3://b/k".into(),
+            expected: Pin::Version("a".into()),
+            found: Pin::Version(found.into()),
+            index: Some("s3://b/i.tlidx".into()),
+        };
+        let expected = "s3://b/k: changed since it was indexed: the length of version `a` is \
+                        another; make s3://b/i.tlidx anew with tl index";
+        assert_eq!(changed("a").to_string(), expected);
+        assert!(changed("b").to_string().contains("expected version `a`, found `b`"));
     }
 
     #[test]

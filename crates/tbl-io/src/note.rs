@@ -286,7 +286,11 @@ fn write_extensions(f: &mut fmt::Formatter<'_>, extensions: &[Vec<u8>]) -> fmt::
         let comma = if number > 0 { ", " } else { "" };
         write!(f, "{comma}.{}", Escaped(extension))?;
     }
-    f.write_str(" files")
+    f.write_str(" files")?;
+    if extensions.iter().any(|extension| matches!(&**extension, b"tar" | b"tbl")) {
+        f.write_str("; archives are opened by their own names, not by their folder's")?;
+    }
+    Ok(())
 }
 
 /// The text of [`Note::SeparateFolders`].

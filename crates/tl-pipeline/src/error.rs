@@ -154,7 +154,7 @@ pub enum PipelineError {
 #[error(
     "{shard}: sample {index}{}{}: {fault}",
     Named(key.as_deref()),
-    At(*offset)
+    At(*offset, fault)
 )]
 pub struct SampleError {
     /// The sample's number in the data set.
@@ -245,11 +245,16 @@ impl std::fmt::Display for Named<'_> {
     }
 }
 
-struct At(Option<u64>);
+/// The offset of a sample, unless the fault names the byte that it is about.
+struct At<'a>(Option<u64>, &'a SampleFault);
 
-impl std::fmt::Display for At {
+impl std::fmt::Display for At<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.map_or(Ok(()), |offset| write!(f, " at byte {offset}"))
+        let names_byte = matches!(self.1, SampleFault::Read(error) if error.names_byte());
+        match self.0.filter(|_| !names_byte) {
+            Some(offset) => write!(f, " at byte {offset}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -85,6 +85,7 @@ impl Cause {
 
     /// The fault of a range after `tries` requests.
     pub(crate) fn fault(self, endpoint: Option<&str>, tries: u32, elapsed: Duration) -> RangeFault {
+        let is_unreachable = self.is_unreachable();
         match self {
             Self::Status { status: 412, .. } => RangeFault::Changed { found: tbl_io::Pin::Unknown },
             Self::Status { status, .. } if StatusCode::from_u16(status).is_ok_and(redirects) => {
@@ -92,6 +93,14 @@ impl Cause {
             }
             Self::Status { status, code, .. } => {
                 RangeFault::Refused { status, code, tries, elapsed }
+            }
+            // The URL of a bucket does not say where that was looked for.
+            Self::Broken(error) if is_unreachable => {
+                let source = match endpoint {
+                    Some(endpoint) => io::Error::new(error.kind(), format!("{endpoint}: {error}")),
+                    None => error,
+                };
+                RangeFault::NoAnswer { tries, elapsed, source }
             }
             Self::Broken(source) => RangeFault::NoAnswer { tries, elapsed, source },
             Self::Silent(silence) => {

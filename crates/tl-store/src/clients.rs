@@ -55,7 +55,7 @@ pub(crate) fn web(
 ) -> Result<(bool, bool), OptionError> {
     let (common, options) = Common::split(options, None)?;
     if let Some((name, _)) = options.first() {
-        return Err(unknown(name, "web servers"));
+        return Err(OptionError::unknown(name, "web servers", &[]));
     }
     // The path and the query of a URL may be secret.
     Endpoint::parse(&url.origin().ascii_serialization(), common)?;
@@ -70,10 +70,6 @@ fn no_retries() -> RetryConfig {
 /// The gate decides what may be asked without encryption.
 fn client_options() -> ClientOptions {
     ClientOptions::new().with_allow_http(true)
-}
-
-fn unknown(name: &str, store: &'static str) -> OptionError {
-    OptionError::Unknown { name: name.to_owned(), store }
 }
 
 /// Refuses the settings of `object_store`'s own connections, which requests of this crate do not use.
@@ -149,9 +145,12 @@ fn s3<C: HttpConnector>(
     connector: impl FnOnce(Hosts) -> C,
 ) -> Result<Client, OptionError> {
     const STORE: &str = "S3";
+    const OPTIONS: [&str; 5] =
+        ["region", "endpoint", "access_key_id", "secret_access_key", "token"];
     let mut builder = AmazonS3Builder::from_env();
     for (name, value) in options {
-        let key: AmazonS3ConfigKey = name.parse().map_err(|_| unknown(name, STORE))?;
+        let unknown = |_| OptionError::unknown(name, STORE, &OPTIONS);
+        let key: AmazonS3ConfigKey = name.parse().map_err(unknown)?;
         if let AmazonS3ConfigKey::Client(key) = key {
             return Err(connection_setting(name, key));
         }
@@ -165,7 +164,7 @@ fn s3<C: HttpConnector>(
         .with_bucket_name(bucket)
         .with_client_options(client_options())
         .with_retry(no_retries());
-    let has = |key| builder.get_config_value(&key).is_some();
+    let has = |key| builder.get_config_value(&key).is_some_and(|value| !value.is_empty());
     let mut has_keys =
         has(AmazonS3ConfigKey::AccessKeyId) || has(AmazonS3ConfigKey::SecretAccessKey);
     let has_web_identity =
@@ -205,7 +204,18 @@ fn s3<C: HttpConnector>(
     }
     if is_anonymous {
         builder = builder.with_skip_signature(true);
-    } else if !(has_keys || has_web_identity || has_container || common.instance) {
+    } else if has_keys {
+        // An empty key would be signed with.
+        for (key, name) in [
+            (AmazonS3ConfigKey::AccessKeyId, "access_key_id"),
+            (AmazonS3ConfigKey::SecretAccessKey, "secret_access_key"),
+        ] {
+            if value(key).is_none_or(|value| value.is_empty()) {
+                let hint = "a key has an ID and a secret";
+                return Err(OptionError::Missing { name, store: STORE, hint });
+            }
+        }
+    } else if !(has_web_identity || has_container || common.instance) {
         return Err(OptionError::NoCredentials { store: STORE });
     }
     let store = builder.with_http_connector(connector(Hosts::Only(hosts))).build();
@@ -241,6 +251,8 @@ fn gcs<C: HttpConnector>(
     connector: impl FnOnce(Hosts) -> C,
 ) -> Result<Client, OptionError> {
     const STORE: &str = "Google Cloud Storage";
+    const OPTIONS: [&str; 4] =
+        ["service_account", "service_account_key", "bearer_token", "endpoint"];
     const TOKENS: [&str; 3] = [
         "https://oauth2.googleapis.com",
         "https://accounts.google.com",
@@ -249,7 +261,8 @@ fn gcs<C: HttpConnector>(
     let mut builder = GoogleCloudStorageBuilder::from_env();
     for (name, value) in options {
         let name = if *name == "endpoint" { "base_url" } else { name };
-        let key: GoogleConfigKey = name.parse().map_err(|_| unknown(name, STORE))?;
+        let unknown = |_| OptionError::unknown(name, STORE, &OPTIONS);
+        let key: GoogleConfigKey = name.parse().map_err(unknown)?;
         if let GoogleConfigKey::Client(key) = key {
             return Err(connection_setting(name, key));
         }
@@ -297,9 +310,12 @@ fn azure<C: HttpConnector>(
     connector: impl FnOnce(Hosts) -> C,
 ) -> Result<Client, OptionError> {
     const STORE: &str = "Azure";
+    const OPTIONS: [&str; 5] =
+        ["account_name", "access_key", "sas_key", "bearer_token", "endpoint"];
     let mut builder = MicrosoftAzureBuilder::from_env();
     for (name, value) in options {
-        let key: AzureConfigKey = name.parse().map_err(|_| unknown(name, STORE))?;
+        let unknown = |_| OptionError::unknown(name, STORE, &OPTIONS);
+        let key: AzureConfigKey = name.parse().map_err(unknown)?;
         if let AzureConfigKey::Client(key) = key {
             return Err(connection_setting(name, key));
         }

@@ -51,7 +51,7 @@ impl HubOptions {
                 "token" => token = Some(value.to_owned()),
                 _ => {
                     let store = "the Hugging Face hub";
-                    return Err(OptionError::Unknown { name: name.to_owned(), store });
+                    return Err(OptionError::unknown(name, store, &["token", "endpoint"]));
                 }
             }
         }

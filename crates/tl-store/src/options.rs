@@ -58,8 +58,8 @@ impl fmt::Debug for StoreOptions {
 #[expect(missing_docs, reason = "the messages name the fields")]
 pub enum OptionError {
     /// The kind of store has no such option.
-    #[error("unknown option {name:?} for {store}")]
-    Unknown { name: String, store: &'static str },
+    #[error("unknown option {name:?} for {store}: expected {}", known.join(", "))]
+    Unknown { name: String, store: &'static str, known: Vec<&'static str> },
     /// An option of `object_store` that has no effect here.
     #[error("option {name:?} is not supported: {instead}")]
     Unsupported { name: String, instead: &'static str },
@@ -105,6 +105,18 @@ pub enum OptionError {
     #[error("{store}: {message}")]
     Client { store: &'static str, message: String },
 }
+
+impl OptionError {
+    /// The error of an option that is neither one of `own`, those of the store that users need most,
+    /// nor known to all stores.
+    pub(crate) fn unknown(name: &str, store: &'static str, own: &[&'static str]) -> Self {
+        let known = [own, &COMMON].concat();
+        Self::Unknown { name: name.to_owned(), store, known }
+    }
+}
+
+/// The names of the options that all kinds of stores have.
+const COMMON: [&str; 5] = ["anonymous", "allow_http", "ca_certificate", "credentials", "unpinned"];
 
 /// The name of an option, and its value.
 pub(crate) type Pair<'a> = (&'a str, &'a str);

@@ -281,12 +281,14 @@ impl Refusal {
             Self::Io(source) => ReadError::Io { location, source },
             Self::Fault(RangeFault::Refused { status: 404, code, .. }) => {
                 let code = code.as_deref().unwrap_or("Not Found");
-                let hint = if may_be_folder(location.url().unwrap_or_default()) {
+                let is_bucket = matches!(code, "NoSuchBucket" | "ContainerNotFound");
+                let what = if is_bucket { "bucket" } else { "object" };
+                let hint = if !is_bucket && may_be_folder(location.url().unwrap_or_default()) {
                     "; the URL of a folder ends with a slash"
                 } else {
                     ""
                 };
-                let text = format!("no such object (status 404 {code}){hint}");
+                let text = format!("no such {what} (status 404 {code}){hint}");
                 let source = io::Error::new(io::ErrorKind::NotFound, text);
                 ReadError::Io { location, source }
             }

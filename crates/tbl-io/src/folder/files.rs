@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,6 +65,11 @@ impl Files {
         root: Location,
     ) -> Result<(Self, Names), ReadError> {
         let objects = store.list(&root)?;
+        // A store has no folders of their own, so a URL with an error in it is one of these.
+        if objects.is_empty() {
+            let error = io::Error::new(io::ErrorKind::NotFound, "no object below it");
+            return Err(ReadError::io(root, error));
+        }
         Self::of_objects(store, root, objects)
     }
 

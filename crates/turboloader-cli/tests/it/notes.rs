@@ -83,6 +83,13 @@ fn samples_without_an_image_are_noted() {
     assert!(tl(["verify", texts]).text().contains(&format!("warning: {expected}\n")));
     let run = tl(["convert", texts, "-o", &path(root.path(), "a.tbl")]);
     assert!(run.stderr.starts_with(&format!("tl: {texts}: {expected}\n")), "{}", run.stderr);
+    let folder = root.path().join("shards");
+    fs::create_dir(&folder).expect("a new folder");
+    write(&folder, "0.tar", &tar(&[(b"1.jpg", b"image")]));
+    let run = tl(["info", folder.to_str().expect("UTF-8")]);
+    let expected = "none of 1 samples is an image by its name, found .tar files; archives are \
+                    opened by their own names, not by their folder's";
+    assert!(run.stderr.contains(expected), "{}", run.stderr);
 }
 
 #[test]

@@ -269,29 +269,67 @@ fn a_server_that_stalls_holds_nobody_up() {
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
+/// The message of a data set that cannot be opened.
+fn refused(stores: &RemoteStores, url: &str) -> String {
+    let opened = Dataset::open_in(&stores.add_to(Stores::new()), &[url]);
+    let message = opened.unwrap_err().to_string();
+    assert!(!message.contains(SECRET) && !message.contains("ignature"), "{message}");
+    message
+}
+
+/// The stores of a server with its options, and this one in place of or beside them.
+fn stores_with(server: &Server, name: &str, value: &str) -> RemoteStores {
+    let mut options = StoreOptions::default();
+    let endpoint = server.serving.endpoint();
+    let given = [
+        ("endpoint", endpoint.as_str()),
+        ("access_key_id", "dummy"),
+        ("secret_access_key", SECRET),
+        (name, value),
+    ];
+    options.options.extend(given.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    RemoteStores::new(options)
+}
+
+#[test]
+fn an_option_that_cannot_be_used_is_named() {
+    let root = tempfile::tempdir().unwrap();
+    let server = served(root.path(), Dialect::S3, |_| {});
+    for (name, value, expected) in [
+        (
+            "regoin",
+            "eu-west-1",
+            "unknown option \"regoin\" for S3: expected region, endpoint, access_key_id, \
+             secret_access_key, token, anonymous, allow_http, ca_certificate, credentials, unpinned",
+        ),
+        (
+            "secret_access_key",
+            "",
+            "missing option \"secret_access_key\" for S3: a key has an ID and a secret",
+        ),
+        (
+            "endpoint",
+            "http://169.254.169.254",
+            "the endpoint http://169.254.169.254 is an address of the local link, where no store \
+             can be",
+        ),
+        (
+            "endpoint",
+            "http://store.example",
+            "the endpoint http://store.example is not encrypted: expected https:// or \
+             allow_http=true",
+        ),
+    ] {
+        let message = refused(&stores_with(&server, name, value), "s3://b/v2.tbl");
+        assert_eq!(message, format!("s3://b/v2.tbl: {expected}"));
+    }
+}
+
 #[test]
 fn messages_name_the_object_and_no_secret() {
     let root = tempfile::tempdir().unwrap();
     containers(root.path());
     let server = served(root.path(), Dialect::S3, |service| service.key = Some("dummy".to_owned()));
-    let refused = |stores: &RemoteStores, url: &str| {
-        let opened = Dataset::open_in(&stores.add_to(Stores::new()), &[url]);
-        let message = opened.unwrap_err().to_string();
-        assert!(!message.contains(SECRET) && !message.contains("ignature"), "{message}");
-        message
-    };
-    let with = |name: &str, value: &str| {
-        let mut options = StoreOptions::default();
-        let endpoint = server.serving.endpoint();
-        let given = [
-            ("endpoint", endpoint.as_str()),
-            ("access_key_id", "dummy"),
-            ("secret_access_key", SECRET),
-            (name, value),
-        ];
-        options.options.extend(given.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        RemoteStores::new(options)
-    };
     let good = server.stores();
     let cases = [
         (&good, "s3://b/none.tbl", "s3://b/none.tbl: no such object (status 404 NoSuchKey)"),
@@ -301,29 +339,13 @@ fn messages_name_the_object_and_no_secret() {
             "s3://b/folder: no such object (status 404 NoSuchKey); the URL of a folder ends with a \
              slash",
         ),
-        (&good, "s3://c/v2.tbl", "s3://c/v2.tbl: no such object (status 404 NoSuchBucket)"),
-        (&good, "s3://c/", "s3://c/: no such object (status 404 NoSuchBucket)"),
+        (&good, "s3://b/nothing/", "s3://b/nothing/: no object below it"),
+        (&good, "s3://c/v2.tbl", "s3://c/v2.tbl: no such bucket (status 404 NoSuchBucket)"),
+        (&good, "s3://c/", "s3://c/: no such bucket (status 404 NoSuchBucket)"),
         (
-            &with("access_key_id", "wrong"),
+            &stores_with(&server, "access_key_id", "wrong"),
             "s3://b/v2.tbl",
             "s3://b/v2.tbl: status 403 InvalidAccessKeyId, 1 try in 0.0 s",
-        ),
-        (
-            &with("regoin", "eu-west-1"),
-            "s3://b/v2.tbl",
-            "s3://b/v2.tbl: unknown option \"regoin\" for S3",
-        ),
-        (
-            &with("endpoint", "http://169.254.169.254"),
-            "s3://b/v2.tbl",
-            "s3://b/v2.tbl: the endpoint http://169.254.169.254 is an address of the local link, \
-             where no store can be",
-        ),
-        (
-            &with("endpoint", "http://store.example"),
-            "s3://b/v2.tbl",
-            "s3://b/v2.tbl: the endpoint http://store.example is not encrypted: expected https:// \
-             or allow_http=true",
         ),
         (
             &good,
@@ -335,9 +357,11 @@ fn messages_name_the_object_and_no_secret() {
     for (stores, url, expected) in cases {
         assert_eq!(refused(stores, url), expected);
     }
-    let nobody = with("endpoint", "http://127.0.0.1:9");
+    let nobody = stores_with(&server, "endpoint", "http://127.0.0.1:9");
     let message = refused(&nobody, "s3://b/v2.tbl");
-    assert!(message.starts_with("s3://b/v2.tbl: Connection refused (os error 111), 4 tries in"));
+    let expected =
+        "s3://b/v2.tbl: http://127.0.0.1:9: Connection refused (os error 111), 4 tries in";
+    assert!(message.starts_with(expected), "{message}");
     assert!(!format!("{good:?}").contains(SECRET));
 
     let loader = Loader::new(
