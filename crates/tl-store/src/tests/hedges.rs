@@ -171,3 +171,15 @@ async fn a_range_whose_requests_both_failed_is_asked_for_at_once() {
     assert_eq!(counters.stats().hedges, 1);
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_body_that_may_not_be_sent_twice_is_read_to_its_end() {
+    let mut slow = service(1, None);
+    slow.speed.rate = 20e3;
+    let (bucket, key, counters) = known_then([slow]).await;
+    while bucket.pace.may_hedge(1, true) {}
+    let begun = Instant::now();
+    read(&bucket, &key, 0..256 << 10, None, Need::Now, drop).await.unwrap();
+    assert_eq!(counters.stats().hedges, 0);
+    assert!(begun.elapsed() > Duration::from_secs(12), "{:?}", begun.elapsed());
+}
