@@ -21,6 +21,7 @@ Serves a folder on 127.0.0.1; its folders are the buckets. /_stats has the count
   --first-byte TIME      the median time before the first byte, such as 30ms (default 0ms)
   --sigma N              the standard deviation of its logarithm (default 0.5)
   --per-connection RATE  bytes a second of one connection, such as 55MB (default: no limit)
+  --link RATE            bytes a second of all connections together (default: no limit)
   --fault LIST           faults and their shares, such as 503:1%,reset:0.5%,stall:0.1%;
                          there are 429, silence, short, long, whole, range, tag, 403, 404,
                          redirect and gzip, too
@@ -53,6 +54,7 @@ impl Options {
                 "--port" => port = value.parse()?,
                 "--first-byte" => service.speed.first_byte = time(value)?,
                 "--sigma" => service.speed.sigma = value.parse()?,
+                "--link" => service.speed.link = rate(value)?,
                 "--per-connection" => service.speed.rate = rate(value)?,
                 "--fault" => chances = value.split(',').map(chance).collect::<Result<_, _>>()?,
                 "--seed" => service.seed = value.parse()?,

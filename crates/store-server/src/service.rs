@@ -14,7 +14,7 @@ use http::{HeaderMap, Method, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use tokio::time::sleep;
 
-use crate::body::{End, slow};
+use crate::body::{End, Link, instant, slow};
 use crate::dialect::{Ask, COMMIT, Dialect, MODIFIED};
 use crate::fault::{Fault, Faults, unit};
 use crate::objects::{Object, Objects};
@@ -28,11 +28,14 @@ pub struct Speed {
     pub sigma: f64,
     /// Bytes a second of one connection.
     pub rate: f64,
+    /// Bytes a second of all connections together.
+    pub link: f64,
 }
 
 impl Speed {
     /// Without any delay.
-    pub const INSTANT: Self = Self { first_byte: Duration::ZERO, sigma: 0.0, rate: f64::INFINITY };
+    pub const INSTANT: Self =
+        Self { first_byte: Duration::ZERO, sigma: 0.0, rate: f64::INFINITY, link: f64::INFINITY };
 }
 
 /// Requests so far.
@@ -72,6 +75,7 @@ pub struct Service {
     pub commit: String,
     /// The name of the key that requests must be signed with; the signature is not checked.
     pub key: Option<String>,
+    link: Link,
     requests: AtomicU64,
     gets: AtomicU64,
     heads: AtomicU64,
@@ -106,6 +110,7 @@ impl Service {
             lists_versions: true,
             commit: COMMIT.to_owned(),
             key: None,
+            link: Link::default(),
             requests: AtomicU64::new(0),
             gets: AtomicU64::new(0),
             heads: AtomicU64::new(0),
@@ -176,7 +181,7 @@ impl Service {
         match ask {
             Ask::Commit { bucket } if self.objects.has_bucket(&bucket) => {
                 let text = format!(r#"{{"sha":"{}"}}"#, self.commit);
-                Response::new(slow(text.into(), f64::INFINITY, End::Whole))
+                Response::new(instant(text.into()))
             }
             Ask::Commit { .. } => self.refuse(404, "RepoNotFound"),
             Ask::Address { bucket, key } => self.address(&bucket, &key, uri, headers),
@@ -213,7 +218,7 @@ impl Service {
     }
 
     fn refuse(&self, status: u16, code: &str) -> Answer {
-        let body = slow(self.dialect.error(code).into(), f64::INFINITY, End::Whole);
+        let body = instant(self.dialect.error(code).into());
         let mut answer = Response::new(body);
         *answer.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
         answer
@@ -284,7 +289,7 @@ impl Service {
             _ => (bytes, End::Whole),
         };
         self.bytes.fetch_add(body.len() as u64, Ordering::Relaxed);
-        let mut answer = Response::new(slow(body, self.speed.rate, end));
+        let mut answer = Response::new(slow(body, self.speed, &self.link, end));
         let length = if is_head { len } else { range.end - range.start };
         let mut header = |name, value: String| {
             answer.headers_mut().extend(value.parse().ok().map(|value| (name, value)));
@@ -356,7 +361,7 @@ impl Service {
         if !self.lists_versions {
             page = page.replace("ETag>", "Owner>");
         }
-        let mut answer = Response::new(slow(page.into(), self.speed.rate, End::Whole));
+        let mut answer = Response::new(slow(page.into(), self.speed, &self.link, End::Whole));
         if let (Dialect::Hub, Some(next)) = (self.dialect, next) {
             let folder = prefix.trim_end_matches('/');
             let recursive = if by_folder { "" } else { "recursive=true&" };

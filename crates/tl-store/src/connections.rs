@@ -48,8 +48,12 @@ struct State {
     before: Option<(usize, f64)>,
     /// The number of times in sequence that growth has brought nothing.
     in_vain: u32,
-    /// Whether growth has always paid so far: the limit then grows fast.
-    is_searching: bool,
+    /// A limit that the store has borne, to which a lower one returns fast. None is known while growth
+    /// has always paid.
+    known: Option<usize>,
+    /// Whether the limit was lowered since it last grew: what it falls to is then no limit that the
+    /// store has borne.
+    is_falling: bool,
     use_so_far: Use,
 }
 
@@ -112,7 +116,8 @@ impl Connections {
             no_growth_until: now,
             before: None,
             in_vain: 0,
-            is_searching: true,
+            known: None,
+            is_falling: false,
             use_so_far: Use::default(),
         };
         Self { state: Mutex::new(state) }
@@ -235,9 +240,12 @@ impl State {
         if self.is_throttled(&period, now) {
             self.judged.clear();
             self.limit = (self.limit * 7 / 10).max(1);
+            if !self.is_falling {
+                self.known = Some(self.limit);
+            }
+            self.is_falling = true;
             self.no_growth_until = now + PAUSE;
             self.before = None;
-            self.is_searching = false;
             return;
         }
         let rate = period.bytes as f64 / elapsed.as_secs_f64();
@@ -253,7 +261,7 @@ impl State {
                 self.use_so_far.in_vain += 1;
                 self.before = None;
                 self.in_vain = 0;
-                self.is_searching = false;
+                self.known = Some(before);
                 self.no_growth_until = now + PAUSE;
             }
         }
@@ -261,10 +269,15 @@ impl State {
         if now < self.no_growth_until {
             return;
         }
-        if is_full {
+        if is_full && period.answers.all > period.answers.refusals {
             self.before.get_or_insert((self.limit, rate));
-            let part = if self.is_searching { 2 } else { 8 };
-            self.limit = (self.limit + (self.limit / part).max(1)).min(self.most);
+            let larger = match self.known {
+                None => self.limit + self.limit / 2,
+                Some(known) if self.limit < known => (self.limit * 2).min(known),
+                Some(_) => self.limit + (self.limit / 8).max(1),
+            };
+            self.limit = larger.max(self.limit + 1).min(self.most);
+            self.is_falling = false;
             self.start_waiting(connections);
         } else if period.most_used < self.limit {
             // By one a second, towards what is used.

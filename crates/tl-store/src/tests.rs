@@ -5,6 +5,7 @@ mod hedges;
 mod listings;
 mod names;
 mod outages;
+mod throughput;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +17,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use store_server::{Dialect, Fault, Faults, Service};
+use store_server::{Dialect, Fault, Faults, Service, Speed};
 use tbl_io::{
     IndexError, IndexOptions, Location, RangeFault, Storage, Stores, index_shards, open_all_in,
     open_in,

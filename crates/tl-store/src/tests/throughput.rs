@@ -1,0 +1,96 @@
+//! The bytes a second that a store brings, in virtual time.
+
+use std::sync::atomic::AtomicBool;
+
+use super::*;
+
+const PART: u64 = 2 << 20;
+/// Requests that want to be under way: read-ahead of 256 MiB.
+const WANTED: u64 = (256 << 20) / PART;
+/// Rates of a connection of which frames of 64 KiB take whole milliseconds, as timers do.
+const FAST: f64 = 65.6e6;
+const SLOW: f64 = 21.85e6;
+const FIRST_BYTE: Duration = Duration::from_millis(30);
+
+/// A store with this link and this rate of a connection, whose first bytes take some 30 ms.
+fn service(link: f64, rate: f64) -> Service {
+    let mut service = Service::new(Dialect::S3);
+    service.speed = Speed { first_byte: FIRST_BYTE, sigma: 0.5, rate, link };
+    service.objects.put("b/k", content(4 << 20));
+    service
+}
+
+/// Reads parts of an object, many at once, and returns the bytes received in each of these seconds.
+async fn load(bucket: &Arc<Bucket>, key: &Key, counters: &Counters, seconds: u64) -> Vec<f64> {
+    let readers = (0..WANTED).map(|reader| {
+        let bucket = Arc::clone(bucket);
+        let key = key.clone();
+        tokio::spawn(async move {
+            let start = reader % 2 * PART;
+            loop {
+                let need = Need::after(Duration::from_secs(1));
+                // What is refused in an outage is asked for again.
+                drop(read(&bucket, &key, start..start + PART, None, need, drop).await);
+            }
+        })
+    });
+    let readers: Vec<_> = readers.collect();
+    let mut received = Vec::new();
+    let mut before = counters.stats().received;
+    for _ in 0..seconds {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let now = counters.stats().received;
+        received.push((now - before) as f64);
+        before = now;
+    }
+    readers.into_iter().for_each(|reader| reader.abort());
+    received
+}
+
+fn assert_fills(received: &[f64], possible: f64) {
+    assert!(received.iter().all(|bytes| *bytes >= 0.9 * possible), "{possible}: {received:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_is_filled_within_three_seconds() {
+    for (link, rate, connections) in [
+        (500e6, FAST, 256),
+        (100e6, FAST, 256),
+        (500e6, SLOW, 256),
+        // These connections cannot fill it.
+        (f64::INFINITY, SLOW, 12),
+    ] {
+        let limits = Limits { connections, ..LIMITS };
+        let transport = InMemory(Arc::new(service(link, rate)));
+        let (bucket, key, counters) = bucket_over(transport, Dialect::S3, limits);
+        let received = load(&bucket, &key, &counters, 7).await;
+        // A connection waits for its first byte, then brings the part.
+        let part = PART as f64;
+        let of_connection = part / (FIRST_BYTE.as_secs_f64() * 1.14 + part / rate);
+        let possible = link.min(of_connection * connections as f64);
+        assert_fills(&received[3..], possible);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_asked_for_fewer_requests_is_soon_used_again() {
+    let mut refusing = service(500e6, FAST);
+    refusing.faults = Faults::Numbered { fault: Fault::SlowDown, first: 0, count: u64::MAX };
+    let services = [service(500e6, FAST), refusing].map(Arc::new);
+    let is_refused = Arc::new(AtomicBool::new(false));
+    let now = Arc::clone(&is_refused);
+    let transport = Routed(move |_: &http::Request<Bytes>| {
+        Ok(Arc::clone(&services[usize::from(now.load(Ordering::Relaxed))]))
+    });
+    let limits = Limits { connections: 256, ..LIMITS };
+    let (bucket, key, counters) = bucket_over(transport, Dialect::S3, limits);
+    let outage = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        is_refused.store(true, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        is_refused.store(false, Ordering::Relaxed);
+    };
+    let (received, ()) = tokio::join!(load(&bucket, &key, &counters, 14), outage);
+    assert!(received[5] < 0.1 * 500e6, "{received:?}");
+    assert_fills(&received[11..], 500e6);
+}
