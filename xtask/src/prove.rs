@@ -63,8 +63,8 @@ fn miri() -> Outcome {
 /// Data races in all tests of the loader. The standard library is instrumented as well.
 fn threads() -> Outcome {
     let tests = "test -Zbuild-std --target x86_64-unknown-linux-gnu --target-dir target/tsan";
-    // Counts allocations of long runs, which takes more than a quarter of an hour here.
-    let but = "-- --skip samples_cost_no_allocations";
+    // Allocations and memory of long runs, which take more than a quarter of an hour here.
+    let but = "-- --skip samples_cost_no_allocations --skip budget::resident";
     let mut test =
         nightly(&format!("{tests} --package tl-handoff --package tl-pipeline --lib --tests {but}"));
     test.env("RUSTFLAGS", "-Zsanitizer=thread");
