@@ -9,7 +9,7 @@ use futures_util::stream;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 use crate::service::Speed;
 
@@ -26,9 +26,26 @@ pub(crate) enum End {
     Stall,
 }
 
+/// The time that a body makes up for where it was late. Timers are late by a millisecond or two,
+/// which is longer than a frame takes.
+const MADE_UP: Duration = Duration::from_millis(10);
+
+/// The time at which the last frame of a connection or a link has passed.
+#[derive(Clone, Copy, Debug)]
+struct Passed(Instant);
+
+impl Passed {
+    /// Adds a frame that passes at `rate` bytes a second.
+    #[expect(clippy::cast_precision_loss, reason = "a frame is small")]
+    fn add(&mut self, bytes: usize, rate: f64) {
+        let begun = self.0.max(Instant::now() - MADE_UP);
+        self.0 = begun + Duration::from_secs_f64(bytes as f64 / rate);
+    }
+}
+
 /// A link that all connections share.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Link(Arc<Mutex<Option<Instant>>>);
+pub(crate) struct Link(Arc<Mutex<Option<Passed>>>);
 
 impl Link {
     /// Waits until these bytes have passed, after all before them, at `rate` bytes a second.
@@ -37,18 +54,13 @@ impl Link {
             return;
         }
         let passed = {
-            let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let now = Instant::now();
-            let begun = free.map_or(now, |free| free.max(now));
-            *free.insert(begun + time_of(bytes, rate))
+            let mut link = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let passed = link.get_or_insert_with(|| Passed(Instant::now()));
+            passed.add(bytes, rate);
+            *passed
         };
-        sleep_until(passed).await;
+        sleep_until(passed.0 - MADE_UP / 2).await;
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a frame is small")]
-fn time_of(bytes: usize, rate: f64) -> Duration {
-    Duration::from_secs_f64(bytes as f64 / rate)
 }
 
 /// A body that arrives at once.
@@ -56,27 +68,35 @@ pub(crate) fn instant(bytes: Bytes) -> BoxBody<Bytes, io::Error> {
     slow(bytes, Speed::INSTANT, &Link::default(), End::Whole)
 }
 
+/// The rest of a body, and how fast it passes.
+struct Rest {
+    bytes: Bytes,
+    passed: Passed,
+    link: Link,
+}
+
 /// A body that brings `speed.rate` bytes a second over a link, and ends in this way.
 pub(crate) fn slow(bytes: Bytes, speed: Speed, link: &Link, end: End) -> BoxBody<Bytes, io::Error> {
-    let frames = stream::unfold((Some(bytes), link.clone()), move |state| async move {
-        let (bytes, link) = state;
-        let mut bytes = bytes?;
+    let rest = Rest { bytes, passed: Passed(Instant::now()), link: link.clone() };
+    let frames = stream::unfold(Some(rest), move |rest| async move {
+        let Rest { mut bytes, mut passed, link } = rest?;
         if bytes.is_empty() {
             return match end {
                 End::Whole => None,
                 End::Reset => {
                     let kind = io::ErrorKind::ConnectionReset;
-                    Some((Err(io::Error::new(kind, "connection reset")), (None, link)))
+                    Some((Err(io::Error::new(kind, "connection reset")), None))
                 }
                 End::Stall => std::future::pending().await,
             };
         }
         let frame = bytes.split_to(bytes.len().min(FRAME));
         if speed.rate.is_finite() {
-            sleep(time_of(frame.len(), speed.rate)).await;
+            passed.add(frame.len(), speed.rate);
+            sleep_until(passed.0).await;
         }
         link.pass(frame.len(), speed.link).await;
-        Some((Ok(Frame::data(frame)), (Some(bytes), link)))
+        Some((Ok(Frame::data(frame)), Some(Rest { bytes, passed, link })))
     });
     BodyExt::boxed(StreamBody::new(Box::pin(frames)))
 }

@@ -7,9 +7,9 @@ use super::*;
 const PART: u64 = 2 << 20;
 /// Requests that want to be under way: read-ahead of 256 MiB.
 const WANTED: u64 = (256 << 20) / PART;
-/// Rates of a connection of which frames of 64 KiB take whole milliseconds, as timers do.
-const FAST: f64 = 65.6e6;
-const SLOW: f64 = 21.85e6;
+/// Rates of a connection to a store nearby and far away.
+const FAST: f64 = 55e6;
+const SLOW: f64 = 25e6;
 const FIRST_BYTE: Duration = Duration::from_millis(30);
 
 /// A store with this link and this rate of a connection, whose first bytes take some 30 ms.
