@@ -48,11 +48,10 @@ struct State {
     before: Option<(usize, f64)>,
     /// The number of times in sequence that growth has brought nothing.
     in_vain: u32,
-    /// A limit that the store has borne, to which a lower one returns fast. None is known while growth
+    /// The limit that was of use before it was lowered, to which it returns fast. `None` while growth
     /// has always paid.
-    known: Option<usize>,
-    /// Whether the limit was lowered since it last grew: what it falls to is then no limit that the
-    /// store has borne.
+    sustained: Option<usize>,
+    /// Whether the limit was lowered since it last grew.
     is_falling: bool,
     use_so_far: Use,
 }
@@ -116,7 +115,7 @@ impl Connections {
             no_growth_until: now,
             before: None,
             in_vain: 0,
-            known: None,
+            sustained: None,
             is_falling: false,
             use_so_far: Use::default(),
         };
@@ -229,6 +228,13 @@ impl State {
         last.answers.are_refused(REFUSED_AT_ONCE) || Answers { all, refusals }.are_refused(REFUSED)
     }
 
+    /// Notes the limit that the current one falls to. On the way back to a larger one it may be far too
+    /// small, as when a store that recovers still refuses a few.
+    fn sustain(&mut self, limit: usize) {
+        let larger = self.sustained.filter(|sustained| self.limit < *sustained);
+        self.sustained = Some(larger.map_or(limit, |sustained| limit.max(sustained / 2)));
+    }
+
     /// Changes the limit once a period, by what happened in it.
     #[expect(clippy::cast_precision_loss, reason = "rates need no more digits")]
     fn adjust(&mut self, now: Instant, connections: &Arc<Connections>) {
@@ -239,10 +245,11 @@ impl State {
         let period = std::mem::replace(&mut self.period, Period::new(now, self.used));
         if self.is_throttled(&period, now) {
             self.judged.clear();
-            self.limit = (self.limit * 7 / 10).max(1);
+            let lowered = (self.limit * 7 / 10).max(1);
             if !self.is_falling {
-                self.known = Some(self.limit);
+                self.sustain(lowered);
             }
+            self.limit = lowered;
             self.is_falling = true;
             self.no_growth_until = now + PAUSE;
             self.before = None;
@@ -253,27 +260,30 @@ impl State {
             if rate >= rate_before * 1.03 {
                 self.before = None;
                 self.in_vain = 0;
+                self.sustained = self.sustained.map(|limit| limit.max(self.limit));
             } else {
                 self.in_vain += 1;
             }
             if self.in_vain == 2 {
+                self.sustain(before);
                 self.limit = before;
                 self.use_so_far.in_vain += 1;
                 self.before = None;
                 self.in_vain = 0;
-                self.known = Some(before);
                 self.no_growth_until = now + PAUSE;
             }
         }
-        let is_full = period.has_waited && period.most_used >= self.limit;
+        let is_waiting = !(self.urgent.is_empty() && self.waiting.is_empty());
+        let is_full = (period.has_waited || is_waiting) && period.most_used >= self.limit;
         if now < self.no_growth_until {
             return;
         }
-        if is_full && period.answers.all > period.answers.refusals {
+        let is_served = period.bytes > 0 || period.answers.all > period.answers.refusals;
+        if is_full && is_served {
             self.before.get_or_insert((self.limit, rate));
-            let larger = match self.known {
+            let larger = match self.sustained {
                 None => self.limit + self.limit / 2,
-                Some(known) if self.limit < known => (self.limit * 2).min(known),
+                Some(sustained) if self.limit < sustained => (self.limit * 2).min(sustained),
                 Some(_) => self.limit + (self.limit / 8).max(1),
             };
             self.limit = larger.max(self.limit + 1).min(self.most);
