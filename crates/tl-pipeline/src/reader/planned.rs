@@ -63,13 +63,15 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
     while let Some(first) = window.first_within(plan.row(), within) {
         plan.pass(first);
         demand.taken(first, Instant::now());
-        let known_end = epochs_end(run, first, demand.rows_in(AHEAD));
-        let known_end = first.saturating_add(lead).min(known_end).min(rows.end);
-        within = known_end - first;
+        let soon = demand.rows_in(AHEAD).max(2 * run.config().batch_size as u64);
+        let epochs_end = epochs_end(first, soon, run.shared().schedule.rows());
+        let known_end = first.saturating_add(lead).min(epochs_end).min(rows.end);
         while plan.next_unknown() < known_end && plan.reaches_further() {
             let row = plan.next_unknown();
             plan.push(lookup.look(row, |sample, scratch| find(run, sample, scratch)));
         }
+        // Rows that are known may be requested, also when the rate has fallen since.
+        within = known_end.max(plan.next_unknown()) - first;
         plan.leave_room(demand.rows_in(AHEAD));
         let Some(parts) = plan.request() else {
             if plan.next_unknown() < rows.end {
@@ -93,14 +95,11 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
     }
 }
 
-/// The end of the rows that may be read ahead when `first` is taken next: that of its epoch, and that
-/// of the next epoch when the next `soon` rows reach into it. Many runs end with an epoch, and a
-/// small data set would otherwise be received several times for one.
-fn epochs_end(run: &Run, first: u64, soon: u64) -> u64 {
-    let rows = run.shared().schedule.rows();
-    let end = (first / rows + 1).saturating_mul(rows);
-    let least = 2 * run.config().batch_size as u64;
-    if end - first > soon.max(least) { end } else { end.saturating_add(rows) }
+/// The end of the rows that may be read ahead when `first` is taken next: that of the epoch, of so many
+/// rows, in which the next `soon` rows end. Many runs end with an epoch, and a small data set would
+/// otherwise be received several times for one.
+fn epochs_end(first: u64, soon: u64, rows: u64) -> u64 {
+    (first.saturating_add(soon) / rows + 1).saturating_mul(rows)
 }
 
 /// The rows that may be read ahead. The grouping of rows keeps its windows only so far, and objects of
@@ -278,6 +277,16 @@ impl Lanes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_read_ahead_to_the_end_of_the_epoch_that_the_next_ones_reach() {
+        assert_eq!(epochs_end(0, 20, 100), 100);
+        assert_eq!(epochs_end(79, 20, 100), 100);
+        assert_eq!(epochs_end(80, 20, 100), 200);
+        assert_eq!(epochs_end(100, 20, 100), 200);
+        assert_eq!(epochs_end(130, 20, 8), 152, "epochs may be short");
+        assert_eq!(epochs_end(u64::MAX - 1, 20, 100), u64::MAX);
+    }
 
     #[test]
     fn rows_are_needed_at_the_rate_at_which_others_were_taken() {
