@@ -17,7 +17,7 @@ struct Pieces {
     max_bytes: u64,
     /// A longer step is a jump.
     near_bytes: u64,
-    /// Bytes after the piece that are announced while headers lie close together.
+    /// The most bytes after the piece that are announced while headers lie close together.
     ahead_bytes: u64,
 }
 
@@ -29,6 +29,10 @@ const FILE: Pieces =
 /// once cost no more than one.
 const OBJECT: Pieces =
     Pieces { min_bytes: 64 << 10, max_bytes: 1 << 20, near_bytes: 4 << 20, ahead_bytes: 128 << 20 };
+
+/// A part of the bytes ahead, one in so many: the first announcement, and each time what is announced
+/// anew of the most.
+const PARTS: u64 = 8;
 
 /// Zeros read before the file system is asked where the hole ends.
 const ZEROS_BEFORE_SEEK: u64 = 1 << 20;
@@ -42,13 +46,24 @@ pub(crate) struct Window<'a> {
     pieces: Pieces,
     /// The end of what was announced.
     announced: u64,
+    /// Bytes to announce next, twice as many each time up to the most.
+    ahead_bytes: u64,
 }
 
 impl<'a> Window<'a> {
     pub(crate) fn new(source: &'a Source) -> Self {
         let pieces = if source.is_mappable() { FILE } else { OBJECT };
         let piece_bytes = pieces.min_bytes;
-        Self { source, start: 0, buffer: Vec::new(), piece_bytes, pieces, announced: 0 }
+        let ahead_bytes = pieces.ahead_bytes / PARTS;
+        Self {
+            source,
+            start: 0,
+            buffer: Vec::new(),
+            piece_bytes,
+            pieces,
+            announced: 0,
+            ahead_bytes,
+        }
     }
 
     /// `len` bytes from `offset` on.
@@ -81,15 +96,18 @@ impl<'a> Window<'a> {
         Ok(&self.buffer[skip..][..len])
     }
 
-    /// Announces what follows, an eighth of it anew each time.
+    /// Announces what follows, once a part of it has been read.
     fn announce(&mut self, offset: u64) {
-        let ahead_bytes = self.pieces.ahead_bytes;
-        if self.announced < offset + ahead_bytes / 8 * 7 && ahead_bytes > 0 {
-            let start = self.announced.max(offset);
-            let end = (offset + ahead_bytes).min(self.source.len());
-            self.source.will_need(start, end.saturating_sub(start));
-            self.announced = end;
+        let most = self.pieces.ahead_bytes;
+        let part = most / PARTS;
+        if part == 0 || self.announced >= offset + self.ahead_bytes - part {
+            return;
         }
+        let start = self.announced.max(offset);
+        let end = (offset + self.ahead_bytes).min(self.source.len());
+        self.source.will_need(start, end.saturating_sub(start));
+        self.announced = end;
+        self.ahead_bytes = (2 * self.ahead_bytes).min(most);
     }
 
     pub(crate) fn block(&mut self, offset: u64) -> Result<&Block, ReadError> {
