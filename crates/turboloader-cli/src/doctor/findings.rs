@@ -28,6 +28,9 @@ pub(super) struct DataFigures {
     pub(super) jpegs_without_index: bool,
     /// From opening the files to the first question.
     pub(super) open_s: f64,
+    /// Whether none of it lies on a disk.
+    #[serde(skip)]
+    pub(super) is_in_store: bool,
 }
 
 impl DataFigures {
@@ -76,6 +79,7 @@ impl DataFigures {
             pixels_per_sample: rounded(pixels / f64::from(sized.max(1)), 0),
             jpegs_without_index,
             open_s,
+            is_in_store: dataset.shards().iter().all(|shard| shard.location().url().is_some()),
         }
     }
 
@@ -208,14 +212,10 @@ impl fmt::Display for Findings {
         if let Some(store) = &self.store {
             writeln!(f, "store     {store}")?;
         }
-        #[cfg(feature = "remote")]
-        let is_in_store = self.store.is_some();
-        #[cfg(not(feature = "remote"))]
-        let is_in_store = false;
-        let (what, how) = if is_in_store {
-            ("reads", "one at a time by each worker")
+        let (what, how, warm) = if data.is_in_store {
+            ("reads", "one at a time by each worker", "as fast as the store allows")
         } else {
-            ("disk", "past the page cache")
+            ("disk", "past the page cache", "from the page cache")
         };
         writeln!(
             f,
@@ -239,7 +239,7 @@ impl fmt::Display for Findings {
         writeln!(f)?;
         writeln!(
             f,
-            "workers   {recipe} from the page cache: {:.0} samples/s with one, {:.0} with {}",
+            "workers   {recipe} {warm}: {:.0} samples/s with one, {:.0} with {}",
             self.one_worker.capacity(),
             self.all_workers.capacity(),
             self.all_workers.workers()

@@ -183,6 +183,8 @@ fn a_folder_that_is_listed_without_versions_has_its_files() {
     service.lists_versions = false;
     let store = Store::new(Arc::new(service));
     let doctor = ["doctor", "s3://photos/", "--seconds", "1", "--recipe", "raw", "--json"];
+    let text = store.run(&doctor[..doctor.len() - 1]).text();
+    assert!(text.contains("\nreads     ") && !text.contains("page cache"), "{text}");
     let found = &json_lines(&store.run(&doctor).text())[0]["store"];
     let of = |name: &str| found[name].as_f64().unwrap();
     assert!(of("gets_per_1000_samples") > 0.0 && of("connections") > 0.0, "{found}");

@@ -40,6 +40,7 @@ fn found(training: Report, samples: u64, is_exact: bool) -> Measured {
             bytes_per_sample: 111_000.0,
             pixels_per_sample: 187_500.0,
             open_s: 0.1,
+            is_in_store: false,
             jpegs_without_index: true,
         },
         warm: report(Stage::Decode, 400, [0, 0]),
