@@ -273,6 +273,8 @@ fn features() -> Result<Outcome, Box<dyn Error>> {
     run_cargo("clippy --workspace --all-targets -- -D warnings")?;
     // Without tables, which refuses their files.
     run_cargo(&format!("clippy {WITHOUT_TABLES} --all-targets -- -D warnings"))?;
+    // The Python package as it is built for users.
+    run_cargo("check --package tl-python")?;
     // Without stores.
     let cli = "--package turboloader-cli --no-default-features --features tables";
     run_cargo(&format!("clippy {cli} --all-targets -- -D warnings"))?;

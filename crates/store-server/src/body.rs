@@ -28,24 +28,24 @@ pub(crate) enum End {
 
 /// The time that a body makes up for where it was late. Timers are late by a millisecond or two,
 /// which is longer than a frame takes.
-const MADE_UP: Duration = Duration::from_millis(10);
+const CATCH_UP: Duration = Duration::from_millis(10);
 
 /// The time at which the last frame of a connection or a link has passed.
 #[derive(Clone, Copy, Debug)]
-struct Passed(Instant);
+struct Pacer(Instant);
 
-impl Passed {
+impl Pacer {
     /// Adds a frame that passes at `rate` bytes a second.
     #[expect(clippy::cast_precision_loss, reason = "a frame is small")]
     fn add(&mut self, bytes: usize, rate: f64) {
-        let begun = self.0.max(Instant::now() - MADE_UP);
+        let begun = self.0.max(Instant::now() - CATCH_UP);
         self.0 = begun + Duration::from_secs_f64(bytes as f64 / rate);
     }
 }
 
 /// A link that all connections share.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Link(Arc<Mutex<Option<Passed>>>);
+pub(crate) struct Link(Arc<Mutex<Option<Pacer>>>);
 
 impl Link {
     /// Waits until these bytes have passed, after all before them, at `rate` bytes a second.
@@ -55,11 +55,11 @@ impl Link {
         }
         let passed = {
             let mut link = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let passed = link.get_or_insert_with(|| Passed(Instant::now()));
+            let passed = link.get_or_insert_with(|| Pacer(Instant::now()));
             passed.add(bytes, rate);
             *passed
         };
-        sleep_until(passed.0 - MADE_UP / 2).await;
+        sleep_until(passed.0 - CATCH_UP / 2).await;
     }
 }
 
@@ -71,13 +71,13 @@ pub(crate) fn instant(bytes: Bytes) -> BoxBody<Bytes, io::Error> {
 /// The rest of a body, and how fast it passes.
 struct Rest {
     bytes: Bytes,
-    passed: Passed,
+    passed: Pacer,
     link: Link,
 }
 
 /// A body that brings `speed.rate` bytes a second over a link, and ends in this way.
 pub(crate) fn slow(bytes: Bytes, speed: Speed, link: &Link, end: End) -> BoxBody<Bytes, io::Error> {
-    let rest = Rest { bytes, passed: Passed(Instant::now()), link: link.clone() };
+    let rest = Rest { bytes, passed: Pacer(Instant::now()), link: link.clone() };
     let frames = stream::unfold(Some(rest), move |rest| async move {
         let Rest { mut bytes, mut passed, link } = rest?;
         if bytes.is_empty() {

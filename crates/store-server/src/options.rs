@@ -96,7 +96,8 @@ fn time(text: &str) -> Result<Duration, Box<dyn Error>> {
 
 fn rate(text: &str) -> Result<f64, Box<dyn Error>> {
     let megabytes = text.strip_suffix("MB").ok_or("a rate is given as 55MB")?;
-    Ok(megabytes.parse::<f64>()? * 1e6)
+    let rate = megabytes.parse::<f64>()? * 1e6;
+    if rate >= 1.0 { Ok(rate) } else { Err("a rate is at least a byte a second".into()) }
 }
 
 fn chance(text: &str) -> Result<(Fault, f64), Box<dyn Error>> {

@@ -354,10 +354,11 @@ fn write_changed(
     index: Option<&Location>,
 ) -> fmt::Result {
     let when = if index.is_some() { "changed since it was indexed" } else { REPLACED };
-    if found == expected {
-        write!(f, "{when}: the length of version {found} is another")?;
-    } else {
-        write!(f, "{when}: expected version {expected}, found {found}")?;
+    f.write_str(when)?;
+    if found != expected {
+        write!(f, ": expected version {expected}, found {found}")?;
+    } else if *found != Pin::Unknown {
+        write!(f, ", and has version {found} again")?;
     }
     index.map_or(Ok(()), |index| write!(f, "; make {index} anew with tl index"))
 }
@@ -404,17 +405,24 @@ mod tests {
     }
 
     #[test]
-    fn an_object_of_another_length_in_its_version_is_not_said_to_have_another() {
-        let changed = |found: &str| ReadError::ObjectChanged {
-            location: "s3://b/k".into(),
-            expected: Pin::Version("a".into()),
-            found: Pin::Version(found.into()),
-            index: Some("s3://b/i.tlidx".into()),
+    fn a_version_that_is_the_same_is_named_once() {
+        let message = |expected: Pin, found: Pin| {
+            let index = Some("s3://b/i.tlidx".into());
+            let location = "s3://b/k".into();
+            ReadError::ObjectChanged { location, expected, found, index }.to_string()
         };
-        let expected = "s3://b/k: changed since it was indexed: the length of version `a` is \
-                        another; make s3://b/i.tlidx anew with tl index";
-        assert_eq!(changed("a").to_string(), expected);
-        assert!(changed("b").to_string().contains("expected version `a`, found `b`"));
+        let version = |name: &str| Pin::Version(name.into());
+        for (message, expected) in [
+            (message(version("a"), version("a")), ", and has version `a` again"),
+            (message(version("a"), version("b")), ": expected version `a`, found `b`"),
+            (message(Pin::Unknown, Pin::Unknown), ""),
+        ] {
+            let expected = format!(
+                "s3://b/k: changed since it was indexed{expected}; make s3://b/i.tlidx anew with \
+                 tl index"
+            );
+            assert_eq!(message, expected);
+        }
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl Cause {
             Self::Status { status, code, .. } => {
                 RangeFault::Refused { status, code, tries, elapsed }
             }
-            // The URL of a bucket does not say where that was looked for.
+            // The URL of an object does not name the endpoint.
             Self::Broken(error) if is_unreachable => {
                 let source = match endpoint {
                     Some(endpoint) => io::Error::new(error.kind(), format!("{endpoint}: {error}")),

@@ -173,7 +173,8 @@ fn s3<C: HttpConnector>(
         || has(AmazonS3ConfigKey::ContainerCredentialsRelativeUri);
     if !(common.anonymous || has_keys || has_web_identity || has_container || common.instance) {
         builder = with_profile(builder, ProfileFiles::of_environment().read()?);
-        has_keys = builder.get_config_value(&AmazonS3ConfigKey::AccessKeyId).is_some();
+        let id = builder.get_config_value(&AmazonS3ConfigKey::AccessKeyId);
+        has_keys = id.is_some_and(|id| !id.is_empty());
     }
     let value = |key| builder.get_config_value(&key);
     if is_set(value(AmazonS3ConfigKey::S3Express)) {
@@ -204,24 +205,34 @@ fn s3<C: HttpConnector>(
     }
     if is_anonymous {
         builder = builder.with_skip_signature(true);
-    } else if has_keys {
-        // An empty key would be signed with.
-        for (key, name) in [
-            (AmazonS3ConfigKey::AccessKeyId, "access_key_id"),
-            (AmazonS3ConfigKey::SecretAccessKey, "secret_access_key"),
-        ] {
-            if value(key).is_none_or(|value| value.is_empty()) {
-                let hint = "a key has an ID and a secret";
-                return Err(OptionError::Missing { name, store: STORE, hint });
-            }
-        }
-    } else if !(has_web_identity || has_container || common.instance) {
+    } else if !(has_keys || has_web_identity || has_container || common.instance) {
         return Err(OptionError::NoCredentials { store: STORE });
+    } else {
+        check_keys(&builder, STORE)?;
     }
     let store = builder.with_http_connector(connector(Hosts::Only(hosts))).build();
     let store = Arc::new(store.map_err(|error| refused(STORE, &error))?);
     let endpoint = endpoint.map(|endpoint| endpoint.name);
     Ok(Client { pages: store.clone(), store, endpoint, unpinned: common.unpinned })
+}
+
+/// Refuses half a key and an empty one, which requests would be signed with whatever else there is.
+fn check_keys(builder: &AmazonS3Builder, store: &'static str) -> Result<(), OptionError> {
+    let keys = [
+        (AmazonS3ConfigKey::AccessKeyId, "access_key_id"),
+        (AmazonS3ConfigKey::SecretAccessKey, "secret_access_key"),
+    ];
+    let given = keys.map(|(key, name)| (builder.get_config_value(&key), name));
+    if given.iter().all(|(value, _)| value.is_none()) {
+        return Ok(());
+    }
+    let is_missing = |value: &Option<String>| value.as_ref().is_none_or(|value| value.is_empty());
+    match given.iter().find(|(value, _)| is_missing(value)) {
+        Some(&(_, name)) => {
+            Err(OptionError::Missing { name, store, hint: "a key has an ID and a secret" })
+        }
+        None => Ok(()),
+    }
 }
 
 /// Adds the settings of a profile to those that were given.

@@ -183,6 +183,16 @@ mod tests {
     }
 
     #[test]
+    fn all_stores_know_the_common_options() {
+        let options = COMMON.map(|name| (name.to_owned(), String::new()));
+        for (name, value) in options {
+            let options = [(name.clone(), value)].into();
+            let split = Common::split(&options, None);
+            assert!(split.is_err() || split.is_ok_and(|(_, others)| others.is_empty()), "{name}");
+        }
+    }
+
+    #[test]
     fn common_options_are_taken_out() {
         let options = [("anonymous", "true"), ("region", "eu"), ("credentials", "instance")];
         let options = options.map(|(name, value)| (name.to_owned(), value.to_owned())).into();

@@ -65,7 +65,7 @@ impl Files {
         root: Location,
     ) -> Result<(Self, Names), ReadError> {
         let objects = store.list(&root)?;
-        // A store has no folders of their own, so a URL with an error in it is one of these.
+        // A store has no empty folders: the URL is wrong.
         if objects.is_empty() {
             let error = io::Error::new(io::ErrorKind::NotFound, "no object below it");
             return Err(ReadError::io(root, error));

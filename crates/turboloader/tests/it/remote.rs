@@ -277,7 +277,7 @@ fn refused(stores: &RemoteStores, url: &str) -> String {
     message
 }
 
-/// The stores of a server with its options, and this one in place of or beside them.
+/// The stores of a server, with its options and then this one.
 fn stores_with(server: &Server, name: &str, value: &str) -> RemoteStores {
     let mut options = StoreOptions::default();
     let endpoint = server.serving.endpoint();
