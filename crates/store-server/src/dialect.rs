@@ -60,7 +60,10 @@ impl Dialect {
         let (bucket, key) = path.split_once('/').unwrap_or((&path, ""));
         let value = |name: &str| {
             let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-            pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| unescape(value))
+            pairs
+                .into_iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| unescape(&value.replace('+', " ")))
         };
         if self == Self::Hub {
             let after = value("cursor").unwrap_or_default();
@@ -215,7 +218,7 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Reads `%41` as `A`, and `+` in a query as itself, as stores' clients write it.
+/// Reads `%41` as `A`.
 fn unescape(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -257,6 +260,9 @@ mod tests {
         };
         let query = "list-type=2&prefix=x%2F&delimiter=%2F&continuation-token=x%2Fk";
         assert_eq!(Dialect::S3.ask("/b", query), list("x/k"));
+        let query = "list-type=2&prefix=a+b%2Bc%25";
+        let Ask::List { prefix, .. } = Dialect::S3.ask("/b", query) else { panic!("no listing") };
+        assert_eq!(prefix, "a b+c%");
         let query = "restype=container&comp=list&prefix=x%2F&delimiter=%2F";
         assert_eq!(Dialect::Azure.ask("/b", query), list(""));
     }

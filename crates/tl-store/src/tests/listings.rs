@@ -34,6 +34,22 @@ async fn a_key_that_cannot_be_requested_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn objects_below_folders_of_any_name_are_found() {
+    let names = ["a b", "100%", "c+d", "\u{fc}", "x&y=z", "%41", "#1?", "'<q>\"", "e.f"];
+    for dialect in STORES {
+        let service = Arc::new(Service::new(dialect));
+        for name in names {
+            service.objects.put(&format!("b/train/{name}/{name}.jpg"), content(10));
+        }
+        let (bucket, ..) = bucket(&service);
+        for (folder, count) in [("train/", names.len()), ("train/a b/", 1), ("train/c+d/", 1)] {
+            let found = objects(bucket.clone(), folder.to_owned()).await.unwrap();
+            assert_eq!(found.len(), count, "{dialect:?} {folder}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_answer_that_is_not_a_listing_is_no_matter_of_credentials() {
     for dialect in STORES {
         let (bucket, ..) = bucket_over(Text("<html><body>Welcome"), dialect, LIMITS);
