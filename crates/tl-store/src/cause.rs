@@ -94,15 +94,14 @@ impl Cause {
             Self::Status { status, code, .. } => {
                 RangeFault::Refused { status, code, tries, elapsed }
             }
-            // The URL of an object does not name the endpoint.
-            Self::Broken(error) if is_unreachable => {
-                let source = match endpoint {
+            Self::Broken(error) => {
+                // The URL of an object does not name the endpoint.
+                let source = match endpoint.filter(|_| is_unreachable) {
                     Some(endpoint) => io::Error::new(error.kind(), format!("{endpoint}: {error}")),
                     None => error,
                 };
                 RangeFault::NoAnswer { tries, elapsed, source }
             }
-            Self::Broken(source) => RangeFault::NoAnswer { tries, elapsed, source },
             Self::Silent(silence) => {
                 let source = io::Error::new(
                     io::ErrorKind::TimedOut,

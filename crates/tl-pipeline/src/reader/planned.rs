@@ -63,8 +63,9 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
     while let Some(first) = window.first_within(plan.row(), within) {
         plan.pass(first);
         demand.taken(first, Instant::now());
-        let soon = demand.rows_in(AHEAD).max(2 * run.config().batch_size as u64);
-        let epochs_end = epochs_end(first, soon, run.shared().schedule.rows());
+        let soon = demand.rows_in(AHEAD);
+        let least = 2 * run.config().batch_size as u64;
+        let epochs_end = epochs_end(first, soon.max(least), run.shared().schedule.rows());
         let known_end = first.saturating_add(lead).min(epochs_end).min(rows.end);
         while plan.next_unknown() < known_end && plan.reaches_further() {
             let row = plan.next_unknown();
@@ -72,7 +73,7 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
         }
         // Rows that are known may be requested, also when the rate has fallen since.
         within = known_end.max(plan.next_unknown()) - first;
-        plan.leave_room(demand.rows_in(AHEAD));
+        plan.leave_room(soon);
         let Some(parts) = plan.request() else {
             if plan.next_unknown() < rows.end {
                 continue;
