@@ -5,26 +5,19 @@
 //! a row of the ring takes its bytes from here, or reads them itself where no reader has begun. So
 //! nobody waits for a reader that waits for room, and a reader that is gone costs nothing but speed.
 
+mod spare;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 
-#[cfg(test)]
-#[cfg(not(feature = "loom"))]
-use crate::sync::MutexGuard;
-use crate::sync::{Arc, AtomicU64, Condvar, Mutex, Ordering, lock, wait};
+use self::spare::{Spare, room_for};
+use crate::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, lock, wait};
+
+pub use self::spare::{ALL_SPARE_BYTES, SPARE_BYTES};
 
 /// Rows that may be between the first that has not been taken and the last that is being read. What
 /// bounds memory is bytes; this bounds the list.
 pub const MAX_ROWS: u64 = 4096;
-
-/// Buffers above this size are not kept for another sample.
-pub const SPARE_BYTES: usize = 4 << 20;
-
-/// The largest total capacity of the buffers that are kept for other samples.
-pub const ALL_SPARE_BYTES: usize = 16 << 20;
-
-/// The largest number of buffers that are kept.
-const SPARE_BUFFERS: usize = 256;
 
 /// The rows that are read ahead of the workers.
 #[derive(Debug)]
@@ -34,9 +27,9 @@ pub struct Window {
     /// Bytes that may be read and not taken, unless one sample alone has more.
     budget: u64,
     state: Mutex<State>,
-    /// Signalled when a row is taken, or the window is closed.
+    /// Signalled when what readers await has come, or the window is closed.
     room: Condvar,
-    /// Signalled when a row has been read, or the window is closed.
+    /// Signalled when a row has been read and workers wait, or the window is closed.
     ready: Condvar,
     /// Buffers on their way back from workers to readers.
     spare: Mutex<Spare>,
@@ -53,7 +46,24 @@ struct State {
     slots: VecDeque<Slot>,
     /// Bytes of rows that are being read or were read and not taken.
     bytes: u64,
+    awaited: Awaited,
+    /// Workers that wait for their rows.
+    waiting: usize,
     closed: bool,
+}
+
+/// The changes that waiting readers are woken for. Most wait for many rows to be taken, and to wake
+/// one for each costs more than to plan the row's request.
+#[derive(Clone, Copy, Debug)]
+struct Awaited {
+    /// The smallest first row with which one of them goes on.
+    first: u64,
+    /// The largest number of bytes with which one of them goes on.
+    bytes: Option<u64>,
+}
+
+impl Awaited {
+    const NOTHING: Self = Self { first: u64::MAX, bytes: None };
 }
 
 #[derive(Debug)]
@@ -176,7 +186,15 @@ impl Window {
     pub fn new(rows: Range<u64>, budget: u64) -> Self {
         let Range { start, end } = rows;
         let slots = VecDeque::new();
-        let state = State { first: start, next: start, slots, bytes: 0, closed: false };
+        let state = State {
+            first: start,
+            next: start,
+            slots,
+            bytes: 0,
+            awaited: Awaited::NOTHING,
+            waiting: 0,
+            closed: false,
+        };
         let room = Condvar::new();
         let ready = Condvar::new();
         let spare = Mutex::default();
@@ -210,7 +228,8 @@ impl Window {
             if !waits {
                 return Claim::Full;
             }
-            state = wait(&self.room, state);
+            let first = state.first + 1;
+            state = self.wait_for_first(first, state);
         }
     }
 
@@ -219,7 +238,7 @@ impl Window {
     pub fn first_within(&self, row: u64, lead: u64) -> Option<u64> {
         let mut state = lock(&self.state);
         while !state.closed && row.saturating_sub(state.first) >= lead {
-            state = wait(&self.room, state);
+            state = self.wait_for_first((row - lead).saturating_add(1), state);
         }
         (!state.closed).then_some(state.first)
     }
@@ -231,11 +250,11 @@ impl Window {
         let mut state = lock(&self.state);
         loop {
             rows.retain(|&(row, _)| !state.closed && state.is_idle(row));
-            let sum = rows.iter().fold(state.bytes, |sum, (_, bytes)| sum.saturating_add(*bytes));
-            if state.bytes == 0 || sum <= self.budget || rows.is_empty() {
+            let sum = rows.iter().fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
+            if rows.is_empty() || self.has_room(&state, sum) {
                 break;
             }
-            state = wait(&self.room, state);
+            state = self.wait_for_room(sum, state);
         }
         for &(row, bytes) in &rows {
             state.bytes += bytes;
@@ -253,7 +272,7 @@ impl Window {
             if state.closed || !state.is_idle(row) {
                 return Admission::Taken;
             }
-            if state.bytes == 0 || state.bytes.saturating_add(bytes) <= self.budget {
+            if self.has_room(&state, bytes) {
                 state.bytes += bytes;
                 *state.slot_or_new(row) = Slot::Reading(bytes);
                 self.counters.begin(bytes);
@@ -262,7 +281,7 @@ impl Window {
             if !waits {
                 return Admission::Full;
             }
-            state = wait(&self.room, state);
+            state = self.wait_for_room(bytes, state);
         }
     }
 
@@ -279,12 +298,18 @@ impl Window {
             None => {
                 self.counters.give_up(charge);
                 state.bytes -= charge;
-                self.room.notify_all();
                 Slot::Idle
             }
         };
+        let wakes_readers = state.wakes_readers();
+        let wakes_workers = state.waiting > 0;
         drop(state);
-        self.ready.notify_all();
+        if wakes_readers {
+            self.room.notify_all();
+        }
+        if wakes_workers {
+            self.ready.notify_all();
+        }
     }
 
     /// The bytes of a row, waiting for them if they are on their way. `None` when no reader has
@@ -297,29 +322,64 @@ impl Window {
             if let Some(before_waiting) = before_waiting.take() {
                 before_waiting();
             }
+            state.waiting += 1;
             state = wait(&self.ready, state);
+            state.waiting -= 1;
         }
         if state.closed || row < state.first {
             return None;
         }
-        let fetched = state.take(row, &self.counters);
-        drop(state);
-        self.room.notify_all();
-        fetched
+        self.take_from(state, row)
     }
 
     /// Releases a row, taken or not, after its worker got the bytes from elsewhere.
     pub fn discard(&self, row: u64) {
-        let mut state = lock(&self.state);
+        let state = lock(&self.state);
         if state.closed || row < state.first {
             return;
         }
-        let fetched = state.take(row, &self.counters);
-        drop(state);
-        self.room.notify_all();
-        if let Some(Fetched { bytes, .. }) = fetched {
+        if let Some(Fetched { bytes, .. }) = self.take_from(state, row) {
             self.give_back(bytes);
         }
+    }
+
+    /// Takes a row, which is not before the first, and wakes the readers that go on with it taken.
+    fn take_from(&self, mut state: MutexGuard<'_, State>, row: u64) -> Option<Fetched> {
+        // A reader may wait for room for this row, and need it no more.
+        let was_idle = state.is_idle(row);
+        let fetched = state.take(row, &self.counters);
+        let wakes_readers = state.wakes_readers() || was_idle;
+        drop(state);
+        if wakes_readers {
+            self.room.notify_all();
+        }
+        fetched
+    }
+
+    /// Whether so many bytes may be charged now.
+    fn has_room(&self, state: &State, bytes: u64) -> bool {
+        state.bytes == 0 || state.bytes.saturating_add(bytes) <= self.budget
+    }
+
+    /// Waits until so many bytes may be charged, or others wake.
+    fn wait_for_room<'a>(
+        &self,
+        bytes: u64,
+        mut state: MutexGuard<'a, State>,
+    ) -> MutexGuard<'a, State> {
+        let most = self.budget.saturating_sub(bytes);
+        state.awaited.bytes = state.awaited.bytes.max(Some(most));
+        wait(&self.room, state)
+    }
+
+    /// Waits until the first row that has not been taken is this one or a later one, or others wake.
+    fn wait_for_first<'a>(
+        &self,
+        first: u64,
+        mut state: MutexGuard<'a, State>,
+    ) -> MutexGuard<'a, State> {
+        state.awaited.first = state.awaited.first.min(first);
+        wait(&self.room, state)
     }
 
     /// A buffer for `len` bytes with a capacity at most half as large again, if possible one that was
@@ -359,59 +419,6 @@ impl Window {
     }
 }
 
-/// Buffers that were given back. Samples vary in size, and an allocator that gets and frees buffers
-/// of thousands of sizes searches its lists for as long as copying the bytes takes.
-#[derive(Debug, Default)]
-struct Spare {
-    /// In the order of their capacities.
-    buffers: Vec<Vec<u8>>,
-    bytes: usize,
-    /// Chooses the buffer that makes room for another.
-    turn: usize,
-}
-
-impl Spare {
-    /// The smallest buffer with this much room, unless it has more than half as much again.
-    fn take(&mut self, len: usize) -> Option<Vec<u8>> {
-        let place = self.buffers.partition_point(|buffer| buffer.capacity() < len);
-        if self.buffers.get(place)?.capacity() > len.saturating_add(len / 2) {
-            return None;
-        }
-        Some(self.remove(place))
-    }
-
-    fn remove(&mut self, place: usize) -> Vec<u8> {
-        let buffer = self.buffers.remove(place);
-        self.bytes -= buffer.capacity();
-        buffer
-    }
-
-    /// Keeps a buffer and returns the ones dropped to make room for it. Any size is dropped in turn,
-    /// so that buffers that fit no sample any more do not stay.
-    fn add(&mut self, buffer: Vec<u8>) -> Vec<Vec<u8>> {
-        let size = buffer.capacity();
-        if size == 0 || size > SPARE_BYTES {
-            return vec![buffer];
-        }
-        let mut freed = Vec::new();
-        while self.buffers.len() == SPARE_BUFFERS || self.bytes + size > ALL_SPARE_BYTES {
-            self.turn += 1;
-            freed.push(self.remove(self.turn % self.buffers.len()));
-        }
-        self.bytes += size;
-        let place = self.buffers.partition_point(|other| other.capacity() < size);
-        self.buffers.insert(place, buffer);
-        freed
-    }
-}
-
-/// A capacity for `len` bytes, at most an eighth larger, of which there are eight from one power of
-/// two to the next, so that buffers of one sample fit many others.
-fn room_for(len: usize) -> usize {
-    let step = (len.checked_next_power_of_two().unwrap_or(len) / 16).max(1);
-    len.checked_next_multiple_of(step).unwrap_or(len)
-}
-
 impl State {
     fn slot(&self, row: u64) -> Option<&Slot> {
         let place = usize::try_from(row.checked_sub(self.first)?).ok()?;
@@ -438,6 +445,17 @@ impl State {
             self.first += 1;
         }
         fetched
+    }
+
+    /// Whether readers have to be woken, because one of them goes on now. They note what they await
+    /// anew if they wait again.
+    fn wakes_readers(&mut self) -> bool {
+        let Awaited { first, bytes } = self.awaited;
+        let goes_on = self.first >= first || bytes.is_some_and(|bytes| self.bytes <= bytes);
+        if goes_on {
+            self.awaited = Awaited::NOTHING;
+        }
+        goes_on
     }
 
     /// True if no thread has begun this row.

@@ -46,6 +46,21 @@ fn bytes_are_bounded_but_one_row_is_always_let_in() {
 }
 
 #[test]
+fn readers_are_woken_for_the_room_that_they_await() {
+    let window = Window::new(0..9, 10);
+    assert_eq!(window.admit_together(vec![(0, 4), (1, 4), (2, 2)]).len(), 3);
+    let takes = |row| window.state().take(row, &window.counters).is_none();
+    window.state().awaited = Awaited { first: 2, bytes: Some(3) };
+    assert!(takes(0) && !window.state().wakes_readers(), "6 bytes are charged");
+    assert!(takes(2) && !window.state().wakes_readers());
+    assert!(takes(1) && window.state().wakes_readers());
+    assert!(!window.state().wakes_readers(), "nobody waits any more");
+    window.state().awaited = Awaited { first: 5, bytes: None };
+    assert!(takes(3) && !window.state().wakes_readers());
+    assert!(takes(4) && window.state().wakes_readers());
+}
+
+#[test]
 fn rows_are_let_in_together_without_those_that_are_taken() {
     let window = Window::new(0..9, 10);
     assert_eq!(window.take(1, || ()), None);
@@ -79,39 +94,4 @@ fn readers_pass_over_what_workers_have() {
     assert_eq!(window.claim(false), Claim::Full);
     window.close();
     assert_eq!((window.claim(true), window.take(3, || ())), (Claim::Ended, None));
-}
-
-#[test]
-fn buffers_come_back_unless_there_are_too_many() {
-    let window = Window::new(0..1, 1);
-    for size in [3_000, 1_000, 2_000] {
-        window.give_back(Vec::with_capacity(size));
-    }
-    let taken = [1_001, 1_001, 1_001].map(|len| window.buffer(len));
-    let capacities = taken.map(|buffer| buffer.capacity());
-    assert_eq!(capacities, [1_024; 3], "2000 bytes are too many for 1001");
-    assert_eq!([2_900, 1_400].map(|len| window.buffer(len).capacity()), [3_000, 2_000]);
-    window.give_back(Vec::with_capacity(SPARE_BYTES + 1));
-    assert_eq!(lock(&window.spare).bytes, 1_000);
-    for _ in 0..10 {
-        window.give_back(Vec::with_capacity(SPARE_BYTES / 2));
-    }
-    assert!((ALL_SPARE_BYTES / 2..=ALL_SPARE_BYTES).contains(&lock(&window.spare).bytes));
-    for size in [10, 0] {
-        (0..1_000).for_each(|_| window.give_back(Vec::with_capacity(size)));
-    }
-    assert_eq!(lock(&window.spare).buffers.len(), SPARE_BUFFERS);
-    window.give_back(Vec::with_capacity(1_500));
-    assert_eq!(window.buffer(1_400).capacity(), 1_500, "the latest one has room");
-}
-
-#[test]
-fn buffers_have_few_sizes_and_little_more_than_their_samples() {
-    let mut rooms: Vec<_> = (65_537..=131_072).map(room_for).collect();
-    rooms.dedup();
-    assert_eq!(rooms.len(), 8);
-    for len in (0..200_000).chain([usize::MAX - 1, usize::MAX]) {
-        let room = room_for(len);
-        assert!(room >= len && room - len <= len / 8, "{room} for {len}");
-    }
 }
