@@ -18,7 +18,7 @@ use tl_transform::Recipe;
 
 use crate::consumer::{Pass, Waits};
 use crate::data::Shards;
-use crate::server::Server;
+use crate::server::{Server, StoreCore};
 
 /// Rounds that are measured. `TURBOLOADER_ROUNDS` sets another number.
 const ROUNDS: usize = 5;
@@ -41,7 +41,7 @@ fn main() {
     // `cargo bench` passes `--bench`; a name chooses tables.
     let chosen = arguments.iter().find(|argument| !argument.starts_with('-'));
     let is_chosen = |table: &str| chosen.is_none_or(|chosen| table.contains(chosen.as_str()));
-    server::pin_loader();
+    let core = server::pin_loader();
     let shards = Shards::write();
     println!(
         "{} photographs, {} MB, {} TBL files",
@@ -49,13 +49,14 @@ fn main() {
         shards.bytes / 1_000_000,
         shards.count
     );
-    if is_chosen("speed") {
-        speed(&shards, "near", &NEAR);
-        speed(&shards, "far", &FAR);
+    for (table, store, options) in [("speed near", "near", NEAR), ("speed far", "far", FAR)] {
+        if is_chosen(table) {
+            speed(core, &shards, store, &options);
+        }
     }
     if is_chosen("waits") {
-        waits(&shards, "near", &NEAR, &[]);
-        waits(&shards, "near, with faults", &NEAR, &FAULTS);
+        waits(core, &shards, "near", &NEAR, &[]);
+        waits(core, &shards, "near, with faults", &NEAR, &FAULTS);
     }
 }
 
@@ -64,8 +65,8 @@ fn train() -> Work {
 }
 
 /// Epochs as fast as they go.
-fn speed(shards: &Shards, store: &str, options: &[&str]) {
-    let server = Server::start(shards.folder(), options);
+fn speed(core: StoreCore, shards: &Shards, store: &str, options: &[&str]) {
+    let server = Server::start(core, shards.folder(), options);
     println!("\n### Speed, {store}: {}\n", options.join(" "));
     println!(
         "| work | order | files, samples/s | store | store / files, median (smallest to largest) \
@@ -108,9 +109,9 @@ fn row(work: &str, order: &str, files: &[Pass], stores: &[Pass]) {
 }
 
 /// A consumer that asks at a fixed rate.
-fn waits(shards: &Shards, store: &str, speed: &[&str], faults: &[&str]) {
+fn waits(core: StoreCore, shards: &Shards, store: &str, speed: &[&str], faults: &[&str]) {
     let options = [speed, faults].concat();
-    let server = Server::start(shards.folder(), &options);
+    let server = Server::start(core, shards.folder(), &options);
     println!("\n### Waits, {store}: {}\n", options.join(" "));
     println!(
         "| order | asked, samples/s | delivered | waited | batch p50 | p99 | p99.9 | longest \

@@ -12,6 +12,10 @@ use tl_store::{RemoteStores, StoreOptions};
 /// The first argument of the process that serves.
 pub(crate) const ARGUMENT: &str = "serve";
 
+/// The core of the store's process, which is not the loader's where there are two.
+#[derive(Clone, Copy)]
+pub(crate) struct StoreCore(usize);
+
 /// A store that answers until this is dropped.
 pub(crate) struct Server {
     process: Child,
@@ -19,11 +23,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Serves the folders in `folder` as buckets.
-    pub(crate) fn start(folder: &Path, options: &[&str]) -> Self {
+    /// Serves the folders in `folder` as buckets, on its own core.
+    pub(crate) fn start(core: StoreCore, folder: &Path, options: &[&str]) -> Self {
         let options = if is_measuring() { options } else { &[] };
         let mut process = Command::new(std::env::current_exe().expect("the name of this program"))
             .arg(ARGUMENT)
+            .arg(core.0.to_string())
             .arg(folder)
             .args(options)
             .stdout(Stdio::piped())
@@ -57,23 +62,26 @@ impl Drop for Server {
     }
 }
 
-/// Serves until the process is ended.
+/// Serves until the process is ended: the core, the folder and options of the store.
 pub(crate) fn serve(arguments: &[String]) {
-    pin(|cores| cores.last().copied());
-    let serving = Options::parse(arguments).and_then(Options::serve).expect("valid options");
+    pin(arguments[0].parse().expect("the number of a core"));
+    let serving = Options::parse(&arguments[1..]).and_then(Options::serve).expect("valid options");
     println!("{}", serving.endpoint());
     serving.join();
 }
 
-/// Keeps this process and its threads on the first of its cores.
-pub(crate) fn pin_loader() {
-    pin(|cores| cores.first().copied());
-}
-
-fn pin(choose: fn(&[usize]) -> Option<usize>) {
+/// Keeps this process and its threads on the first of its cores, and leaves the last to the store.
+///
+/// A process that is started afterwards inherits the first core and has to be moved.
+pub(crate) fn pin_loader() -> StoreCore {
     let allowed = sched_getaffinity(None).expect("the kernel says");
     let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect();
+    pin(cores[0]);
+    StoreCore(cores[cores.len() - 1])
+}
+
+fn pin(core: usize) {
     let mut one = CpuSet::new();
-    one.set(choose(&cores).expect("this runs on some core"));
+    one.set(core);
     sched_setaffinity(None, &one).expect("a core that is allowed");
 }
