@@ -31,21 +31,32 @@ const END: Duration = Duration::from_millis(100);
 pub(crate) enum Need {
     /// A thread waits for it.
     Now,
-    /// At this time, so far as is known.
+    /// At this time, as rows have been taken so far.
     At(Instant),
+    /// Nothing is known of that.
+    Unknown,
 }
 
 impl Need {
-    /// Nobody waits for the first byte before `delay` is over.
+    /// The end of `delay`, which is zero while nothing is known.
     pub(crate) fn after(delay: Duration) -> Self {
-        Self::At(Instant::now() + delay.min(LONGEST))
+        if delay.is_zero() { Self::Unknown } else { Self::At(Instant::now() + delay.min(LONGEST)) }
+    }
+
+    /// Whether someone waits for it.
+    fn is_urgent(self) -> bool {
+        match self {
+            Self::Now => true,
+            Self::At(time) => time <= Instant::now(),
+            Self::Unknown => false,
+        }
     }
 
     /// The wait for a byte before a second request is worth its cost, where answers usually begin
     /// within `usual`. It leaves half of the time that is left to the second request.
     fn patience(self, usual: Duration) -> Duration {
         match self {
-            Self::Now => usual,
+            Self::Now | Self::Unknown => usual,
             Self::At(time) => {
                 let left = time.saturating_duration_since(Instant::now());
                 usual.max((left / 2).min(SILENCE))
@@ -71,7 +82,7 @@ pub(crate) async fn read(
     let mut reading =
         Reading { bucket, key, next: asked.start, end: asked.end, head: expected.cloned(), need };
     loop {
-        let permit = match tries.start(matches!(need, Need::Now)).await {
+        let permit = match tries.start(need.is_urgent()).await {
             Ok(permit) => permit,
             Err(cause) => return Err(reading.fault(cause, &tries).await),
         };
@@ -294,7 +305,7 @@ impl Reading<'_> {
                     // It needs no permit of its own: the late one is expected to be dropped.
                     let pace = &self.bucket.pace;
                     timing.postpone_hedge(self.bucket, Duration::ZERO);
-                    let is_urgent = matches!(self.need, Need::Now);
+                    let is_urgent = self.need.is_urgent();
                     if pace.quiet().is_none() && pace.may_hedge(self.end - self.next, is_urgent) {
                         self.bucket.counters.count(Count::Hedge);
                         hedge = Some(self.hedge());

@@ -87,6 +87,18 @@ async fn bodies_that_stall_are_hedged_in_time() {
     assert_stall_takes(Fault::Stall, [200, 400, 1_100], 100).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_range_that_is_due_takes_the_hedge_that_is_kept() {
+    let stalled = Faults::Numbered { fault: Fault::Silence, first: 50, count: 1 };
+    let (bucket, key, counters, head) = known(0.0, stalled).await;
+    while bucket.pace.may_hedge(1, false) {}
+    let begun = Instant::now();
+    read(&bucket, &key, 0..1_000, Some(&head), soon(), drop).await.unwrap();
+    assert_eq!(counters.stats().hedges, 1);
+    let range = Duration::from_millis(600)..Duration::from_secs(1);
+    assert!(range.contains(&begun.elapsed()), "{:?}", begun.elapsed());
+}
+
 /// A bucket whose usual times are known. These services answer its next requests, the last one all
 /// that follow.
 async fn known_then<const N: usize>(services: [Service; N]) -> (Arc<Bucket>, Key, Arc<Counters>) {
