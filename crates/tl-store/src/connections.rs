@@ -8,7 +8,10 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// The first guess, before anything has been measured.
-const START: usize = 16;
+const START: usize = 32;
+/// The most requests under way before the first rate was measured. Each answer until then admits one
+/// more, as in TCP's slow start: a first batch may have hundreds of samples far apart.
+const MOST_AT_START: usize = 64;
 /// Fewer are not worth the search: each costs a few KiB.
 const LEAST: usize = 8;
 /// The time between two changes.
@@ -51,6 +54,8 @@ struct State {
     /// The limit that was of use before it was lowered, to which it returns fast. `None` while growth
     /// has always paid.
     sustained: Option<usize>,
+    /// Whether no rate has been measured, and nothing was refused.
+    is_starting: bool,
     /// Whether the limit was lowered since it last grew.
     is_falling: bool,
     use_so_far: Use,
@@ -116,6 +121,7 @@ impl Connections {
             before: None,
             in_vain: 0,
             sustained: None,
+            is_starting: true,
             is_falling: false,
             use_so_far: Use::default(),
         };
@@ -158,7 +164,9 @@ impl Connections {
 
     /// Counts an answer that asks for fewer requests.
     pub(crate) fn throttled(&self) {
-        self.lock().period.answers.refusals += 1;
+        let mut state = self.lock();
+        state.period.answers.refusals += 1;
+        state.is_starting = false;
     }
 
     /// Counts an answer to a request without a permit.
@@ -190,6 +198,9 @@ impl Drop for Permit {
         let mut state = connections.lock();
         state.used -= 1;
         state.period.answers.all += 1;
+        if state.is_starting && state.limit < MOST_AT_START.min(state.most) {
+            state.limit += usize::from(state.has_waiting());
+        }
         state.adjust(Instant::now(), &connections);
         state.start_waiting(&connections);
     }
@@ -201,6 +212,10 @@ impl State {
         self.period.most_used = self.period.most_used.max(self.used);
         self.use_so_far.most = self.use_so_far.most.max(self.used);
         Permit(Some(Arc::clone(connections)))
+    }
+
+    fn has_waiting(&self) -> bool {
+        !(self.urgent.is_empty() && self.waiting.is_empty())
     }
 
     /// Hands permits to those that wait. One whose request is given up before it looks at the permit
@@ -243,6 +258,8 @@ impl State {
             return;
         }
         let period = std::mem::replace(&mut self.period, Period::new(now, self.used));
+        let has_started = self.is_starting && period.bytes > 0;
+        self.is_starting &= !has_started;
         if self.is_throttled(&period, now) {
             self.judged.clear();
             let lowered = (self.limit * 7 / 10).max(1);
@@ -273,9 +290,9 @@ impl State {
                 self.no_growth_until = now + PAUSE;
             }
         }
-        let is_waiting = !(self.urgent.is_empty() && self.waiting.is_empty());
-        let is_full = (period.has_waited || is_waiting) && period.most_used >= self.limit;
-        if now < self.no_growth_until {
+        let is_full = (period.has_waited || self.has_waiting()) && period.most_used >= self.limit;
+        // The rate of a period in which the first requests began is no measure for the next one.
+        if now < self.no_growth_until || has_started {
             return;
         }
         let is_served = period.bytes > 0 || period.answers.all > period.answers.refusals;
@@ -362,9 +379,12 @@ mod tests {
             tokio::spawn(async move {
                 while Instant::now() < until {
                     let _permit = connections.permit(false).await;
-                    let shared = connections.now().1 as f64 * 1e6 / link;
-                    tokio::time::sleep(Duration::from_secs_f64(shared.max(0.1))).await;
-                    connections.received(1_000_000);
+                    for _ in 0..10 {
+                        // What the link brings is shared by all that are under way just now.
+                        let shared = connections.now().1 as f64 * 1e5 / link;
+                        tokio::time::sleep(Duration::from_secs_f64(shared.max(0.01))).await;
+                        connections.received(100_000);
+                    }
                 }
             })
         });
@@ -379,9 +399,32 @@ mod tests {
         load(&connections, 200, 1e12, 2).await;
         assert!(connections.now().0 >= 160, "{:?}", connections.now());
         let flat = Arc::new(Connections::new(256));
-        // 200 MB/s are 20 requests under way: more bring nothing.
+        // 200 MB/s are 20 requests under way: more than at the start bring nothing, but for chance.
         load(&flat, 200, 200e6, 5).await;
-        assert!((16..=40).contains(&flat.now().0), "{:?}", flat.now());
+        assert!((16..=2 * MOST_AT_START).contains(&flat.now().0), "{:?}", flat.now());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_answers_admit_more_unless_one_refuses() {
+        let connections = Arc::new(Connections::new(256));
+        let mut permits = Vec::new();
+        for _ in 0..START {
+            permits.push(connections.permit(false).await);
+        }
+        let ask = || {
+            let connections = Arc::clone(&connections);
+            tokio::spawn(async move { connections.permit(false).await })
+        };
+        let waiting: Vec<_> = (0..3).map(|_| ask()).collect();
+        tokio::task::yield_now().await;
+        drop(permits.pop());
+        assert_eq!(connections.now(), (START + 1, START + 1), "one for it, and one more");
+        connections.throttled();
+        drop(permits.pop());
+        assert_eq!(connections.now(), (START + 1, START + 1));
+        for waiting in waiting {
+            drop(waiting.await.unwrap());
+        }
     }
 
     #[tokio::test(start_paused = true)]
