@@ -60,10 +60,12 @@ struct Awaited {
     first: u64,
     /// The largest number of bytes with which one of them goes on.
     bytes: Option<u64>,
+    /// Whether one of them waits for rows to be read.
+    reads: bool,
 }
 
 impl Awaited {
-    const NOTHING: Self = Self { first: u64::MAX, bytes: None };
+    const NOTHING: Self = Self { first: u64::MAX, bytes: None, reads: false };
 }
 
 #[derive(Debug)]
@@ -241,6 +243,15 @@ impl Window {
             state = self.wait_for_first((row - lead).saturating_add(1), state);
         }
         (!state.closed).then_some(state.first)
+    }
+
+    /// Waits until at most `most` of the rows before `end` are being read.
+    pub fn read_before(&self, end: u64, most: usize) {
+        let mut state = lock(&self.state);
+        while !state.closed && state.reading_before(end) > most {
+            state.awaited.reads = true;
+            state = wait(&self.room, state);
+        }
     }
 
     /// Charges rows that are read together, by row and bytes, once all of them fit or no other row is
@@ -447,11 +458,18 @@ impl State {
         fetched
     }
 
+    fn reading_before(&self, end: u64) -> usize {
+        let rows = usize::try_from(end.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        let is_read = |slot: &&Slot| matches!(slot, Slot::Reading(_));
+        self.slots.iter().take(rows).filter(is_read).count()
+    }
+
     /// Whether readers have to be woken, because one of them goes on now. They note what they await
     /// anew if they wait again.
     fn wakes_readers(&mut self) -> bool {
-        let Awaited { first, bytes } = self.awaited;
-        let goes_on = self.first >= first || bytes.is_some_and(|bytes| self.bytes <= bytes);
+        let Awaited { first, bytes, reads } = self.awaited;
+        let goes_on =
+            reads || self.first >= first || bytes.is_some_and(|bytes| self.bytes <= bytes);
         if goes_on {
             self.awaited = Awaited::NOTHING;
         }

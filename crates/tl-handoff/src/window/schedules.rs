@@ -53,6 +53,9 @@ fn rows_in_pairs() {
         thread::spawn(move || {
             for first in 0..ROWS / 2 {
                 let pair = vec![(first, 1), (first + ROWS / 2, 1)];
+                if first == 1 {
+                    window.read_before(ROWS, 1);
+                }
                 if window.first_within(first, 2).is_some() {
                     sender.send(window.admit_together(pair)).unwrap();
                 }

@@ -50,12 +50,12 @@ fn readers_are_woken_for_the_room_that_they_await() {
     let window = Window::new(0..9, 10);
     assert_eq!(window.admit_together(vec![(0, 4), (1, 4), (2, 2)]).len(), 3);
     let takes = |row| window.state().take(row, &window.counters).is_none();
-    window.state().awaited = Awaited { first: 2, bytes: Some(3) };
+    window.state().awaited = Awaited { first: 2, bytes: Some(3), reads: false };
     assert!(takes(0) && !window.state().wakes_readers(), "6 bytes are charged");
     assert!(takes(2) && !window.state().wakes_readers());
     assert!(takes(1) && window.state().wakes_readers());
     assert!(!window.state().wakes_readers(), "nobody waits any more");
-    window.state().awaited = Awaited { first: 5, bytes: None };
+    window.state().awaited = Awaited { first: 5, ..Awaited::NOTHING };
     assert!(takes(3) && !window.state().wakes_readers());
     assert!(takes(4) && window.state().wakes_readers());
 }

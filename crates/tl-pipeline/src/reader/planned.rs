@@ -27,6 +27,10 @@ const AHEAD: Duration = Duration::from_millis(500);
 /// The least time over which the rate of rows is measured. Batches are taken in bursts.
 const MEASURED: Duration = Duration::from_millis(250);
 
+/// The part of the first batch's rows that may still be on their way when later ones are requested,
+/// one in so many. All of them share one link, and someone waits for the first batch alone.
+const FIRST_LEFT: usize = 16;
+
 /// The samples of a source, if they can be requested in the background.
 pub(super) fn samples(source: &dyn SampleSource) -> Option<&dyn StoredSamples> {
     source.stored_samples().filter(|samples| samples.in_background())
@@ -60,6 +64,7 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
     let mut under_way: Vec<Request> = Vec::new();
     let mut demand = Demand::new(rows.start, Instant::now());
     let mut within = lead;
+    let mut first_rows_are_read = false;
     while let Some(first) = window.first_within(plan.row(), within) {
         plan.pass(first);
         demand.taken(first, Instant::now());
@@ -82,6 +87,10 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
             window.first_within(rows.end, 1);
             return;
         };
+        if !first_rows_are_read && parts.iter().any(|part| part.row >= first_rows_end) {
+            window.read_before(first_rows_end, run.config().batch_size / FIRST_LEFT);
+            first_rows_are_read = true;
+        }
         let parts = admit(window, parts);
         let Some(first_row) = parts.iter().map(|part| part.row).min() else { continue };
         // Rows may have been taken while there was no room.
