@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hint::black_box;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,8 +12,8 @@ use tl_pipeline::{Dataset, Loader, LoaderConfig, LoaderStats, Shuffle, Work};
 use tl_store::{RemoteStores, StoreStats};
 
 use crate::data::Shards;
-use crate::milliseconds;
 use crate::server::Server;
+use crate::{BLOCK, milliseconds};
 
 const BATCH: usize = 64;
 
@@ -127,6 +128,25 @@ impl Pass {
     pub(crate) fn received_by_used(&self) -> f64 {
         self.requests.received as f64 / self.bytes as f64
     }
+}
+
+/// The time from before a data set is opened to its first batch of 256 stored samples.
+pub(crate) fn first_batch(server: &Server, urls: &[PathBuf]) -> Duration {
+    let stores = server.stores();
+    let start = Instant::now();
+    let dataset =
+        Dataset::open_in(&stores.add_to(Stores::new()), urls).expect("the server answers");
+    let shuffle: Shuffle = BLOCK.parse().expect("an order of this library");
+    let config = LoaderConfig {
+        workers: 1,
+        batch_size: if is_measuring() { 256 } else { 8 },
+        sampler: shuffle.into(),
+        ..LoaderConfig::new(Work::Bytes)
+    };
+    let loader = Loader::new(dataset, config).expect("valid settings");
+    let batch = loader.epoch(0).next().expect("an epoch has batches");
+    black_box(batch.expect("every sample is good"));
+    start.elapsed()
 }
 
 fn open(stores: &RemoteStores, shards: &Shards) -> Dataset {

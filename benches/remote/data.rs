@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use tbl_io::{NewSample, StreamWriter, WriteOptions};
+use tbl_io::{IndexOptions, NewSample, Stores, StreamWriter, WriteOptions, index_shards};
 use tempfile::TempDir;
 use tl_benches::{is_measuring, photographs};
 
 /// The bucket of the store, a folder of the files.
 const BUCKET: &str = "bench";
+
+/// The shard index, a file in it.
+const INDEX: &str = "train.tlidx";
 
 /// Shards of one data set, in a folder that is removed with this.
 pub(crate) struct Shards {
@@ -52,6 +55,13 @@ impl Shards {
         self.folder.path()
     }
 
+    /// Writes the index of the shards as objects of `stores`.
+    pub(crate) fn index(&self, stores: &Stores) {
+        let path = self.folder().join(BUCKET).join(INDEX);
+        let options = IndexOptions { sync: false, overwrite: true, update: false };
+        index_shards(stores, &self.urls(), &path, options).expect("the server answers");
+    }
+
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         (0..self.count).map(|shard| self.folder().join(BUCKET).join(name(shard))).collect()
     }
@@ -59,6 +69,11 @@ impl Shards {
     pub(crate) fn urls(&self) -> Vec<PathBuf> {
         (0..self.count).map(|shard| format!("s3://{BUCKET}/{}", name(shard)).into()).collect()
     }
+}
+
+/// The URL of the shards' index.
+pub(crate) fn index_url() -> PathBuf {
+    format!("s3://{BUCKET}/{INDEX}").into()
 }
 
 fn name(shard: usize) -> String {

@@ -12,6 +12,7 @@ mod server;
 
 use std::time::Duration;
 
+use tbl_io::Stores;
 use tl_benches::is_measuring;
 use tl_pipeline::{Shuffle, Work};
 use tl_transform::Recipe;
@@ -53,6 +54,9 @@ fn main() {
         if is_chosen(table) {
             speed(core, &shards, store, &options);
         }
+    }
+    if is_chosen("first batch") {
+        first_batch(core, &shards);
     }
     if is_chosen("waits") {
         waits(core, &shards, "near", &NEAR, &[]);
@@ -106,6 +110,30 @@ fn row(work: &str, order: &str, files: &[Pass], stores: &[Pass]) {
         of(stores, Pass::received_by_used),
         of(stores, |pass| pass.first_batch.as_secs_f64()),
     );
+}
+
+/// The first batch, and the requests that wait for one another before it: so many times it takes
+/// longer by what every answer does.
+fn first_batch(core: StoreCore, shards: &Shards) {
+    let server = Server::start(core, shards.folder(), &[]);
+    shards.index(&server.stores().add_to(Stores::new()));
+    // A server has the files that were there when it began.
+    let near = Server::start(core, shards.folder(), &NEAR);
+    let [early, late] = ["20ms", "220ms"].map(|first_byte| {
+        Server::start(core, shards.folder(), &["--first-byte", first_byte, "--sigma", "0"])
+    });
+    println!("\n### First batch of 256 samples, near: {}\n", NEAR.join(" "));
+    println!("| opened by | first batch, median (smallest to largest) | dependent requests |");
+    println!("|---|---|---|");
+    for (name, urls) in [("index", vec![data::index_url()]), ("16 TBL files", shards.urls())] {
+        let times = |server| -> Vec<f64> {
+            (0..rounds()).map(|_| consumer::first_batch(server, &urls).as_secs_f64()).collect()
+        };
+        let first = times(&near);
+        let (low, high) = ends(&first);
+        let requests = (middle(times(&late)) - middle(times(&early))) / 0.2;
+        println!("| {name} | {:.3} s ({low:.3}\u{2013}{high:.3}) | {requests:.1} |", middle(first));
+    }
 }
 
 /// A consumer that asks at a fixed rate.
