@@ -27,7 +27,7 @@ pub struct Window {
     /// Bytes that may be read and not taken, unless one sample alone has more.
     budget: u64,
     state: Mutex<State>,
-    /// Signalled when what readers await has come, or the window is closed.
+    /// Signalled when a condition that a reader waits for holds, or the window is closed.
     room: Condvar,
     /// Signalled when a row has been read and workers wait, or the window is closed.
     ready: Condvar,
@@ -56,9 +56,9 @@ struct State {
 /// one for each costs more than to plan the row's request.
 #[derive(Clone, Copy, Debug)]
 struct Awaited {
-    /// The smallest first row with which one of them goes on.
+    /// The smallest first row at which one of them can proceed.
     first: u64,
-    /// The largest number of bytes with which one of them goes on.
+    /// The largest number of bytes at which one of them can proceed.
     bytes: Option<u64>,
     /// Whether one of them waits for rows to be read.
     reads: bool,
@@ -354,12 +354,12 @@ impl Window {
         }
     }
 
-    /// Takes a row, which is not before the first, and wakes the readers that go on with it taken.
+    /// Takes a row, which is not before the first, and wakes readers that can proceed without it.
     fn take_from(&self, mut state: MutexGuard<'_, State>, row: u64) -> Option<Fetched> {
         // A reader may wait for room for this row, and need it no more.
-        let was_idle = state.is_idle(row);
+        let is_unwanted = state.is_idle(row) && state.awaited.bytes.is_some();
         let fetched = state.take(row, &self.counters);
-        let wakes_readers = state.wakes_readers() || was_idle;
+        let wakes_readers = state.wakes_readers() || is_unwanted;
         drop(state);
         if wakes_readers {
             self.room.notify_all();
@@ -372,7 +372,7 @@ impl Window {
         state.bytes == 0 || state.bytes.saturating_add(bytes) <= self.budget
     }
 
-    /// Waits until so many bytes may be charged, or others wake.
+    /// Waits until so many bytes may be charged, or the thread is woken for another reader.
     fn wait_for_room<'a>(
         &self,
         bytes: u64,
@@ -383,7 +383,7 @@ impl Window {
         wait(&self.room, state)
     }
 
-    /// Waits until the first row that has not been taken is this one or a later one, or others wake.
+    /// Waits until no row before `first` is left, or the thread is woken for another reader.
     fn wait_for_first<'a>(
         &self,
         first: u64,
@@ -464,16 +464,16 @@ impl State {
         self.slots.iter().take(rows).filter(is_read).count()
     }
 
-    /// Whether readers have to be woken, because one of them goes on now. They note what they await
+    /// Whether readers have to be woken, because one of them can proceed. They note what they await
     /// anew if they wait again.
     fn wakes_readers(&mut self) -> bool {
         let Awaited { first, bytes, reads } = self.awaited;
-        let goes_on =
-            reads || self.first >= first || bytes.is_some_and(|bytes| self.bytes <= bytes);
-        if goes_on {
+        let has_room = bytes.is_some_and(|bytes| self.bytes <= bytes);
+        let can_proceed = reads || has_room || self.first >= first;
+        if can_proceed {
             self.awaited = Awaited::NOTHING;
         }
-        goes_on
+        can_proceed
     }
 
     /// True if no thread has begun this row.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::sync::thread;
 
 fn fetched(row: u64) -> Fetched {
     Fetched { sample: row, bytes: row.to_le_bytes().to_vec(), is_unpacked: false }
@@ -58,6 +59,27 @@ fn readers_are_woken_for_the_room_that_they_await() {
     window.state().awaited = Awaited { first: 5, ..Awaited::NOTHING };
     assert!(takes(3) && !window.state().wakes_readers());
     assert!(takes(4) && window.state().wakes_readers());
+}
+
+#[test]
+fn a_reader_waits_until_few_of_the_first_rows_are_being_read() {
+    let window = Window::new(0..9, 10);
+    assert_eq!(window.admit_together(vec![(0, 1), (1, 1), (2, 1)]).len(), 3);
+    window.read_before(1, 1);
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| window.read_before(2, 1));
+        let awaits = || window.state().awaited.reads;
+        while !awaits() {
+            thread::yield_now();
+        }
+        // Rows after the second do not count.
+        window.complete(2, Some(fetched(2)));
+        while !awaits() {
+            thread::yield_now();
+        }
+        assert!(!reader.is_finished());
+        window.complete(1, Some(fetched(1)));
+    });
 }
 
 #[test]
