@@ -54,7 +54,7 @@ struct State {
     /// The limit that was of use before it was lowered, to which it returns fast. `None` while growth
     /// has always paid.
     sustained: Option<usize>,
-    /// Whether no rate has been measured, and nothing was refused.
+    /// Whether this is the start: no rate measured with all connections in use, no refusal.
     is_starting: bool,
     /// Whether the limit was lowered since it last grew.
     is_falling: bool,
@@ -198,8 +198,8 @@ impl Drop for Permit {
         let mut state = connections.lock();
         state.used -= 1;
         state.period.answers.all += 1;
-        if state.is_starting && state.limit < MOST_AT_START.min(state.most) {
-            state.limit += usize::from(state.has_waiting());
+        if state.may_start_faster(Instant::now()) {
+            state.limit += 1;
         }
         state.adjust(Instant::now(), &connections);
         state.start_waiting(&connections);
@@ -212,6 +212,15 @@ impl State {
         self.period.most_used = self.period.most_used.max(self.used);
         self.use_so_far.most = self.use_so_far.most.max(self.used);
         Permit(Some(Arc::clone(connections)))
+    }
+
+    /// Whether an answer admits one more request because nothing has been measured.
+    fn may_start_faster(&self, now: Instant) -> bool {
+        self.is_starting
+            && self.limit < MOST_AT_START.min(self.most)
+            && self.has_waiting()
+            && self.period.bytes > 0
+            && now >= self.no_growth_until
     }
 
     fn has_waiting(&self) -> bool {
@@ -258,8 +267,6 @@ impl State {
             return;
         }
         let period = std::mem::replace(&mut self.period, Period::new(now, self.used));
-        let has_started = self.is_starting && period.bytes > 0;
-        self.is_starting &= !has_started;
         if self.is_throttled(&period, now) {
             self.judged.clear();
             let lowered = (self.limit * 7 / 10).max(1);
@@ -291,6 +298,8 @@ impl State {
             }
         }
         let is_full = (period.has_waited || self.has_waiting()) && period.most_used >= self.limit;
+        let has_started = self.is_starting && is_full && period.bytes > 0;
+        self.is_starting &= !has_started;
         // The rate of a period in which the first requests began is no measure for the next one.
         if now < self.no_growth_until || has_started {
             return;
@@ -306,7 +315,7 @@ impl State {
             self.limit = larger.max(self.limit + 1).min(self.most);
             self.is_falling = false;
             self.start_waiting(connections);
-        } else if period.most_used < self.limit {
+        } else if period.most_used < self.limit && !self.is_starting {
             // By one a second, towards what is used.
             let seconds = elapsed.as_secs().max(u64::from(elapsed >= PERIOD * 4));
             let fall = usize::try_from(seconds).unwrap_or(usize::MAX);
@@ -399,7 +408,7 @@ mod tests {
         load(&connections, 200, 1e12, 2).await;
         assert!(connections.now().0 >= 160, "{:?}", connections.now());
         let flat = Arc::new(Connections::new(256));
-        // 200 MB/s are 20 requests under way: more than at the start bring nothing, but for chance.
+        // 200 MB/s are 20 requests under way: more bring nothing, except by chance.
         load(&flat, 200, 200e6, 5).await;
         assert!((16..=2 * MOST_AT_START).contains(&flat.now().0), "{:?}", flat.now());
     }
@@ -415,8 +424,11 @@ mod tests {
             let connections = Arc::clone(&connections);
             tokio::spawn(async move { connections.permit(false).await })
         };
-        let waiting: Vec<_> = (0..3).map(|_| ask()).collect();
+        let waiting: Vec<_> = (0..4).map(|_| ask()).collect();
         tokio::task::yield_now().await;
+        drop(permits.pop());
+        assert_eq!(connections.now(), (START, START), "it brought nothing");
+        connections.received(1);
         drop(permits.pop());
         assert_eq!(connections.now(), (START + 1, START + 1), "one for it, and one more");
         connections.throttled();
