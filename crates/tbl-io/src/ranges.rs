@@ -132,12 +132,12 @@ pub trait BackgroundReads {
     /// the read has ended; if that is before the last part, the read has failed. A blocking read of
     /// the same bytes gives the fault. Must not block.
     ///
-    /// The caller needs the first byte in about `needed_in`, and zero means now or an unknown time.
-    /// A store may be patient with a late answer until then.
+    /// The caller needs the first byte in about `needed_in`; zero means that it waits, and `None`
+    /// that the time is unknown. A store may be patient with a late answer until then.
     fn start(
         &self,
         parts: Vec<Range<u64>>,
-        needed_in: Duration,
+        needed_in: Option<Duration>,
         receiver: Box<dyn PartReceiver>,
     ) -> UnderWay;
 }

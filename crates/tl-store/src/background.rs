@@ -61,7 +61,7 @@ impl BackgroundReads for StoredObject {
     fn start(
         &self,
         parts: Vec<Range<u64>>,
-        needed_in: Duration,
+        needed_in: Option<Duration>,
         receiver: Box<dyn PartReceiver>,
     ) -> UnderWay {
         let Some((first, last)) = parts.first().zip(parts.last()) else {
@@ -76,7 +76,7 @@ impl BackgroundReads for StoredObject {
         let version = self.version.clone();
         let read = self.net.engine().spawn(async move {
             // Parts that are missing in the end are read once more, by someone who gets the reason.
-            let need = Need::after(needed_in);
+            let need = needed_in.map_or(Need::Unknown, Need::after);
             drop(version.read(range, need, |bytes| cutter.push(bytes)).await);
         });
         // In a fork nothing is requested.

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tbl_io::{BackgroundReads, Part, PartFault, Pin, RangeFault, Ranges};
@@ -132,7 +131,7 @@ impl StoredObject {
                 let sink = |part: Bytes| bytes.extend_from_slice(&part);
                 let range = request.range.clone();
                 // A reader asks once more and gets the reason.
-                if version.read(range, Need::after(Duration::ZERO), sink).await.is_ok() {
+                if version.read(range, Need::Unknown, sink).await.is_ok() {
                     request.arrived(bytes);
                 }
             });

@@ -31,16 +31,16 @@ const END: Duration = Duration::from_millis(100);
 pub(crate) enum Need {
     /// A thread waits for it.
     Now,
-    /// At this time, as rows have been taken so far.
+    /// At this time, estimated from the rate at which rows were taken.
     At(Instant),
-    /// Nothing is known of that.
+    /// The time is unknown.
     Unknown,
 }
 
 impl Need {
-    /// The end of `delay`, which is zero while nothing is known.
+    /// The need of bytes that are wanted once `delay` is over.
     pub(crate) fn after(delay: Duration) -> Self {
-        if delay.is_zero() { Self::Unknown } else { Self::At(Instant::now() + delay.min(LONGEST)) }
+        Self::At(Instant::now() + delay.min(LONGEST))
     }
 
     /// Whether someone waits for it.

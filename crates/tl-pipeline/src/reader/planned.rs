@@ -27,9 +27,13 @@ const AHEAD: Duration = Duration::from_millis(500);
 /// The least time over which the rate of rows is measured. Batches are taken in bursts.
 const MEASURED: Duration = Duration::from_millis(250);
 
-/// The part of the first batch's rows that may still be on their way when later ones are requested,
-/// one in so many. All of them share one link, and someone waits for the first batch alone.
+/// Later rows are not requested before at most one in 16 of the first batch's rows is outstanding: all
+/// share one link, and someone waits for the first batch alone.
 const FIRST_LEFT: usize = 16;
+
+/// A first batch of at most this many requests delays nothing: all are under way from the start, and
+/// their connections may be what limits them.
+const FEW_REQUESTS: usize = 32;
 
 /// The samples of a source, if they can be requested in the background.
 pub(super) fn samples(source: &dyn SampleSource) -> Option<&dyn StoredSamples> {
@@ -64,7 +68,7 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
     let mut under_way: Vec<Request> = Vec::new();
     let mut demand = Demand::new(rows.start, Instant::now());
     let mut within = lead;
-    let mut first_rows_are_read = false;
+    let mut first_requests = 0;
     while let Some(first) = window.first_within(plan.row(), within) {
         plan.pass(first);
         demand.taken(first, Instant::now());
@@ -87,9 +91,13 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
             window.first_within(rows.end, 1);
             return;
         };
-        if !first_rows_are_read && parts.iter().any(|part| part.row >= first_rows_end) {
-            window.read_before(first_rows_end, run.config().batch_size / FIRST_LEFT);
-            first_rows_are_read = true;
+        if parts.iter().all(|part| part.row < first_rows_end) {
+            first_requests += 1;
+        } else if first_requests > FEW_REQUESTS {
+            // Workers that wait for no row of it would read later ones by themselves.
+            let most = (run.config().batch_size / FIRST_LEFT).max(run.config().workers);
+            window.read_before(first_rows_end, most);
+            first_requests = 0;
         }
         let parts = admit(window, parts);
         let Some(first_row) = parts.iter().map(|part| part.row).min() else { continue };
@@ -180,10 +188,10 @@ impl Demand {
         u64::try_from(self.per_row.map_or(0, rows)).unwrap_or(u64::MAX)
     }
 
-    /// The time until a row is taken; zero while that is unknown.
-    fn needed_in(&self, row: u64) -> Duration {
+    /// The time until a row is taken; `None` while that is unknown.
+    fn needed_in(&self, row: u64) -> Option<Duration> {
         let rows = u32::try_from(row.saturating_sub(self.first)).unwrap_or(u32::MAX);
-        self.per_row.map_or(Duration::ZERO, |per_row| per_row.saturating_mul(rows))
+        self.per_row.map(|per_row| per_row.saturating_mul(rows))
     }
 }
 
@@ -199,7 +207,7 @@ fn start(
     window: &Arc<Window>,
     log: &Arc<Mutex<RequestLog>>,
     parts: Vec<Part>,
-    needed_in: Duration,
+    needed_in: Option<Duration>,
 ) -> Option<Request> {
     let last_row = parts.iter().map(|part| part.row).max()?;
     let first = parts.first()?.wanted.sample;
@@ -303,20 +311,20 @@ mod tests {
         let begun = Instant::now();
         let at = |millis| begun + Duration::from_millis(millis);
         let mut demand = Demand::new(100, begun);
-        assert_eq!(demand.needed_in(1_000), Duration::ZERO, "nothing is known");
+        assert_eq!(demand.needed_in(1_000), None, "nothing is known");
         demand.taken(110, at(10));
-        assert_eq!(demand.needed_in(1_000), Duration::ZERO, "too short to tell");
+        assert_eq!(demand.needed_in(1_000), None, "too short to tell");
         assert_eq!(demand.rows_in(Duration::from_secs(1)), 0);
         demand.taken(200, at(500));
         assert_eq!(demand.rows_in(Duration::from_secs(1)), 200);
-        assert_eq!(demand.needed_in(300), Duration::from_millis(500));
-        assert_eq!(demand.needed_in(200), Duration::ZERO);
+        assert_eq!(demand.needed_in(300), Some(Duration::from_millis(500)));
+        assert_eq!(demand.needed_in(200), Some(Duration::ZERO), "it is the next one");
         demand.taken(250, at(600));
-        assert_eq!(demand.needed_in(300), Duration::from_millis(250));
+        assert_eq!(demand.needed_in(300), Some(Duration::from_millis(250)));
         // The consumer was away for a while, which counts until it takes rows again.
         demand.taken(250, at(10_000));
-        assert_eq!(demand.needed_in(300), Duration::from_millis(9_500));
+        assert_eq!(demand.needed_in(300), Some(Duration::from_millis(9_500)));
         demand.taken(300, at(10_500));
-        assert_eq!(demand.needed_in(301), Duration::from_millis(10));
+        assert_eq!(demand.needed_in(301), Some(Duration::from_millis(10)));
     }
 }

@@ -197,7 +197,7 @@ impl BackgroundReads for StoredObject {
     fn start(
         &self,
         parts: Vec<Range<u64>>,
-        _: Duration,
+        _: Option<Duration>,
         mut receiver: Box<dyn PartReceiver>,
     ) -> UnderWay {
         let object = self.clone();

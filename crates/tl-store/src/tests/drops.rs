@@ -68,7 +68,7 @@ fn many_requests_of_a_stalled_server_end_at_once() {
             let receiver = Box::new(Unread(Arc::clone(&requests)));
             let middle = first + PART / 2;
             let parts = vec![first..middle, middle..first + PART];
-            object.background().unwrap().start(parts, PATIENCE, receiver)
+            object.background().unwrap().start(parts, Some(PATIENCE), receiver)
         };
         (0..EACH).map(start).collect()
     };

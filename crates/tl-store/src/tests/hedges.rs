@@ -53,7 +53,7 @@ fn later() -> Need {
 }
 
 fn at_an_unknown_time() -> Need {
-    Need::after(Duration::ZERO)
+    Need::Unknown
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,14 +89,17 @@ async fn bodies_that_stall_are_hedged_in_time() {
 
 #[tokio::test(start_paused = true)]
 async fn a_range_that_is_due_takes_the_hedge_that_is_kept() {
-    let stalled = Faults::Numbered { fault: Fault::Silence, first: 50, count: 1 };
-    let (bucket, key, counters, head) = known(0.0, stalled).await;
-    while bucket.pace.may_hedge(1, false) {}
-    let begun = Instant::now();
-    read(&bucket, &key, 0..1_000, Some(&head), soon(), drop).await.unwrap();
-    assert_eq!(counters.stats().hedges, 1);
-    let range = Duration::from_millis(600)..Duration::from_secs(1);
-    assert!(range.contains(&begun.elapsed()), "{:?}", begun.elapsed());
+    for (due, from) in [(600, 600), (0, 50)] {
+        let stalled = Faults::Numbered { fault: Fault::Silence, first: 50, count: 1 };
+        let (bucket, key, counters, head) = known(0.0, stalled).await;
+        while bucket.pace.may_hedge(1, false) {}
+        let begun = Instant::now();
+        let need = Need::after(Duration::from_millis(due));
+        read(&bucket, &key, 0..1_000, Some(&head), need, drop).await.unwrap();
+        assert_eq!(counters.stats().hedges, 1);
+        let range = Duration::from_millis(from)..Duration::from_millis(from + 400);
+        assert!(range.contains(&begun.elapsed()), "{:?}", begun.elapsed());
+    }
 }
 
 /// A bucket whose usual times are known. These services answer its next requests, the last one all
