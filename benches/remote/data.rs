@@ -9,7 +9,7 @@ use tl_benches::{is_measuring, photographs};
 /// The bucket of the store, a folder of the files.
 const BUCKET: &str = "bench";
 
-/// The shard index, a file in it.
+/// The shard index, a file in the bucket.
 const INDEX: &str = "train.tlidx";
 
 /// Shards of one data set, in a folder that is removed with this.

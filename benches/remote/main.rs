@@ -112,8 +112,8 @@ fn row(work: &str, order: &str, files: &[Pass], stores: &[Pass]) {
     );
 }
 
-/// The first batch, and the requests that wait for one another before it: so many times it takes
-/// longer by what every answer does.
+/// The first batch, and the rounds of requests before it: the factor by which a delay of every answer
+/// delays the first batch.
 fn first_batch(core: StoreCore, shards: &Shards) {
     let server = Server::start(core, shards.folder(), &[]);
     shards.index(&server.stores().add_to(Stores::new()));
@@ -123,16 +123,20 @@ fn first_batch(core: StoreCore, shards: &Shards) {
         Server::start(core, shards.folder(), &["--first-byte", first_byte, "--sigma", "0"])
     });
     println!("\n### First batch of 256 samples, near: {}\n", NEAR.join(" "));
-    println!("| opened by | first batch, median (smallest to largest) | dependent requests |");
+    println!("| opened by | first batch, median (smallest to largest) | rounds of requests |");
     println!("|---|---|---|");
-    for (name, urls) in [("index", vec![data::index_url()]), ("16 TBL files", shards.urls())] {
+    let files = format!("{} TBL files", shards.count);
+    for (name, urls) in [("index", vec![data::index_url()]), (&*files, shards.urls())] {
         let times = |server| -> Vec<f64> {
             (0..rounds()).map(|_| consumer::first_batch(server, &urls).as_secs_f64()).collect()
         };
         let first = times(&near);
         let (low, high) = ends(&first);
-        let requests = (middle(times(&late)) - middle(times(&early))) / 0.2;
-        println!("| {name} | {:.3} s ({low:.3}\u{2013}{high:.3}) | {requests:.1} |", middle(first));
+        let rounds_of_requests = (middle(times(&late)) - middle(times(&early))) / 0.2;
+        println!(
+            "| {name} | {:.3} s ({low:.3}\u{2013}{high:.3}) | {rounds_of_requests:.1} |",
+            middle(first)
+        );
     }
 }
 
