@@ -6,8 +6,8 @@
     cargo build --release -p store-server
     venv/bin/python testdata/tools/compare_store_loaders.py PHOTOS WORK
 
-PHOTOS is a folder of JPEG files. They are written to WORK eight times over in each loader's own
-format, which takes four times their size, and stay there for the next call. WebDataset needs curl.
+PHOTOS is a folder of files named `*.JPEG`. They are written to WORK eight times over in each loader's
+own format, which takes 40 times their size, and stay there for the next call. WebDataset needs curl.
 
 Each run has a store and a process of its own: the store on the second core, the loader with all its
 processes on the first, and no cache. The loaders take turns. The first round of a setting compares
@@ -25,6 +25,7 @@ import collections
 import concurrent.futures
 import contextlib
 import importlib
+import io
 import itertools
 import json
 import os
@@ -276,11 +277,13 @@ def photographs():
     return sorted(pathlib.Path(os.environ["STORE_PHOTOS"]).glob("*.JPEG"))
 
 
-def names():
-    """Yields the name and the path of every sample."""
+def samples():
+    """Yields the name and the bytes of every sample: a photograph, and after its end the name, so that
+    a sample that is read in place of another has another checksum."""
     for copy in range(COPIES):
         for number, path in enumerate(photographs()):
-            yield f"{copy}{number:05}", path
+            name = f"{copy}{number:05}"
+            yield name, path.read_bytes() + name.encode()
 
 
 def write(folder):
@@ -292,32 +295,34 @@ def write(folder):
     for name in ["tbl", "tar", "objects"]:
         (folder / "data" / name).mkdir(parents=True)
     data = folder / "data"
-    samples = list(names())
-    for name, path in samples:
-        (data / "objects" / f"{name}.jpg").symlink_to(path.resolve())
-    each = -(-len(samples) // SHARDS)
+    for name, content in samples():
+        (data / "objects" / f"{name}.jpg").write_bytes(content)
+    each = -(-len(photographs()) * COPIES // SHARDS)
+    numbered = samples()
     for shard in range(SHARDS):
         with tarfile.open(data / "tar" / f"train-{shard:02}.tar", "w") as archive:
-            for name, path in samples[shard * each : (shard + 1) * each]:
-                archive.add(path, f"{name}.jpg")
+            for name, content in itertools.islice(numbered, each):
+                member = tarfile.TarInfo(f"{name}.jpg")
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
 
     import turboloader
 
     with turboloader.TblWriter(str(data / TBL)) as writer:
-        for name, path in samples:
-            writer.add_sample(path.read_bytes(), key=f"{name}.jpg")
+        for name, content in samples():
+            writer.add_sample(content, key=f"{name}.jpg")
 
     from streaming import MDSWriter
 
     with MDSWriter(out=str(data / "mds"), columns={"image": "bytes"}, size_limit=1 << 24) as writer:
-        for _, path in samples:
-            writer.write({"image": path.read_bytes()})
+        for _, content in samples():
+            writer.write({"image": content})
 
     from litdata.streaming.writer import BinaryWriter
 
     writer = BinaryWriter(str(data / "litdata"), chunk_bytes="64MB")
-    for row, (_, path) in enumerate(samples):
-        writer[row] = {"image": path.read_bytes()}
+    for row, (_, content) in enumerate(samples()):
+        writer[row] = {"image": content}
     writer.done()
     writer.merge()
     whole.touch()
@@ -400,7 +405,7 @@ def child(key, endpoint, workers, scratch, checks):
         importlib.import_module(package)
     expected = collections.Counter()
     if checks:
-        expected.update(zlib.crc32(path.read_bytes()) for path in photographs() * COPIES)
+        expected.update(zlib.crc32(content) for _, content in samples())
     state = {"epoch": 0, "samples": 0, "begun": time.perf_counter()}
 
     def report():
@@ -419,13 +424,13 @@ def child(key, endpoint, workers, scratch, checks):
         found = collections.Counter()
         size = 0
         for batch in batches:
-            samples = samples_of(batch)
+            contents_of_batch = samples_of(batch)
             if epoch == state["samples"] == 0:
                 tell(event="first", seconds=time.perf_counter() - begun)
-            state["samples"] += len(samples)
-            size += sum(map(len, samples))
+            state["samples"] += len(contents_of_batch)
+            size += sum(map(len, contents_of_batch))
             if checks:
-                found.update(map(zlib.crc32, samples))
+                found.update(map(zlib.crc32, contents_of_batch))
         seconds = time.perf_counter() - begun
         after = counts(endpoint)
         contents = None
@@ -491,7 +496,7 @@ def measure(key, setting, number, checks, arguments):
     record["first"] = next((e["seconds"] for e in events if e["event"] == "first"), None)
     record["last"] = next((e for e in reversed(events) if e["event"] == "progress"), None)
     has_ended = any(event["event"] == "end" for event in events)
-    sizes = [path.stat().st_size for path in photographs()]
+    sizes = [path.stat().st_size + len("000000") for path in photographs()]
     whole = (len(sizes) * COPIES, sum(sizes) * COPIES)
     if any((epoch["samples"], epoch["bytes"]) != whole for epoch in record["epochs"]):
         record["outcome"] = "other samples"
