@@ -17,6 +17,9 @@ use crate::{BLOCK, milliseconds};
 
 const BATCH: usize = 64;
 
+/// The batch whose time to arrive is measured.
+const FIRST_BATCH: usize = 256;
+
 /// The time that a consumer asks at a fixed rate.
 const ASKED_FOR: Duration = Duration::from_secs(40);
 
@@ -81,7 +84,7 @@ impl Pass {
     pub(crate) fn of_store(server: &Server, shards: &Shards, work: Work, shuffle: Shuffle) -> Self {
         let stores = server.stores();
         let start = Instant::now();
-        let dataset = open(&stores, shards);
+        let dataset = open(&stores, &shards.urls());
         Self::of(dataset, start, Some(&stores), work, shuffle)
     }
 
@@ -92,7 +95,7 @@ impl Pass {
         work: Work,
         shuffle: Shuffle,
     ) -> Self {
-        let loader = loader(dataset, work, shuffle);
+        let loader = loader(dataset, work, shuffle, BATCH);
         let mut first_batch = None;
         let mut drain = |epoch| {
             for batch in loader.epoch(epoch) {
@@ -134,29 +137,21 @@ impl Pass {
 pub(crate) fn first_batch(server: &Server, urls: &[PathBuf]) -> Duration {
     let stores = server.stores();
     let start = Instant::now();
-    let dataset =
-        Dataset::open_in(&stores.add_to(Stores::new()), urls).expect("the server answers");
-    let shuffle: Shuffle = BLOCK.parse().expect("an order of this library");
-    let config = LoaderConfig {
-        workers: 1,
-        batch_size: if is_measuring() { 256 } else { 8 },
-        sampler: shuffle.into(),
-        ..LoaderConfig::new(Work::Bytes)
-    };
-    let loader = Loader::new(dataset, config).expect("valid settings");
+    let shuffle = BLOCK.parse().expect("an order of this library");
+    let loader = loader(open(&stores, urls), Work::Bytes, shuffle, FIRST_BATCH);
     let batch = loader.epoch(0).next().expect("an epoch has batches");
     black_box(batch.expect("every sample is good"));
     start.elapsed()
 }
 
-fn open(stores: &RemoteStores, shards: &Shards) -> Dataset {
-    Dataset::open_in(&stores.add_to(Stores::new()), &shards.urls()).expect("the server answers")
+fn open(stores: &RemoteStores, urls: &[PathBuf]) -> Dataset {
+    Dataset::open_in(&stores.add_to(Stores::new()), urls).expect("the server answers")
 }
 
-fn loader(dataset: Dataset, work: Work, shuffle: Shuffle) -> Loader {
+fn loader(dataset: Dataset, work: Work, shuffle: Shuffle, batch_size: usize) -> Loader {
     let config = LoaderConfig {
         workers: 1,
-        batch_size: if is_measuring() { BATCH } else { 8 },
+        batch_size: if is_measuring() { batch_size } else { 8 },
         sampler: shuffle.into(),
         ..LoaderConfig::new(work)
     };
@@ -175,7 +170,7 @@ impl Waits {
     pub(crate) fn of(server: &Server, shards: &Shards, shuffle: Shuffle, asked: f64) -> Self {
         let stores = server.stores();
         let start = Instant::now();
-        let loader = loader(open(&stores, shards), Work::Bytes, shuffle);
+        let loader = loader(open(&stores, &shards.urls()), Work::Bytes, shuffle, BATCH);
         let step = Duration::from_secs_f64(loader.config().batch_size as f64 / asked);
         let length = if is_measuring() { ASKED_FOR } else { Duration::ZERO };
         let mut waits = Vec::new();

@@ -198,10 +198,11 @@ impl Drop for Permit {
         let mut state = connections.lock();
         state.used -= 1;
         state.period.answers.all += 1;
-        if state.may_start_faster(Instant::now()) {
+        let now = Instant::now();
+        if state.may_start_faster(now) {
             state.limit += 1;
         }
-        state.adjust(Instant::now(), &connections);
+        state.adjust(now, &connections);
         state.start_waiting(&connections);
     }
 }
@@ -300,7 +301,7 @@ impl State {
         let is_full = (period.has_waited || self.has_waiting()) && period.most_used >= self.limit;
         let has_started = self.is_starting && is_full && period.bytes > 0;
         self.is_starting &= !has_started;
-        // The rate of a period in which the first requests began is no measure for the next one.
+        // In this period the first requests began: the rate of the next one does not compare with it.
         if now < self.no_growth_until || has_started {
             return;
         }

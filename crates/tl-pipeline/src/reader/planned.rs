@@ -91,7 +91,7 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
             window.first_within(rows.end, 1);
             return;
         };
-        if parts.iter().all(|part| part.row < first_rows_end) {
+        if plan.row() < first_rows_end {
             first_requests += 1;
         } else if first_requests > FEW_REQUESTS {
             // Workers that wait for no row of it would read later ones by themselves.
