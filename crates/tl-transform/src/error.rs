@@ -59,6 +59,9 @@ pub enum RecipeError {
     /// More images of one sample than anybody needs.
     #[error("recipe of {views} images for each sample, expected at most {limit}")]
     TooManyViews { views: u32, limit: u32 },
+    /// The recipe is carried out on no image.
+    #[error("0 draws for each sample, expected at least 1")]
+    NoDraws,
     /// A decode margin that is below 1, beyond every image, or not a number.
     #[error("decode margin is {value}, expected a number from 1 to 65536")]
     DecodeMargin { value: f32 },

@@ -46,6 +46,17 @@ pub struct Recipe {
     parity: Parity,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     batch_ops: Vec<BatchOp>,
+    #[serde(skip_serializing_if = "is_one")]
+    draws: u32,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_one(draws: &u32) -> bool {
+    *draws == 1
 }
 
 impl Recipe {
@@ -100,7 +111,7 @@ impl Recipe {
         }
         let decode = DecodeMode::Exact;
         let parity = Parity::default();
-        Ok(Self { ops, output, decode, parity, batch_ops: Vec::new() })
+        Ok(Self { ops, output, decode, parity, batch_ops: Vec::new(), draws: one() })
     }
 
     /// The usual ImageNet training recipe: a random resized crop of `size` x `size` (area 8 % to
@@ -134,7 +145,7 @@ impl Recipe {
         let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
         let decode = DecodeMode::Exact;
         let parity = Parity::default();
-        Self { ops: Vec::new(), output, decode, parity, batch_ops: Vec::new() }
+        Self { ops: Vec::new(), output, decode, parity, batch_ops: Vec::new(), draws: one() }
     }
 
     /// The recipe up to the conversion to float, without the mixing of batches: pixels to look at.
@@ -154,7 +165,8 @@ impl Recipe {
     /// When integers are asked of a recipe that makes floats, or the reverse.
     pub fn with_output(self, output: OutputSpec) -> Result<Self, RecipeError> {
         let recipe = Self::new(self.ops, output)?.with_parity(self.parity);
-        recipe.with_decode(self.decode)?.with_batch_ops(self.batch_ops)
+        let recipe = recipe.with_decode(self.decode)?.with_batch_ops(self.batch_ops)?;
+        Ok(Self { draws: self.draws, ..recipe })
     }
 
     /// The same operations on photographs decoded another way.
@@ -202,6 +214,30 @@ impl Recipe {
         Ok(Self { batch_ops, ..self })
     }
 
+    /// The same recipe carried out `draws` times on every image, each time with other random numbers
+    /// ([`Draw::of_image`]): the views of contrastive learning. The results follow each other.
+    ///
+    /// # Errors
+    /// [`RecipeError::NoDraws`] for 0, [`RecipeError::TooManyViews`].
+    pub fn with_draws(self, draws: u32) -> Result<Self, RecipeError> {
+        if draws == 0 {
+            return Err(RecipeError::NoDraws);
+        }
+        let recipe = Self { draws, ..self };
+        let views = recipe.views();
+        if views > Self::MAX_VIEWS {
+            return Err(RecipeError::TooManyViews { views, limit: Self::MAX_VIEWS });
+        }
+        Ok(recipe)
+    }
+
+    /// The number of times that the recipe is carried out on every image, each time with other random
+    /// numbers. Default 1.
+    #[must_use]
+    pub fn draws(&self) -> u32 {
+        self.draws
+    }
+
     /// The ways of mixing the images of a batch.
     #[must_use]
     pub fn batch_ops(&self) -> &[BatchOp] {
@@ -246,10 +282,14 @@ impl Recipe {
         self.ops.iter().fold(None, |size, op| op.output_size(size, &fixed))
     }
 
-    /// How many images a sample becomes: more than one with crops such as
-    /// [`FiveCrop`](crate::op::FiveCrop).
+    /// How many images a sample becomes: more than one with several [draws](Self::draws), and with
+    /// crops such as [`FiveCrop`](crate::op::FiveCrop).
     #[must_use]
     pub fn views(&self) -> u32 {
+        self.views_of_draw().saturating_mul(self.draws)
+    }
+
+    fn views_of_draw(&self) -> u32 {
         self.ops.iter().map(Op::views).fold(1, u32::saturating_mul)
     }
 
@@ -296,7 +336,7 @@ impl Recipe {
 
     /// [`Recipe::plan_into`] for image `view` of the [`Recipe::views`] that a sample becomes.
     ///
-    /// Everything random is the same for all of them.
+    /// Everything random is the same for all images of one of the [draws](Self::draws).
     ///
     /// # Errors
     /// As [`Recipe::plan`].
@@ -311,7 +351,9 @@ impl Recipe {
         if !is_size(size) {
             return Err(PlanError::ImageSize { width, height });
         }
-        let mut drawing = Drawing::new(plan, width, height, self.parity()).of_view(view);
+        let views = self.views_of_draw();
+        let draw = draw.of_image(view / views);
+        let mut drawing = Drawing::new(plan, width, height, self.parity()).of_view(view % views);
         for (stream, op) in op::with_streams(self.ops(), draw) {
             op.draw(stream, &mut drawing)?;
         }
@@ -331,6 +373,9 @@ impl fmt::Display for Recipe {
         if self.parity != Parity::default() {
             write!(f, ", {}", self.parity)?;
         }
+        if self.draws != 1 {
+            write!(f, ", {} draws", self.draws)?;
+        }
         for (position, op) in self.batch_ops.iter().enumerate() {
             write!(f, "{}{op}", if position == 0 { ", batches: " } else { " or " })?;
         }
@@ -349,14 +394,16 @@ struct Unchecked {
     parity: Parity,
     #[serde(default)]
     batch_ops: Vec<BatchOp>,
+    #[serde(default = "one")]
+    draws: u32,
 }
 
 impl TryFrom<Unchecked> for Recipe {
     type Error = RecipeError;
 
     fn try_from(unchecked: Unchecked) -> Result<Self, RecipeError> {
-        let Unchecked { ops, output, decode, parity, batch_ops } = unchecked;
+        let Unchecked { ops, output, decode, parity, batch_ops, draws } = unchecked;
         let recipe = Self::new(ops, output)?.with_parity(parity).with_decode(decode)?;
-        recipe.with_batch_ops(batch_ops)
+        recipe.with_batch_ops(batch_ops)?.with_draws(draws)
     }
 }

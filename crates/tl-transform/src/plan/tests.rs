@@ -1,9 +1,9 @@
 use tl_simd::resample::Rect;
 
 use super::*;
-use crate::error::PlanError;
+use crate::error::{PlanError, RecipeError};
 use crate::interpolation::Interpolation;
-use crate::op::{CenterCrop, Resize};
+use crate::op::{CenterCrop, FiveCrop, RandomResizedCrop, Resize, Size};
 use crate::output::{Dtype, Layout, OutputSpec};
 use crate::pass::Padding;
 use crate::recipe::Recipe;
@@ -190,4 +190,31 @@ fn plans_that_end_in_impossible_sizes_are_refused() {
     let refused = Err(PlanError::ResizedSide { width, height });
     assert_eq!(plan(65_535, None), refused);
     assert_eq!(plan(65_535, Some(65_535)), refused);
+}
+
+#[test]
+fn every_draw_of_a_recipe_has_the_plan_of_its_own_seed() {
+    let ops = vec![RandomResizedCrop::new(9).into(), FiveCrop { size: Size::exact(4, 4) }.into()];
+    let once = Recipe::new(ops, PIXELS).unwrap();
+    let recipe = once.clone().with_draws(3).unwrap();
+    assert_eq!((recipe.views(), recipe.draws()), (15, 3));
+    let draw = Draw { seed: 8, epoch: 2, sample: 4 };
+    let plan = |recipe: &Recipe, draw, view| {
+        let mut plan = Plan::whole(1, 1);
+        recipe.plan_view_into((40, 30), draw, view, &mut plan).unwrap();
+        plan
+    };
+    for view in 0..15 {
+        let expected = plan(&once, draw.of_image(view / 5), view % 5);
+        assert_eq!(plan(&recipe, draw, view), expected, "view {view}");
+    }
+    assert_ne!(plan(&recipe, draw, 0), plan(&recipe, draw, 5));
+    assert!(recipe.to_string().ends_with("u8 HWC, 3 draws"), "{recipe}");
+    let json = serde_json::to_string(&recipe).unwrap();
+    assert_eq!(serde_json::from_str::<Recipe>(&json).unwrap(), recipe);
+    assert!(!serde_json::to_string(&once).unwrap().contains("draws"));
+    assert_eq!(once.clone().with_draws(0).unwrap_err(), RecipeError::NoDraws);
+    let limit = Recipe::MAX_VIEWS;
+    let error = once.with_draws(52).unwrap_err();
+    assert_eq!(error, RecipeError::TooManyViews { views: 260, limit });
 }
