@@ -78,6 +78,7 @@ pub struct Batch {
     padding: PaddingStats,
     mask: Option<MaskType>,
     columns: Arc<[ColumnSpec]>,
+    is_table: bool,
     collated: Option<Collated>,
     /// Declared after the lease, which is dropped first.
     held: Option<Arc<HeldBatch>>,
@@ -103,11 +104,24 @@ impl Batch {
         mixed: Vec<Mixed>,
         left_out: Vec<usize>,
     ) -> Self {
-        let &BatchLayout { spec, padding, mask, ref columns, .. } = layout;
+        let &BatchLayout { spec, padding, mask, is_table, ref columns, .. } = layout;
         let columns = Arc::clone(columns);
         let held = lease.permit().map(|permit| Arc::new(permit.publish()));
         let collated = None;
-        Self { lease, number, len, spec, mixed, left_out, padding, mask, columns, collated, held }
+        Self {
+            lease,
+            number,
+            len,
+            spec,
+            mixed,
+            left_out,
+            padding,
+            mask,
+            columns,
+            is_table,
+            collated,
+            held,
+        }
     }
 
     /// The same batch with the result of the user's code.
@@ -365,7 +379,7 @@ impl Batch {
     /// sample in its file, and `None` if the file was cut short since.
     #[must_use]
     pub fn sample(&self, row: usize) -> Option<Sample<'_>> {
-        if self.spec.is_some() || !self.columns.is_empty() || row >= self.len {
+        if self.spec.is_some() || self.is_table || row >= self.len {
             return None;
         }
         let RowExtras { image, view_of, .. } = self.lease.extra(row);
@@ -410,8 +424,9 @@ impl fmt::Debug for Batch {
 }
 
 impl Batch {
-    /// The columns of a table's batch; empty for other batches. Their order is that of
-    /// [`Columns::columns`](crate::Columns::columns), followed by `features` and the neighbours.
+    /// The columns of numbers. For a table their order is that of
+    /// [`Columns::columns`](crate::Columns::columns), followed by `features` and the neighbours; for
+    /// samples they are the further images of [`Fields::images`](crate::Fields::images).
     pub fn columns(&self) -> impl ExactSizeIterator<Item = ColumnView<'_>> {
         (0..self.column_specs().len()).map(|column| self.column_view(column))
     }

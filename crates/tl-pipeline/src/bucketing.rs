@@ -94,7 +94,9 @@ pub(crate) fn layout(
     let Work::Images(recipe) = &shared.config.work else {
         unreachable!("`Buckets::check` refuses bytes")
     };
-    BatchLayout::padded(&shared.config, recipe, extent.size, padding)
+    shared
+        .layout
+        .padded(&shared.config, recipe, extent.size, padding)
         .ok_or(PipelineError::OutOfMemory { bytes: extent.padded_pixels() })
 }
 

@@ -129,12 +129,16 @@ impl LoaderConfig {
         }
     }
 
-    /// The user's transforms of the recipe.
-    pub(crate) fn bind(&self) -> Result<BoundTransforms, PipelineError> {
-        match &self.work {
-            Work::Bytes | Work::Views | Work::Columns(_) => Ok(BoundTransforms::default()),
-            Work::Images(recipe) => Ok(self.user_transforms.bind(recipe)?),
-        }
+    /// The user's transforms of the recipes.
+    pub(crate) fn bind(&self) -> Result<BoundRecipes, PipelineError> {
+        let Work::Images(recipe) = &self.work else { return Ok(BoundRecipes::default()) };
+        let images = self
+            .fields
+            .images
+            .iter()
+            .map(|image| self.user_transforms.bind(image.recipe().unwrap_or(recipe)));
+        let images = images.collect::<Result<_, _>>()?;
+        Ok(BoundRecipes { first: self.user_transforms.bind(recipe)?, images })
     }
 
     /// Cached images are whole and exact, so only recipes that decode exactly can use them.
@@ -224,6 +228,14 @@ impl LoaderConfig {
         self.fields.check(&self.work, self.batching.pads())?;
         Ok(self)
     }
+}
+
+/// The user's transforms of each recipe.
+#[derive(Debug, Default)]
+pub(crate) struct BoundRecipes {
+    pub(crate) first: BoundTransforms,
+    /// Those of further images, in their order.
+    pub(crate) images: Vec<BoundTransforms>,
 }
 
 /// Some 600 photographs: enough to keep any disk busy while a worker decodes the first of them.

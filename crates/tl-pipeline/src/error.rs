@@ -201,7 +201,7 @@ pub enum SampleFault {
         column: String,
         source: TableError,
     },
-    /// Its boxes or its mask cannot be used.
+    /// One of its fields cannot be used.
     #[error(transparent)]
     Annotation(#[from] AnnotationFault),
     /// Its result is larger than its batch, which was planned from the index.
@@ -223,6 +223,9 @@ pub enum SampleFault {
 impl SampleFault {
     /// True if the sample needs more memory than its limit.
     pub(crate) fn is_limit(&self) -> bool {
+        if let Self::Annotation(AnnotationFault::Image { source, .. }) = self {
+            return source.is_limit();
+        }
         matches!(
             self,
             Self::Decode(DecodeError::LimitExceeded { .. })

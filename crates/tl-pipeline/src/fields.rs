@@ -2,6 +2,7 @@
 //! masks.
 
 mod annotate;
+mod images;
 pub(crate) mod names;
 mod pointer;
 
@@ -13,6 +14,7 @@ use crate::error::PipelineError;
 use crate::work::Work;
 
 pub(crate) use annotate::{Annotator, Placed};
+pub use images::{ImageField, ImageSource, ImageTransform};
 pub(crate) use pointer::ListPointer;
 
 /// The contents of batches besides images, labels and indices. Default none.
@@ -36,6 +38,9 @@ pub struct Fields {
     pub boxes: Option<BoxField>,
     /// A mask ([`Batch::masks`](crate::Batch::masks)), which moves with the image.
     pub mask: Option<MaskField>,
+    /// Further images of every sample, each a column of the batch
+    /// ([`Batch::column_named`](crate::Batch::column_named)).
+    pub images: Vec<ImageField>,
 }
 
 /// Boxes in a sidecar file of JSON.
@@ -150,16 +155,17 @@ impl MaskType {
 impl Fields {
     /// True if sidecar files must be read for them.
     pub(crate) fn has_columns(&self) -> bool {
-        !self.columns.is_empty() || self.boxes.is_some() || self.mask.is_some()
+        self.names().next().is_some()
     }
 
     /// Checks that the fields go with the work; `pads` is whether images are padded.
     pub(crate) fn check(&self, work: &Work, pads: bool) -> Result<(), PipelineError> {
+        self.check_images(work)?;
         if self.boxes.is_none() && self.mask.is_none() {
             return Ok(());
         }
         let unusable = |work: &dyn fmt::Display| {
-            Err(PipelineError::Unusable(format!(
+            Err(refused(format!(
                 "boxes and masks go with one image for each sample, not mixed with others: not \
                 with {work}"
             )))
@@ -177,22 +183,25 @@ impl Fields {
             let Sanitize { min_size, min_area } = sanitize.unwrap_or_default();
             if !(min_size >= 1.0 && min_size.is_finite() && min_area >= 1.0 && min_area.is_finite())
             {
-                return Err(PipelineError::Unusable(format!(
+                return Err(refused(format!(
                     "min_size is {min_size} and min_area {min_area}, expected numbers from 1 on"
                 )));
             }
         }
         let lists = recipe.output_size().is_none() && !pads;
         match &self.mask {
-            Some(MaskField { dtype: MaskType::I64, .. }) if lists => {
-                Err(PipelineError::Unusable(format!(
-                    "recipe `{recipe}` leaves the size to the image; masks of their own sizes are \
+            Some(MaskField { dtype: MaskType::I64, .. }) if lists => Err(refused(format!(
+                "recipe `{recipe}` leaves the size to the image; masks of their own sizes are \
                     bytes"
-                )))
-            }
+            ))),
             _ => Ok(()),
         }
     }
+}
+
+/// The error of settings that cannot be used together.
+fn refused(reason: String) -> PipelineError {
+    PipelineError::Unusable(reason)
 }
 
 /// The fields of a row outside the slab.

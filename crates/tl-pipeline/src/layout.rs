@@ -2,12 +2,12 @@
 
 use tl_handoff::slab::{RowBytes, SlabLayout};
 use tl_handoff::sync::Arc;
-use tl_transform::{OutputSpec, Recipe};
+use tl_transform::{Layout, OutputSpec, Recipe};
 
 use crate::batching::PaddingStats;
 use crate::config::LoaderConfig;
 use crate::error::PipelineError;
-use crate::fields::MaskType;
+use crate::fields::{ImageField, MaskType};
 use crate::table::ColumnSpec;
 use crate::work::Work;
 
@@ -26,6 +26,25 @@ pub struct ImageSpec {
 }
 
 impl ImageSpec {
+    /// That of a recipe whose results have one size.
+    pub(crate) fn of(recipe: &Recipe) -> Option<Self> {
+        recipe.output_size().map(|size| spec_of(recipe, size))
+    }
+
+    /// The dimensions of the images of one sample: height, width and channels in the order of the
+    /// layout, after the number of views if there are several.
+    #[must_use]
+    pub fn shape(&self) -> Vec<usize> {
+        let width = self.width as usize;
+        let height = self.height as usize;
+        let image = match self.output.layout {
+            Layout::Hwc => [height, width, 3],
+            Layout::Chw => [3, height, width],
+        };
+        let views = (self.views > 1).then_some(self.views as usize);
+        views.into_iter().chain(image).collect()
+    }
+
     /// Bytes of the images of one sample, if that fits the address space.
     pub(crate) fn bytes(&self) -> Option<usize> {
         let width = self.width as usize;
@@ -47,8 +66,10 @@ pub(crate) struct BatchLayout {
     /// True if images are padded.
     pub(crate) is_padded: bool,
     pub(crate) padding: PaddingStats,
-    /// The columns of a table.
+    /// The columns of a table, or those of fields.
     pub(crate) columns: Arc<[ColumnSpec]>,
+    /// True if samples are rows of a table.
+    pub(crate) is_table: bool,
 }
 
 impl BatchLayout {
@@ -59,32 +80,44 @@ impl BatchLayout {
     ) -> Result<Self, PipelineError> {
         let spec = match &config.work {
             Work::Bytes | Work::Views | Work::Columns(_) => None,
-            Work::Images(recipe) => recipe.output_size().map(|size| spec_of(recipe, size)),
+            Work::Images(recipe) => ImageSpec::of(recipe),
         };
-        let row_bytes = columns.iter().map(ColumnSpec::row_bytes).collect::<Option<Vec<usize>>>();
-        let shape = row_bytes
-            .and_then(|row_bytes| shape(config, spec)?.with_columns(row_bytes.into_iter()));
-        let shape = shape.ok_or(PipelineError::Setting {
+        let shape = shape(config, spec, &columns).ok_or(PipelineError::Setting {
             setting: "batch_size",
             value: config.batch_size as u64,
             expected: "a batch that fits the address space",
         })?;
         let mask = mask(config, spec);
         let padding = PaddingStats::default();
-        Ok(Self { spec, shape, mask, is_padded: false, padding, columns })
+        let is_table = matches!(config.work, Work::Columns(_));
+        Ok(Self { spec, shape, mask, is_padded: false, padding, columns, is_table })
+    }
+
+    /// The columns of the further images that the configuration names.
+    pub(crate) fn image_columns(config: &LoaderConfig) -> Arc<[ColumnSpec]> {
+        let Work::Images(first) = &config.work else { return Arc::default() };
+        let column = |image: &ImageField| {
+            let spec = ImageSpec::of(image.recipe().unwrap_or(first))?;
+            let number = spec.output.dtype.into();
+            Some(ColumnSpec { name: image.name.clone(), number, shape: spec.shape() })
+        };
+        // `Fields::check` refuses those without a size.
+        config.fields.images.iter().filter_map(column).collect()
     }
 
     /// That of a batch whose images are padded to `size`; `None` where that leaves the address space.
     pub(crate) fn padded(
+        &self,
         config: &LoaderConfig,
         recipe: &Recipe,
         size: (u32, u32),
         padding: PaddingStats,
     ) -> Option<Self> {
         let spec = Some(spec_of(recipe, size));
-        let shape = shape(config, spec)?;
+        let shape = shape(config, spec, &self.columns)?;
         let mask = mask(config, spec);
-        Some(Self { spec, shape, mask, is_padded: true, padding, columns: Arc::default() })
+        let columns = Arc::clone(&self.columns);
+        Some(Self { spec, shape, mask, is_padded: true, padding, columns, is_table: false })
     }
 }
 
@@ -93,7 +126,11 @@ fn spec_of(recipe: &Recipe, size: (u32, u32)) -> ImageSpec {
     ImageSpec { views: recipe.views(), width, height, output: recipe.output() }
 }
 
-fn shape(config: &LoaderConfig, spec: Option<ImageSpec>) -> Option<SlabLayout> {
+fn shape(
+    config: &LoaderConfig,
+    spec: Option<ImageSpec>,
+    columns: &[ColumnSpec],
+) -> Option<SlabLayout> {
     let images = spec.map_or(Some(0), |spec| spec.bytes())?;
     let masks = match (mask(config, spec), spec) {
         (Some(dtype), Some(ImageSpec { width, height, .. })) => {
@@ -101,7 +138,9 @@ fn shape(config: &LoaderConfig, spec: Option<ImageSpec>) -> Option<SlabLayout> {
         }
         _ => 0,
     };
-    SlabLayout::new(config.batch_size, RowBytes { images, masks })
+    let columns = columns.iter().map(ColumnSpec::row_bytes).collect::<Option<Vec<usize>>>()?;
+    SlabLayout::new(config.batch_size, RowBytes { images, masks })?
+        .with_columns(columns.into_iter())
 }
 
 /// The type of masks of images of one size; those of images in their own sizes are not in the slab.

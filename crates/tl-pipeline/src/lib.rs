@@ -63,7 +63,9 @@ pub use error::{
     SamplerError, TableError,
 };
 pub use fault::Fault;
-pub use fields::{BoxField, Fields, MaskField, MaskType, Sanitize};
+pub use fields::{
+    BoxField, Fields, ImageField, ImageSource, ImageTransform, MaskField, MaskType, Sanitize,
+};
 pub use fingerprint::Fingerprint;
 pub use layout::ImageSpec;
 pub use loader::Loader;

@@ -109,8 +109,11 @@ impl Loader {
             buckets.check(&config.work, config.decode.exif, &dataset, schedule.global_batch())?;
         }
         let gatherer = gatherer(&dataset, &config)?;
-        let columns = gatherer.as_ref().map(|gatherer| Arc::clone(gatherer.specs()));
-        let layout = BatchLayout::fixed(&config, columns.unwrap_or_default())?;
+        let columns = match &gatherer {
+            Some(gatherer) => Arc::clone(gatherer.specs()),
+            None => BatchLayout::image_columns(&config),
+        };
+        let layout = BatchLayout::fixed(&config, columns)?;
         let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref())?;
         // The slabs that can be returned at once; those in flight are not free.
         let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));

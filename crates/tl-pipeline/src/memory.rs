@@ -93,8 +93,10 @@ pub(crate) struct Demand {
     pub(crate) rows: u64,
     /// True if the bytes of a batch depend on its samples.
     pub(crate) varying: bool,
-    /// True if samples have masks, which are decoded too.
-    pub(crate) masks: bool,
+    /// Images of a sample that are decoded besides its own: a mask, those of sidecar files.
+    pub(crate) decoded: u64,
+    /// Recipes that are carried out on a sample besides the first.
+    pub(crate) rendered: u64,
     /// Bytes that a worker holds in addition to its share: rows kept while others are mixed, a
     /// buffer to return to readers.
     pub(crate) worker_bytes: u64,
@@ -170,8 +172,8 @@ impl Demand {
     fn largest_sample(&self) -> u64 {
         let Some(limits) = self.limits else { return u64::MAX };
         let Limits { max_decoded_bytes: image, max_working_bytes: work, .. } = limits;
-        let images = 6 + u64::from(self.masks);
-        let works = 2 + u64::from(self.masks);
+        let images = self.decoded.saturating_add(self.rendered).saturating_add(6);
+        let works = self.decoded.saturating_add(2);
         image.saturating_mul(images).saturating_add(work.saturating_mul(works))
     }
 

@@ -1,6 +1,10 @@
 //! From the stored bytes of a sample to its pixels or its row of a batch: what has to be decoded
 //! for a plan, and no more.
 
+mod outputs;
+mod reduced;
+mod sidecar;
+
 use std::mem;
 
 use tbl_format::SampleFormat;
@@ -8,21 +12,22 @@ use tl_decode::{
     Color, Damage, DecodeError, DecodeOptions, Decoder, Exif, Format, Image, ImageInfo,
     JpegDecoder, JpegRequest, Orientation, Reductions, RowIndex,
 };
+use tl_handoff::slab::ColumnsMut;
 use tl_simd::Level;
 use tl_simd::jpeg::Scale;
 use tl_simd::resample::{ImageView, Rect};
-use tl_transform::{BoundTransforms, DecodeMode, Draw, Plan, PlanError, Recipe, StepError};
+use tl_transform::{BoundTransforms, DecodeMode, Draw, Plan, Recipe};
 
 use crate::error::SampleFault;
 use crate::metrics::WorkerMetrics;
-use crate::padding::Padding;
-use crate::render::{Renderer, samples_read};
+use crate::render::samples_read;
+use crate::row::RowExtras;
 use crate::stage::Stage;
+use outputs::Outputs;
+use reduced::FirstReduced;
+pub(crate) use sidecar::SidecarImage;
 
 const CHANNELS: usize = 3;
-
-/// Room for the steps of a plan: few recipes have more, and those make more room once.
-const STEPS: usize = 16;
 
 /// A sample as a container holds it.
 #[derive(Debug)]
@@ -62,6 +67,36 @@ pub enum Target<'a> {
     Image(&'a mut Image),
 }
 
+/// The destinations of all images that are made of a sample.
+pub(crate) struct Targets<'a, 'r> {
+    /// That of the first recipe's.
+    pub(crate) first: Target<'a>,
+    /// The columns of the row, for further images.
+    pub(crate) others: Option<&'a mut ColumnsMut<'r, RowExtras>>,
+}
+
+impl<'a> Targets<'a, '_> {
+    /// The destination where there is one image.
+    pub(crate) fn only(first: Target<'a>) -> Self {
+        Self { first, others: None }
+    }
+}
+
+/// The origin of an image's plans.
+#[derive(Clone, Copy)]
+pub(crate) enum Drawn<'a> {
+    /// They are drawn.
+    At(Draw),
+    /// They are those of the sample's first image.
+    Like {
+        plans: &'a [Plan],
+        /// Width and height of that image.
+        size: (u32, u32),
+        /// The sidecar file that must have an image of this size.
+        column: &'a str,
+    },
+}
+
 /// Reads, plans, decodes and renders one sample after the other, and keeps its memory.
 ///
 /// ```no_run
@@ -82,68 +117,45 @@ pub enum Target<'a> {
 /// ```
 #[derive(Debug)]
 pub struct SampleRenderer {
-    recipe: Recipe,
     decoder: Decoder,
-    /// The decoded image, whole or the part that a plan reads.
+    /// The decoded image, whole or the part that the plans read.
     image: Image,
-    renderer: Renderer,
-    /// The plans for the current sample: one for each of its views.
-    plans: Vec<Plan>,
+    outputs: Outputs,
     damage: Option<Damage>,
     /// Width and height of the present sample's image before anything was done to it.
     size: (u32, u32),
-    /// The JPEG samples that [`Self::look_at`] may still look at.
-    unseen: u8,
-    /// True if a reduced image was found.
-    is_found: bool,
-    /// The properties that the first reduced image loses, until they are taken.
-    reductions: Option<Reductions>,
+    reduced: FirstReduced,
 }
-
-/// The first JPEG images whose headers are read for what decoding reduces. Only lossless ones, which
-/// data sets hardly have, can have more than 8 bits, and reading each header twice would cost time.
-const LOOKED_AT: u8 = 64;
 
 impl SampleRenderer {
     /// A renderer for `recipe`. It decodes to RGB whatever colour `options` names.
     #[must_use]
     pub fn new(recipe: &Recipe, options: DecodeOptions) -> Self {
-        let plan = || Plan { steps: Vec::with_capacity(STEPS), ..Plan::whole(0, 0) };
         Self {
-            recipe: recipe.clone(),
             decoder: Decoder::new(DecodeOptions { color: Color::Rgb8, ..options }),
             image: Image::new(),
-            renderer: Renderer::new(recipe).with_memory_limit(options.limits.max_decoded_bytes),
-            plans: std::iter::repeat_with(plan).take(recipe.views() as usize).collect(),
+            outputs: Outputs::new(recipe, options.limits.max_decoded_bytes),
             damage: None,
             size: (0, 0),
-            unseen: LOOKED_AT,
-            is_found: false,
-            reductions: None,
+            reduced: FirstReduced::default(),
         }
     }
 
-    /// Finds the first image that decoding to RGB of 8 bits reduces.
-    fn look_at(&mut self, stored: &Stored<'_>) {
-        if self.is_found || stored.format == SampleFormat::RawU8 {
-            return;
-        }
-        if Format::sniff(stored.bytes) == Some(Format::Jpeg) {
-            let Some(unseen) = self.unseen.checked_sub(1) else { return };
-            self.unseen = unseen;
-        }
-        // An error here is reported when the sample is decoded.
-        let Ok(info) = tl_decode::probe(stored.bytes) else { return };
-        let found = info.reductions(Color::Rgb8);
-        // Three equal channels have all that one has, and most data sets have such images.
-        if found.bit_depth || found.sample_format || found.alpha {
-            (self.reductions, self.is_found) = (Some(found), true);
-        }
+    /// The same with a further image of every sample, made from the same decoded pixels, that goes to
+    /// column number `column` of the row.
+    pub(crate) fn with_image(
+        mut self,
+        recipe: &Recipe,
+        user_transforms: BoundTransforms,
+        column: usize,
+    ) -> Self {
+        self.outputs.add(recipe, user_transforms, column);
+        self
     }
 
     /// The properties that decoding has reduced, on the first call only.
     pub(crate) fn take_reductions(&mut self) -> Option<Reductions> {
-        self.reductions.take()
+        self.reduced.take()
     }
 
     /// The same with the instructions of `level`; the results do not depend on it.
@@ -151,14 +163,14 @@ impl SampleRenderer {
     pub fn with_level(mut self, level: Level) -> Self {
         let limits = self.decoder.options().limits;
         *self.decoder.jpeg() = JpegDecoder::new(limits).with_level(level);
-        self.renderer = self.renderer.with_level(level);
+        self.outputs = self.outputs.with_level(level);
         self
     }
 
     /// The same with the user's transforms of its recipe.
     #[must_use]
     pub fn with_user_transforms(mut self, user_transforms: BoundTransforms) -> Self {
-        self.renderer = self.renderer.with_user_transforms(user_transforms);
+        self.outputs = self.outputs.with_user_transforms(user_transforms);
         self
     }
 
@@ -177,24 +189,26 @@ impl SampleRenderer {
         draw: Draw,
         target: Target<'_>,
     ) -> Result<&[Plan], SampleFault> {
-        self.render_timed(Input::Stored(stored), draw, target, &mut WorkerMetrics::start(None))
+        let metrics = &mut WorkerMetrics::start(None);
+        self.render_timed(Input::Stored(stored), Drawn::At(draw), Targets::only(target), metrics)
     }
 
-    /// [`SampleRenderer::render`] that says which stage took how long.
+    /// [`SampleRenderer::render`] of all images of a sample, which says which stage took how long.
     pub(crate) fn render_timed(
         &mut self,
         input: Input<'_>,
-        draw: Draw,
-        target: Target<'_>,
+        drawn: Drawn<'_>,
+        targets: Targets<'_, '_>,
         metrics: &mut WorkerMetrics,
     ) -> Result<&[Plan], SampleFault> {
         self.damage = None;
         if let Input::Stored(stored) = &input {
-            self.look_at(stored);
+            self.reduced.look_at(stored);
         }
-        match target {
+        let Targets { first, others } = targets;
+        match first {
             // Without operations the pixels are the result, and go where it belongs at once.
-            Target::Image(image) if self.recipe.ops().is_empty() => {
+            Target::Image(image) if self.outputs.only_decode() => {
                 match input {
                     Input::Stored(mut stored) => {
                         self.damage = decode_whole(&mut self.decoder, &mut stored, image)?;
@@ -209,37 +223,39 @@ impl SampleRenderer {
                     }
                 }
                 self.size = (image.width, image.height);
-                self.plans.fill(Plan::whole(image.width, image.height));
+                self.outputs.set_whole((image.width, image.height));
             }
             Target::Padded { row, size } => {
-                self.render_into(input, draw, Target::Padded { row: &mut *row, size }, metrics)?;
-                let padding = Padding::of_images(self.recipe.output(), size);
-                self.plans.iter().for_each(|plan| padding.spread(row, plan.output_size()));
+                let first = Target::Padded { row: &mut *row, size };
+                self.render_into(input, drawn, Targets { first, others }, metrics)?;
+                self.outputs.pad(row, size);
                 metrics.lap(Stage::Write);
             }
-            Target::Row(_) | Target::Image(_) => self.render_into(input, draw, target, metrics)?,
+            Target::Row(_) | Target::Image(_) => {
+                self.render_into(input, drawn, Targets { first, others }, metrics)?;
+            }
         }
-        Ok(&self.plans)
+        Ok(self.outputs.plans())
     }
 
     /// As [`SampleRenderer::render_timed`] of what [`SampleRenderer::decode`] has decoded.
     pub(crate) fn render_decoded(
         &mut self,
-        draw: Draw,
-        target: Target<'_>,
+        drawn: Drawn<'_>,
+        targets: Targets<'_, '_>,
         metrics: &mut WorkerMetrics,
     ) -> Result<&[Plan], SampleFault> {
         let image = mem::replace(&mut self.image, Image::new());
         let input = Input::Pixels(&image.data, (image.width, image.height));
-        let result = self.render_timed(input, draw, target, metrics).map(drop);
+        let result = self.render_timed(input, drawn, targets, metrics).map(drop);
         self.image = image;
-        result.map(|()| &self.plans[..])
+        result.map(|()| self.outputs.plans())
     }
 
     /// Decodes all of a sample for [`SampleRenderer::render_decoded`]. `None`, with the sample as it
     /// was, when anything is wrong with any part of it, or with its row index.
     pub(crate) fn decode(&mut self, stored: &mut Stored<'_>) -> Option<&Image> {
-        self.look_at(stored);
+        self.reduced.look_at(stored);
         let is_whole = if self.parts_of(stored).ok()?.is_some() {
             let index = stored.row_index.map(RowIndex::parse).transpose().ok()?;
             let on_damaged = self.decoder.options().on_damaged;
@@ -255,29 +271,35 @@ impl SampleRenderer {
     fn render_into(
         &mut self,
         input: Input<'_>,
-        draw: Draw,
-        target: Target<'_>,
+        drawn: Drawn<'_>,
+        targets: Targets<'_, '_>,
         metrics: &mut WorkerMetrics,
     ) -> Result<(), SampleFault> {
         match input {
             Input::Stored(mut stored) => match self.parts_of(&stored)? {
-                Some(info) => self.render_part(&stored, &info, draw, target, metrics),
-                None => self.render_whole(&mut stored, draw, target, metrics),
+                Some(info) => self.render_part(&stored, &info, drawn, targets, metrics),
+                None => self.render_whole(&mut stored, drawn, targets, metrics),
             },
             Input::Pixels(pixels, (width, height)) => {
-                self.draw_plans(width, height, draw)?;
-                let out = self.room(target)?;
+                self.plan((width, height), drawn)?;
+                let rows = self.outputs.rows(targets)?;
                 let view = ImageView::packed(pixels, width, height, CHANNELS);
-                for_each_plan(&self.plans, &mut self.renderer, out, |renderer, plan, out| {
+                self.outputs.write(rows, |renderer, plan, out| {
                     renderer.render_view(plan, view, out, metrics)
                 })
             }
         }
     }
 
+    /// Plans the images of a sample whose image has this size.
+    fn plan(&mut self, size: (u32, u32), drawn: Drawn<'_>) -> Result<(), SampleFault> {
+        self.size = size;
+        self.outputs.plan(size, drawn)
+    }
+
     /// The plans of the last sample, as [`SampleRenderer::render`] returned them.
     pub(crate) fn plans(&self) -> &[Plan] {
-        &self.plans
+        self.outputs.plans()
     }
 
     /// Width and height of the last sample's image before anything was done to it.
@@ -296,7 +318,7 @@ impl SampleRenderer {
     /// Gives back buffers larger than `bytes`.
     pub(crate) fn trim(&mut self, bytes: usize) {
         self.decoder.trim(bytes);
-        self.renderer.trim(bytes);
+        self.outputs.trim(bytes);
         if self.image.data.capacity() > bytes {
             self.image.data = Vec::new();
         }
@@ -317,147 +339,73 @@ impl SampleRenderer {
     fn render_whole(
         &mut self,
         stored: &mut Stored<'_>,
-        draw: Draw,
-        target: Target<'_>,
+        drawn: Drawn<'_>,
+        targets: Targets<'_, '_>,
         metrics: &mut WorkerMetrics,
     ) -> Result<(), SampleFault> {
         self.damage = decode_whole(&mut self.decoder, stored, &mut self.image)?;
         metrics.lap(Stage::Decode);
-        self.draw_plans(self.image.width, self.image.height, draw)?;
-        let out = self.room(target)?;
+        self.plan((self.image.width, self.image.height), drawn)?;
+        let rows = self.outputs.rows(targets)?;
         let Image { width, height, data, .. } = &self.image;
         let view = ImageView::packed(data, *width, *height, CHANNELS);
-        for_each_plan(&self.plans, &mut self.renderer, out, |renderer, plan, out| {
-            renderer.render_view(plan, view, out, metrics)
-        })
+        self.outputs
+            .write(rows, |renderer, plan, out| renderer.render_view(plan, view, out, metrics))
     }
 
     fn render_part(
         &mut self,
         stored: &Stored<'_>,
         info: &ImageInfo,
-        draw: Draw,
-        target: Target<'_>,
+        drawn: Drawn<'_>,
+        targets: Targets<'_, '_>,
         metrics: &mut WorkerMetrics,
     ) -> Result<(), SampleFault> {
-        self.draw_plans(info.width, info.height, draw)?;
-        let out = self.room(target)?;
+        self.plan((info.width, info.height), drawn)?;
+        let rows = self.outputs.rows(targets)?;
         let request = JpegRequest {
             on_damaged: self.decoder.options().on_damaged,
             index: stored.row_index.map(RowIndex::parse).transpose()?,
             ..JpegRequest::default()
         };
         if let Some(scale) = self.scale(info) {
-            let region = union(self.plans.iter().map(|plan| samples_read(&plan.head, scale)));
+            let region =
+                union(self.outputs.all_plans().map(|plan| samples_read(&plan.head, scale)));
             let request = JpegRequest { scale, region, ..request };
             match self.decoder.jpeg().decode_planes(stored.bytes, &request) {
                 Ok(planes) => {
                     self.damage = planes.decoded().damage;
                     metrics.lap(Stage::Decode);
-                    let run = |renderer: &mut Renderer, plan: &Plan, out: &mut [u8]| {
+                    return self.outputs.write(rows, |renderer, plan, out| {
                         renderer.render_planes(plan, scale, &planes, out, metrics)
-                    };
-                    return for_each_plan(&self.plans, &mut self.renderer, out, run);
+                    });
                 }
                 // Lossless files have no planes; what cannot be decoded at all says so below.
                 Err(DecodeError::Unsupported(_)) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        let region = union(self.plans.iter().map(|plan| plan.head.source()));
+        let region = union(self.outputs.all_plans().map(|plan| plan.head.source()));
         let request = JpegRequest { region, ..request };
         self.damage = self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image)?.damage;
         metrics.lap(Stage::Decode);
         let Image { width, height, data, .. } = &self.image;
         let Rect { x, y, .. } = region.unwrap_or(Rect::of_size(*width, *height));
         let view = ImageView::packed(data, *width, *height, CHANNELS).at(x, y);
-        for_each_plan(&self.plans, &mut self.renderer, out, |renderer, plan, out| {
-            renderer.render_view(plan, view, out, metrics)
-        })
+        self.outputs
+            .write(rows, |renderer, plan, out| renderer.render_view(plan, view, out, metrics))
     }
 
     /// The scale at which planes are decoded; `None` where pixels are.
     fn scale(&self, info: &ImageInfo) -> Option<Scale> {
-        let mode = self.recipe.decode_mode();
+        let mode = self.outputs.decode_mode();
         if mode == DecodeMode::Exact || !matches!(info.channels, 1 | 3) {
             return None;
         }
-        // Views have the size of their crops in common, and with it the scale; were it not so, the
-        // largest would be enough for all.
-        let scales = self.plans.iter().map(|plan| mode.scale(&plan.head));
+        // The largest one is enough for all images of the sample.
+        let scales = self.outputs.all_plans().map(|plan| mode.scale(&plan.head));
         scales.max_by_key(|scale| scale.apply(8))
     }
-
-    fn draw_plans(&mut self, width: u32, height: u32, draw: Draw) -> Result<(), PlanError> {
-        self.size = (width, height);
-        (0..).zip(&mut self.plans).try_for_each(|(view, plan)| {
-            self.recipe.plan_view_into((width, height), draw, view, plan)
-        })
-    }
-
-    /// Makes room for the results of the plans, once their images on the way are seen to be small
-    /// enough.
-    fn room<'t>(&self, target: Target<'t>) -> Result<&'t mut [u8], SampleFault> {
-        let limit = self.decoder.options().limits.max_decoded_bytes;
-        let within_limit = |bytes: u64| {
-            if bytes > limit { Err(SampleFault::OutputSize { bytes, limit }) } else { Ok(()) }
-        };
-        for plan in &self.plans {
-            within_limit(plan.scratch_bytes()?)?;
-        }
-        let image = match target {
-            Target::Row(out) => return Ok(out),
-            Target::Padded { row, size } => return self.corner(row, size),
-            Target::Image(image) => image,
-        };
-        let mut bytes: usize = 0;
-        (image.width, image.height) = (0, 0);
-        for (width, height) in self.plans.iter().map(Plan::output_size) {
-            bytes = bytes.saturating_add(self.renderer.output_bytes((width, height)));
-            within_limit(bytes as u64)?;
-            (image.width, image.height) = (width, image.height.saturating_add(height));
-        }
-        image.channels = Color::Rgb8.channels();
-        image.data.resize(bytes, 0);
-        Ok(&mut image.data)
-    }
-}
-
-impl SampleRenderer {
-    /// The front of a padded row, where the result is made.
-    fn corner<'t>(
-        &self,
-        row: &'t mut [u8],
-        batch_size: (u32, u32),
-    ) -> Result<&'t mut [u8], SampleFault> {
-        let (batch_width, batch_height) = batch_size;
-        let [plan] = &self.plans[..] else {
-            unreachable!("`Buckets::check` allows one image for each sample")
-        };
-        let (width, height) = plan.output_size();
-        let bytes = self.renderer.output_bytes((width, height));
-        if width > batch_width || height > batch_height {
-            return Err(SampleFault::BeyondBatch { width, height, batch_width, batch_height });
-        }
-        Ok(&mut row[..bytes])
-    }
-}
-
-/// Carries out each plan in order, into its part of `out`.
-fn for_each_plan(
-    plans: &[Plan],
-    renderer: &mut Renderer,
-    out: &mut [u8],
-    mut run: impl FnMut(&mut Renderer, &Plan, &mut [u8]) -> Result<(), StepError>,
-) -> Result<(), SampleFault> {
-    let mut rest = out;
-    for plan in plans {
-        let bytes = renderer.output_bytes(plan.output_size());
-        let part = rest.split_off_mut(..bytes).expect("the row has the size of the results");
-        run(renderer, plan, part)?;
-    }
-    assert!(rest.is_empty(), "the row is {} bytes longer than the results", rest.len());
-    Ok(())
 }
 
 /// The smallest rectangle around all of them.

@@ -3,13 +3,12 @@
 use std::mem;
 
 use tl_decode::DecodeOptions;
-use tl_transform::BoundTransforms;
 
-use crate::config::LoaderConfig;
+use crate::config::{BoundRecipes, LoaderConfig};
 use crate::fields::Annotator;
 use crate::memory::SampleLimits;
 use crate::metrics::WorkerMetrics;
-use crate::sample::SampleRenderer;
+use crate::sample::{SampleRenderer, SidecarImage};
 use crate::table::TableScratch;
 use crate::work::Work;
 
@@ -23,6 +22,7 @@ pub(crate) struct Scratch {
     /// Rows of a batch as they were before it was mixed.
     pub(crate) unmixed: Vec<u8>,
     pub(crate) annotator: Annotator,
+    pub(crate) images: Vec<SidecarImage>,
     pub(crate) table: TableScratch,
     /// The limits of a sample.
     pub(crate) limits: SampleLimits,
@@ -33,7 +33,7 @@ pub(crate) struct Scratch {
 impl Scratch {
     pub(crate) fn new(
         config: &LoaderConfig,
-        user_transforms: &BoundTransforms,
+        user_transforms: &BoundRecipes,
         limits: SampleLimits,
     ) -> Self {
         let decode = DecodeOptions { limits: limits.decode, ..config.decode };
@@ -41,16 +41,18 @@ impl Scratch {
             Work::Bytes | Work::Views | Work::Columns(_) => None,
             Work::Images(recipe) => {
                 let renderer = SampleRenderer::new(recipe, decode);
-                Some(renderer.with_user_transforms(user_transforms.clone()))
+                let renderer = renderer.with_user_transforms(user_transforms.first.clone());
+                Some(renderer.with_images(config, user_transforms))
             }
         };
         let annotator = Annotator::new(&config.fields, decode);
+        let images = SidecarImage::all(config, decode, user_transforms);
         let bytes = Vec::new();
         let row_index = Vec::new();
         let unmixed = Vec::new();
         let table = TableScratch::default();
         let metrics = WorkerMetrics::start(None);
-        Self { bytes, row_index, renderer, unmixed, annotator, table, limits, metrics }
+        Self { bytes, row_index, renderer, unmixed, annotator, images, table, limits, metrics }
     }
 
     /// Takes `fresh` memory for its own; the counts stay.
@@ -66,6 +68,7 @@ impl Scratch {
         trim(&mut self.row_index, keep);
         trim(&mut self.unmixed, keep);
         self.annotator.trim(keep);
+        self.images.iter_mut().for_each(|image| image.trim(keep));
         if let Some(renderer) = &mut self.renderer {
             renderer.trim(keep);
         }

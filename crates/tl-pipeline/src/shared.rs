@@ -4,10 +4,9 @@ use std::mem;
 
 use tl_handoff::pool::Pool;
 use tl_handoff::sync::{Arc, Mutex, lock, process_id};
-use tl_transform::BoundTransforms;
 
 use crate::cache::Caches;
-use crate::config::LoaderConfig;
+use crate::config::{BoundRecipes, LoaderConfig};
 use crate::dataset::Dataset;
 use crate::error::PipelineError;
 use crate::fingerprint::Fingerprint;
@@ -33,7 +32,7 @@ pub(crate) struct Shared {
     pub(crate) schedule: Schedule,
     /// The layout of every batch that is not padded.
     pub(crate) layout: BatchLayout,
-    pub(crate) user_transforms: BoundTransforms,
+    pub(crate) user_transforms: BoundRecipes,
     /// The gatherer of rows, for tables.
     pub(crate) gatherer: Option<Gatherer>,
     pub(crate) pool: Arc<Pool<RowExtras>>,

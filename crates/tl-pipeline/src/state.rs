@@ -104,6 +104,7 @@ pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
             hash.update(b"images");
             hash.update(recipe.hash().0);
             hash.update([u8::from(config.decode.exif == tl_decode::Exif::Apply)]);
+            config.fields.hash_images(&mut hash);
         }
         Work::Columns(columns) => {
             hash.update(b"columns");

@@ -214,7 +214,13 @@ impl Settings<'_> {
             };
             Ok(MaskField { dtype, padding: mask.padding, ..MaskField::new(&mask.column) })
         });
-        Ok(Fields { keys: self.keys, columns, boxes: boxes.transpose()?, mask: mask.transpose()? })
+        Ok(Fields {
+            keys: self.keys,
+            columns,
+            boxes: boxes.transpose()?,
+            mask: mask.transpose()?,
+            ..Fields::default()
+        })
     }
 
     fn cache(&self) -> CacheConfig {

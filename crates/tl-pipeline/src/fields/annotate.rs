@@ -13,12 +13,20 @@ use crate::error::{AnnotationFault, SampleFault};
 /// An image that is in its row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed<'a> {
-    /// The plan of the image.
-    pub(crate) plan: &'a Plan,
+    /// The plans of the image; boxes and masks go with one.
+    pub(crate) plans: &'a [Plan],
     /// Width and height before.
     pub(crate) size: (u32, u32),
     /// Width and height of what the batch's images lie in; `None` where they have their own sizes.
     pub(crate) room: Option<(u32, u32)>,
+}
+
+impl Placed<'_> {
+    /// The plan of the one image that boxes and masks go with.
+    fn plan(&self) -> &Plan {
+        let [plan] = self.plans else { unreachable!("`Fields::check` allows one image") };
+        plan
+    }
 }
 
 /// Reads fields. Keeps its memory from sample to sample, except that of annotations.
@@ -88,6 +96,11 @@ impl Annotator {
     ) -> Result<(), SampleFault> {
         self.place_boxes(placed, row)?;
         self.place_mask(placed, row, mask)
+    }
+
+    /// The bytes of the sidecar file of the last sample that `column` names.
+    pub(crate) fn file(&self, column: &str) -> Result<&[u8], AnnotationFault> {
+        bytes_of(&self.stored, column)
     }
 
     /// Gives back buffers larger than `bytes`.
@@ -163,8 +176,9 @@ impl Annotator {
         }
         let mask = Mask::new(width, height, std::mem::take(&mut self.image.data));
         let mut mask = mask.map_err(AnnotationFault::from)?;
-        placed.plan.move_mask(&mut mask).map_err(AnnotationFault::from)?;
-        let size = placed.plan.output_size();
+        let plan = placed.plan();
+        plan.move_mask(&mut mask).map_err(AnnotationFault::from)?;
+        let size = plan.output_size();
         assert_eq!(mask.size(), size, "a mask moves as its image does");
         match placed.room {
             Some(room) => write(mask.data(), size, field, room, out),
@@ -182,7 +196,7 @@ fn move_boxes(
     row: &mut RowFields,
 ) -> Result<(), AnnotationFault> {
     let mut boxes = BoundingBoxes::new(field.format, placed.size, boxes)?;
-    placed.plan.move_boxes(&mut boxes)?;
+    placed.plan().move_boxes(&mut boxes)?;
     if let Some(sanitize) = field.sanitize {
         let stays = boxes.sanitize(sanitize.min_size, sanitize.min_area)?;
         let mut stays = stays.into_iter();

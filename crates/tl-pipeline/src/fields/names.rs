@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use tbl_io::{Entry, Field};
 
-use super::Fields;
+use super::{Fields, ImageField};
 use crate::dataset::Dataset;
 use crate::error::{PipelineError, SampleFault};
 
@@ -114,10 +114,12 @@ impl Fields {
     }
 
     /// The names of the files that have to be read.
-    fn names(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         let of_boxes = self.boxes.as_ref().map(|field| &field.column);
         let of_mask = self.mask.as_ref().map(|field| &field.column);
-        self.columns.iter().chain(of_boxes).chain(of_mask).map(String::as_str)
+        let of_images = self.images.iter().filter_map(ImageField::column);
+        let names = self.columns.iter().chain(of_boxes).chain(of_mask).chain(of_images);
+        names.map(String::as_str)
     }
 
     /// True if the file with this extension must be read for them.

@@ -6,7 +6,7 @@ use tl_transform::Plan;
 use crate::cache::CacheKind;
 use crate::fetch::RowSource;
 use crate::row::Interrupted;
-use crate::sample::{Input, Target};
+use crate::sample::{Drawn, Input, Targets};
 use crate::scratch::Scratch;
 use crate::stage::Stage;
 
@@ -16,9 +16,10 @@ use crate::stage::Stage;
 pub(super) fn render<'s>(
     source: RowSource<'_>,
     scratch: &'s mut Scratch,
-    target: Target<'_>,
+    targets: Targets<'_, '_>,
 ) -> Result<&'s [Plan], Interrupted> {
     let caches = source.run.caches();
+    let drawn = Drawn::At(source.draw);
     let kind = CacheKind::Decoded;
     let wanted = source.wanted();
     let max_decoded_bytes = scratch.limits.decode.max_decoded_bytes;
@@ -28,7 +29,7 @@ pub(super) fn render<'s>(
     if let Some(block) = caches.held(kind, wanted) {
         metrics.lap(Stage::Read);
         let input = Input::Pixels(block.bytes(), block.form().1);
-        return Ok(renderer.render_timed(input, source.draw, target, metrics)?);
+        return Ok(renderer.render_timed(input, drawn, targets, metrics)?);
     }
     let facts = wanted.dataset.facts(wanted.sample)?;
     let limit = max_decoded_bytes.max(facts.bytes);
@@ -36,7 +37,7 @@ pub(super) fn render<'s>(
         Ok(size) => {
             metrics.lap(Stage::Read);
             let input = Input::Pixels(bytes, size);
-            return Ok(renderer.render_timed(input, source.draw, target, metrics)?);
+            return Ok(renderer.render_timed(input, drawn, targets, metrics)?);
         }
         Err(name) => name,
     };
@@ -48,7 +49,7 @@ pub(super) fn render<'s>(
         let form = (SampleFormat::RawU8, (image.width, image.height));
         caches.keep(kind, wanted, name, &image.data, form);
         metrics.lap(Stage::Read);
-        return Ok(renderer.render_decoded(source.draw, target, metrics)?);
+        return Ok(renderer.render_decoded(drawn, targets, metrics)?);
     }
-    Ok(renderer.render_timed(Input::Stored(stored), source.draw, target, metrics)?)
+    Ok(renderer.render_timed(Input::Stored(stored), drawn, targets, metrics)?)
 }

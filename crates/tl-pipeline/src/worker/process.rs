@@ -14,7 +14,7 @@ use crate::layout::BatchLayout;
 use crate::layout::ImageSpec;
 use crate::note::LoaderNote;
 use crate::row::{Interrupted, RowExtras};
-use crate::sample::{Input, SampleRenderer, Target};
+use crate::sample::{Drawn, Input, SampleRenderer, Target, Targets};
 use crate::scratch::{Scratch, trim};
 use crate::stage::Stage;
 use crate::work::Work;
@@ -44,22 +44,25 @@ pub(super) fn process(
         metrics.lap(Stage::Read);
         return Ok(Processed { label, size: [0; 2], damage: None });
     }
-    let Parts { image: out, mask, extra, .. } = parts;
-    let processed = process_image(source, scratch, layout, out, extra)?;
+    let processed = process_image(source, scratch, layout, parts.reborrow())?;
     if run.config().fields == Fields::default() {
         return Ok(processed);
     }
-    let Scratch { renderer, annotator, metrics, limits, .. } = scratch;
+    let Scratch { renderer, annotator, images, metrics, limits, .. } = scratch;
+    let Parts { mask, extra, mut columns, .. } = parts;
     let fields = &mut extra.fields;
     metrics.read(annotator.read(run.dataset(), source.sample(), limits.stored, fields)?);
     metrics.lap(Stage::Read);
-    let placed = renderer.as_ref().and_then(|renderer| {
+    let placed = renderer.as_ref().map(|renderer| {
         let room = layout.spec.map(|spec| (spec.width, spec.height));
-        Some(Placed { plan: renderer.plans().first()?, size: renderer.image_size(), room })
+        Placed { plans: renderer.plans(), size: renderer.image_size(), room }
     });
     if let Some(placed) = placed {
         annotator.place(&placed, fields, mask)?;
         metrics.lap(Stage::Transform);
+        for image in images {
+            image.render(annotator, &placed, source.draw, &mut columns, metrics)?;
+        }
     }
     Ok(processed)
 }
@@ -69,9 +72,9 @@ fn process_image(
     source: RowSource<'_>,
     scratch: &mut Scratch,
     layout: &BatchLayout,
-    out: &mut [u8],
-    extra: &mut RowExtras,
+    parts: Parts<'_, RowExtras>,
 ) -> Result<Processed, Interrupted> {
+    let Parts { image: out, extra, mut columns, .. } = parts;
     let run = source.run;
     let dataset = run.dataset();
     let index = source.sample();
@@ -103,10 +106,11 @@ fn process_image(
         Some(_) => Target::Row(out),
         None => Target::Image(image),
     };
+    let targets = Targets { first: target, others: Some(&mut columns) };
     let plans = if run.caches().has(CacheKind::Decoded) {
-        cached::render(source, scratch, target)?
+        cached::render(source, scratch, targets)?
     } else {
-        render(source, scratch, target)?
+        render(source, scratch, targets)?
     };
     let size = plans.first().map_or((0, 0), Plan::output_size);
     let damage = scratch.renderer.as_ref().and_then(SampleRenderer::damage);
@@ -127,10 +131,11 @@ fn check_stored(facts: &Facts, limit: u64) -> Result<(), SampleFault> {
 fn render<'s>(
     source: RowSource<'_>,
     scratch: &'s mut Scratch,
-    target: Target<'_>,
+    targets: Targets<'_, '_>,
 ) -> Result<&'s [Plan], Interrupted> {
     let Scratch { bytes, row_index, renderer, metrics, .. } = scratch;
     let stored = source.stored(bytes, row_index, metrics)?;
     let renderer = renderer.as_mut().expect("samples are decoded");
-    Ok(renderer.render_timed(Input::Stored(stored), source.draw, target, metrics)?)
+    let drawn = Drawn::At(source.draw);
+    Ok(renderer.render_timed(Input::Stored(stored), drawn, targets, metrics)?)
 }

@@ -113,6 +113,12 @@ impl FieldArgs {
             padding: self.mask_padding,
             ..MaskField::new(column)
         });
-        Fields { keys: self.keys, columns: self.columns.clone(), boxes, mask }
+        Fields {
+            keys: self.keys,
+            columns: self.columns.clone(),
+            boxes,
+            mask,
+            ..Fields::default()
+        }
     }
 }

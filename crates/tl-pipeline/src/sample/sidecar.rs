@@ -1,0 +1,109 @@
+//! Images of sidecar files, rendered next to the sample's own image.
+
+use tbl_format::SampleFormat;
+use tl_decode::DecodeOptions;
+use tl_handoff::slab::ColumnsMut;
+use tl_transform::{Draw, Recipe};
+
+use super::{Drawn, Input, SampleRenderer, Stored, Target, Targets};
+use crate::config::{BoundRecipes, LoaderConfig};
+use crate::error::{AnnotationFault, SampleFault};
+use crate::fields::{Annotator, ImageField, ImageSource, Placed};
+use crate::metrics::WorkerMetrics;
+use crate::row::RowExtras;
+use crate::work::Work;
+
+impl SampleRenderer {
+    /// The same with the further recipes for the sample's own image.
+    pub(crate) fn with_images(self, config: &LoaderConfig, user_transforms: &BoundRecipes) -> Self {
+        let images = config.fields.images.iter().zip(&user_transforms.images).enumerate();
+        images.fold(self, |renderer, (column, (image, user))| {
+            match (&image.source, image.recipe()) {
+                (ImageSource::Sample, Some(recipe)) => {
+                    renderer.with_image(recipe, user.clone(), column)
+                }
+                _ => renderer,
+            }
+        })
+    }
+}
+
+/// The renderer of one image of a sidecar file.
+#[derive(Debug)]
+pub(crate) struct SidecarImage {
+    renderer: SampleRenderer,
+    /// The extension of the file.
+    extension: String,
+    is_joint: bool,
+    /// The number of its first draw among those of the sample.
+    first_draw: u32,
+    /// The column of the batch.
+    column: usize,
+    bytes: Vec<u8>,
+}
+
+impl SidecarImage {
+    /// The renderers of all images of sidecar files.
+    pub(crate) fn all(
+        config: &LoaderConfig,
+        decode: DecodeOptions,
+        user_transforms: &BoundRecipes,
+    ) -> Vec<Self> {
+        let Work::Images(first) = &config.work else { return Vec::new() };
+        // The images of the sample itself are numbered before those of its files.
+        let of_sample = config.fields.images.iter().filter(|image| image.column().is_none());
+        let draws = of_sample.filter_map(ImageField::recipe).map(Recipe::draws);
+        let mut next = draws.fold(first.draws(), u32::saturating_add);
+        let images = config.fields.images.iter().zip(&user_transforms.images).enumerate();
+        let images = images.filter_map(|(column, (image, user))| {
+            let extension = image.column()?.clone();
+            let recipe = image.recipe();
+            let renderer = SampleRenderer::new(recipe.unwrap_or(first), decode);
+            let renderer = renderer.with_user_transforms(user.clone());
+            let first_draw = next;
+            next = next.saturating_add(recipe.map_or(0, Recipe::draws));
+            let is_joint = recipe.is_none();
+            Some(Self { renderer, extension, is_joint, first_draw, column, bytes: Vec::new() })
+        });
+        images.collect()
+    }
+
+    /// Renders the image of a sample, whose files `annotator` has read, into its column.
+    pub(crate) fn render(
+        &mut self,
+        annotator: &Annotator,
+        placed: &Placed<'_>,
+        draw: Draw,
+        columns: &mut ColumnsMut<'_, RowExtras>,
+        metrics: &mut WorkerMetrics,
+    ) -> Result<(), SampleFault> {
+        let Self { renderer, extension, bytes, .. } = self;
+        bytes.clear();
+        bytes.extend_from_slice(annotator.file(extension)?);
+        // Raw pixels have no size here, so every file counts as an encoded image.
+        let format = SampleFormat::Unknown;
+        let input = Input::Stored(Stored { format, size: (0, 0), bytes, row_index: None });
+        let drawn = if self.is_joint {
+            Drawn::Like { plans: placed.plans, size: placed.size, column: extension }
+        } else {
+            Drawn::At(draw.of_image(self.first_draw))
+        };
+        let targets = Targets::only(Target::Row(columns.get(self.column)));
+        let rendered = renderer.render_timed(input, drawn, targets, metrics);
+        rendered.map(drop).map_err(|fault| {
+            if matches!(fault, SampleFault::Annotation(_)) {
+                return fault;
+            }
+            let column = extension.clone();
+            AnnotationFault::Image { column, source: Box::new(fault) }.into()
+        })
+    }
+
+    /// Gives back buffers larger than `bytes`.
+    pub(crate) fn trim(&mut self, bytes: usize) {
+        self.renderer.trim(bytes);
+        if self.bytes.capacity() > bytes {
+            self.bytes = Vec::new();
+        }
+    }
+}
