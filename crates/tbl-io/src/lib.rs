@@ -23,6 +23,7 @@ mod metadata_json;
 mod mmap;
 mod names;
 mod note;
+mod npy;
 mod open;
 mod ordered;
 mod ranges;
@@ -61,6 +62,7 @@ pub use limits::ReadLimits;
 pub use location::Location;
 pub use mmap::Mapped;
 pub use note::{Note, NotedSample};
+pub use npy::{NpyArray, NpyError, NpyKind, npz_member};
 pub use open::{allow_open_files, open, open_all, open_all_in, open_each, open_in, open_source};
 pub use ranges::{
     BackgroundReads, Part, PartFault, PartReceiver, Pin, RangeFault, Ranges, UnderWay, Unusable,

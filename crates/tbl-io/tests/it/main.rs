@@ -17,6 +17,7 @@ mod damage;
 mod folder;
 mod labels;
 mod mapped;
+mod npy;
 mod ranges;
 mod row_indexes;
 mod shard_index;

@@ -113,12 +113,6 @@ impl FieldArgs {
             padding: self.mask_padding,
             ..MaskField::new(column)
         });
-        Fields {
-            keys: self.keys,
-            columns: self.columns.clone(),
-            boxes,
-            mask,
-            ..Fields::default()
-        }
+        Fields { keys: self.keys, columns: self.columns.clone(), boxes, mask, ..Fields::default() }
     }
 }
