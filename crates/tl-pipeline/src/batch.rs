@@ -426,7 +426,8 @@ impl fmt::Debug for Batch {
 impl Batch {
     /// The columns of numbers. For a table their order is that of
     /// [`Columns::columns`](crate::Columns::columns), followed by `features` and the neighbours; for
-    /// samples they are the further images of [`Fields::images`](crate::Fields::images).
+    /// samples they are the further images of [`Fields::images`](crate::Fields::images), then
+    /// [`Fields::values`](crate::Fields::values).
     pub fn columns(&self) -> impl ExactSizeIterator<Item = ColumnView<'_>> {
         (0..self.column_specs().len()).map(|column| self.column_view(column))
     }

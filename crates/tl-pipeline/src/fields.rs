@@ -2,9 +2,11 @@
 //! masks.
 
 mod annotate;
+mod files;
 mod images;
 pub(crate) mod names;
 mod pointer;
+mod values;
 
 use std::fmt;
 
@@ -16,6 +18,8 @@ use crate::work::Work;
 pub(crate) use annotate::{Annotator, Placed};
 pub use images::{ImageField, ImageSource, ImageTransform};
 pub(crate) use pointer::ListPointer;
+pub(crate) use values::ValueReader;
+pub use values::{ValueField, ValueFormat, ValueKind};
 
 /// The contents of batches besides images, labels and indices. Default none.
 ///
@@ -41,6 +45,8 @@ pub struct Fields {
     /// Further images of every sample, each a column of the batch
     /// ([`Batch::column_named`](crate::Batch::column_named)).
     pub images: Vec<ImageField>,
+    /// Numbers in sidecar files, each a column of the batch after those of images.
+    pub values: Vec<ValueField>,
 }
 
 /// Boxes in a sidecar file of JSON.
@@ -160,6 +166,10 @@ impl Fields {
 
     /// Checks that the fields go with the work; `pads` is whether images are padded.
     pub(crate) fn check(&self, work: &Work, pads: bool) -> Result<(), PipelineError> {
+        if matches!(work, Work::Columns(_)) && !self.values.is_empty() {
+            return Err(refused("values go with samples; a table has columns".to_owned()));
+        }
+        self.check_values()?;
         self.check_images(work)?;
         if self.boxes.is_none() && self.mask.is_none() {
             return Ok(());

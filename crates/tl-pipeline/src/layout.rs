@@ -94,8 +94,8 @@ impl BatchLayout {
     }
 
     /// The columns of the further images that the configuration names.
-    pub(crate) fn image_columns(config: &LoaderConfig) -> Arc<[ColumnSpec]> {
-        let Work::Images(first) = &config.work else { return Arc::default() };
+    pub(crate) fn image_columns(config: &LoaderConfig) -> Vec<ColumnSpec> {
+        let Work::Images(first) = &config.work else { return Vec::new() };
         let column = |image: &ImageField| {
             let spec = ImageSpec::of(image.recipe().unwrap_or(first))?;
             let number = spec.output.dtype.into();

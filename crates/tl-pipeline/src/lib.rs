@@ -65,6 +65,7 @@ pub use error::{
 pub use fault::Fault;
 pub use fields::{
     BoxField, Fields, ImageField, ImageSource, ImageTransform, MaskField, MaskType, Sanitize,
+    ValueField, ValueFormat, ValueKind,
 };
 pub use fingerprint::Fingerprint;
 pub use layout::ImageSpec;

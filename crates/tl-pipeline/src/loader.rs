@@ -109,9 +109,16 @@ impl Loader {
             buckets.check(&config.work, config.decode.exif, &dataset, schedule.global_batch())?;
         }
         let gatherer = gatherer(&dataset, &config)?;
+        let mut values = Vec::new();
         let columns = match &gatherer {
             Some(gatherer) => Arc::clone(gatherer.specs()),
-            None => BatchLayout::image_columns(&config),
+            None => {
+                let mut columns = BatchLayout::image_columns(&config);
+                let first = columns.len();
+                columns.extend(config.fields.value_columns(&dataset)?);
+                values = config.fields.value_readers(&columns, first);
+                columns.into()
+            }
         };
         let layout = BatchLayout::fixed(&config, columns)?;
         let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref())?;
@@ -126,6 +133,7 @@ impl Loader {
             schedule,
             layout,
             user_transforms,
+            values,
             gatherer,
             pool,
             memory,

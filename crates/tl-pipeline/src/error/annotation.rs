@@ -1,9 +1,11 @@
 //! The faults of fields: boxes, masks and further images.
 
+use tbl_io::{Escaped, NpyError};
 use tl_decode::DecodeError;
 use tl_transform::AnnotationError;
 
 use super::SampleFault;
+use crate::table::ColumnType;
 
 /// The fault of a field of a sample.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +39,27 @@ pub enum AnnotationFault {
         sizes", size.0, size.1, expected.0, expected.1
     )]
     ImageSize { column: String, size: (u32, u32), expected: (u32, u32) },
+    /// The sample has no value, neither the file nor what it should have.
+    #[error("sidecar file `{column}`: no value, and the field has none for missing ones")]
+    NoValue { column: String },
+    /// An array cannot be read.
+    #[error("sidecar file `{column}`: {source}")]
+    Npy { column: String, source: NpyError },
+    /// A text is not UTF-8.
+    #[error("sidecar file `{column}`: {source}")]
+    Text { column: String, source: std::str::Utf8Error },
+    /// A text has something else in place of a number.
+    #[error("sidecar file `{column}`: `{}` is not a number", Escaped(found.as_bytes()))]
+    NoNumber { column: String, found: String },
+    /// The batch's type of numbers does not have the value.
+    #[error("sidecar file `{column}`: {value} is not a number of type {}", number.name())]
+    Misfit { column: String, value: String, number: ColumnType },
+    /// The values have other dimensions than those of other samples.
+    #[error("sidecar file `{column}`: values of shape {shape:?}, expected {expected:?}")]
+    Shape { column: String, shape: Vec<usize>, expected: Vec<usize> },
+    /// A class does not exist.
+    #[error("sidecar file `{column}`: `{}` is not one of the {count} classes", Escaped(found.as_bytes()))]
+    NoClass { column: String, found: String, count: u32 },
     /// They cannot be moved as the image was.
     #[error(transparent)]
     Moved(#[from] AnnotationError),

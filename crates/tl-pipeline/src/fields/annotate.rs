@@ -1,14 +1,15 @@
 //! Fields of one sample: read in addition to its image, and moved by the image's plan.
 
 use serde_json::Value;
-use tbl_io::Field;
 use tl_decode::{DecodeOptions, Decoder, Image};
+use tl_handoff::slab::ColumnsMut;
 use tl_transform::{BoundingBoxes, Mask, Plan};
 
-use super::names::{FieldReader, position};
-use super::{BoxField, Fields, ListPointer, MaskField, MaskType, RowFields};
+use super::files::Files;
+use super::{BoxField, Fields, ListPointer, MaskField, MaskType, RowFields, ValueReader};
 use crate::dataset::Dataset;
 use crate::error::{AnnotationFault, SampleFault};
+use crate::row::RowExtras;
 
 /// An image that is in its row.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +35,8 @@ impl Placed<'_> {
 pub(crate) struct Annotator {
     fields: Fields,
     boxes: Option<BoxPointers>,
-    stored: Vec<Field>,
+    files: Files,
+    values: Vec<ValueReader>,
     decoder: Decoder,
     image: Image,
 }
@@ -47,7 +49,7 @@ struct BoxPointers {
 
 impl Annotator {
     /// For fields that [`Fields::check`] has seen.
-    pub(crate) fn new(fields: &Fields, decode: DecodeOptions) -> Self {
+    pub(crate) fn new(fields: &Fields, decode: DecodeOptions, values: &[ValueReader]) -> Self {
         let parse = |pointer: &str| ListPointer::parse(pointer).expect("`Fields::check` parsed it");
         let pointers = |field: &BoxField| BoxPointers {
             boxes: parse(&field.boxes),
@@ -56,7 +58,8 @@ impl Annotator {
         Self {
             fields: fields.clone(),
             boxes: fields.boxes.as_ref().map(pointers),
-            stored: Vec::new(),
+            files: Files::default(),
+            values: values.to_vec(),
             decoder: Decoder::new(decode),
             image: Image::new(),
         }
@@ -74,17 +77,25 @@ impl Annotator {
         if self.fields.keys {
             row.key = dataset.entry(index)?.key.map(std::borrow::Cow::into_owned);
         }
-        self.stored.clear();
+        self.files.clear();
         if !self.fields.has_columns() {
             return Ok(0);
         }
-        let reader = FieldReader { dataset, index, limit };
-        reader.read(&self.fields, &mut self.stored)?;
-        for column in &self.fields.columns {
-            let found = position(&self.stored, column);
-            row.columns.push(found.map(|at| self.stored[at].bytes.clone()));
-        }
-        Ok(self.stored.iter().map(|field| field.bytes.len()).sum())
+        let read = self.files.read(&self.fields, dataset, index, limit)?;
+        row.columns.extend(self.fields.columns.iter().map(|column| self.files.copy(column)));
+        Ok(read)
+    }
+
+    /// Puts the values that were read into their columns, if arrays have no more than `limit` bytes.
+    pub(crate) fn write_values(
+        &mut self,
+        limit: u64,
+        columns: &mut ColumnsMut<'_, RowExtras>,
+    ) -> Result<(), AnnotationFault> {
+        let Self { files, values, .. } = self;
+        values
+            .iter_mut()
+            .try_for_each(|value| value.write(files, limit, columns.get(value.column())))
     }
 
     /// Puts the boxes and the mask that were read into the row, as the image lies there.
@@ -100,30 +111,29 @@ impl Annotator {
 
     /// The bytes of the sidecar file of the last sample that `column` names.
     pub(crate) fn file(&self, column: &str) -> Result<&[u8], AnnotationFault> {
-        bytes_of(&self.stored, column)
+        self.files.bytes(column)
     }
 
     /// Gives back buffers larger than `bytes`.
     pub(crate) fn trim(&mut self, bytes: usize) {
-        self.stored.clear();
+        self.files.clear();
+        self.values.iter_mut().for_each(|value| value.trim(bytes));
         self.decoder.trim(bytes);
         if self.image.data.capacity() > bytes {
             self.image.data = Vec::new();
         }
     }
 
-    fn place_boxes(&self, placed: &Placed<'_>, row: &mut RowFields) -> Result<(), SampleFault> {
+    fn place_boxes(&mut self, placed: &Placed<'_>, row: &mut RowFields) -> Result<(), SampleFault> {
         let (Some(field), Some(pointers)) = (&self.fields.boxes, &self.boxes) else {
             return Ok(());
         };
-        let bytes = bytes_of(&self.stored, &field.column)?;
-        let document: Value = serde_json::from_slice(bytes)
-            .map_err(|source| AnnotationFault::Json { column: field.column.clone(), source })?;
+        let document = self.files.document(&field.column)?;
         let missing = |pointer, expected| {
             let column = field.column.clone();
             SampleFault::from(AnnotationFault::Value { column, pointer, expected })
         };
-        let values = pointers.boxes.values(&document);
+        let values = pointers.boxes.values(document);
         let values = values.map_err(|place| missing(place.pointer, "a list of boxes"))?;
         let mut boxes = Vec::with_capacity(values.len());
         for (position, value) in values.enumerate() {
@@ -134,7 +144,7 @@ impl Annotator {
                 })?);
         }
         if let Some(pointer) = &pointers.labels {
-            let values = pointer.values(&document);
+            let values = pointer.values(document);
             let values = values.map_err(|place| missing(place.pointer, "a list of labels"))?;
             for (position, value) in values.enumerate() {
                 let label = value.ok().and_then(Value::as_i64);
@@ -162,7 +172,7 @@ impl Annotator {
         out: &mut [u8],
     ) -> Result<(), SampleFault> {
         let Some(field) = &self.fields.mask else { return Ok(()) };
-        let bytes = bytes_of(&self.stored, &field.column)?;
+        let bytes = self.files.bytes(&field.column)?;
         self.decoder
             .decode_mask_into(bytes, &mut self.image)
             .map_err(|source| AnnotationFault::Mask { column: field.column.clone(), source })?;
@@ -205,11 +215,6 @@ fn move_boxes(
     boxes.convert(field.output);
     row.boxes.extend_from_slice(boxes.boxes());
     Ok(())
-}
-
-fn bytes_of<'f>(stored: &'f [Field], column: &str) -> Result<&'f [u8], AnnotationFault> {
-    let missing = || AnnotationFault::NoColumn { column: column.to_owned() };
-    position(stored, column).map(|at| stored[at].bytes.as_slice()).ok_or_else(missing)
 }
 
 /// Four numbers, rounded to what boxes have.

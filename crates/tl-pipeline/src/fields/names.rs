@@ -118,7 +118,9 @@ impl Fields {
         let of_boxes = self.boxes.as_ref().map(|field| &field.column);
         let of_mask = self.mask.as_ref().map(|field| &field.column);
         let of_images = self.images.iter().filter_map(ImageField::column);
-        let names = self.columns.iter().chain(of_boxes).chain(of_mask).chain(of_images);
+        let of_values = self.values.iter().map(|value| &value.column);
+        let names = self.columns.iter().chain(of_boxes).chain(of_mask);
+        let names = names.chain(of_images).chain(of_values);
         names.map(String::as_str)
     }
 

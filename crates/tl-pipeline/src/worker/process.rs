@@ -52,6 +52,7 @@ pub(super) fn process(
     let Parts { mask, extra, mut columns, .. } = parts;
     let fields = &mut extra.fields;
     metrics.read(annotator.read(run.dataset(), source.sample(), limits.stored, fields)?);
+    annotator.write_values(limits.stored, &mut columns)?;
     metrics.lap(Stage::Read);
     let placed = renderer.as_ref().map(|renderer| {
         let room = layout.spec.map(|spec| (spec.width, spec.height));

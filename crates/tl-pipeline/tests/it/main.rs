@@ -35,3 +35,4 @@ mod steps;
 mod store;
 mod tables;
 mod user_transforms;
+mod values;
