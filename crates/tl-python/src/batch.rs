@@ -1,9 +1,11 @@
 //! Batches as Python sees them: fields by name, samples by number.
 
+mod stored;
+
 use std::sync::{Arc, OnceLock};
 
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -16,7 +18,9 @@ use crate::error::Error;
 use crate::hint::SampleIterator;
 use crate::memory::{BatchMemory, Memory};
 use crate::names::text;
+use crate::settings::Settings;
 use crate::tensor::{Form, Tensor, wrap};
+use stored::StoredField;
 
 /// The contents of one loader's batches.
 #[derive(Debug)]
@@ -26,8 +30,10 @@ pub(crate) struct Contents {
     label: bool,
     keys: bool,
     /// The fields of bytes: sidecar files, or such columns of a table.
-    columns: Vec<String>,
-    /// The columns of numbers of a table, as its first batch has them.
+    columns: Vec<StoredField>,
+    /// Other names for fields, by their own names.
+    renamed: Vec<(String, String)>,
+    /// The columns of numbers, as the first batch has them.
     specs: OnceLock<Vec<ColumnSpec>>,
     boxes: bool,
     box_labels: bool,
@@ -49,7 +55,11 @@ impl Contents {
     ///
     /// # Errors
     /// Where two fields would have one name; the pipeline refuses that of tables.
-    pub(crate) fn new(config: &LoaderConfig, form: Form) -> Result<Self, Error> {
+    pub(crate) fn new(
+        config: &LoaderConfig,
+        form: Form,
+        settings: &Settings<'_>,
+    ) -> Result<Self, Error> {
         let fields = &config.fields;
         let (samples, recipe) = match &config.work {
             Work::Images(recipe) => (Samples::Images, Some(recipe)),
@@ -63,7 +73,8 @@ impl Contents {
             samples,
             label,
             keys: fields.keys,
-            columns: fields.columns.clone(),
+            columns: StoredField::all(config, settings),
+            renamed: settings.renamed.clone(),
             specs: OnceLock::new(),
             boxes: fields.boxes.is_some(),
             box_labels: fields.boxes.as_ref().is_some_and(|boxes| boxes.labels.is_some()),
@@ -71,12 +82,29 @@ impl Contents {
             num_classes: recipe.and_then(|recipe| recipe.num_classes()).map(|count| count as usize),
         };
         let names = contents.names();
+        let values = fields.images.iter().map(|image| &*image.name);
+        let values = values.chain(fields.values.iter().map(|value| &*value.name));
+        let names: Vec<&str> = names.into_iter().chain(values).collect();
         let twice = (1..names.len()).find(|&end| names[..end].contains(&names[end]));
         if let Some(place) = twice.filter(|_| samples != Samples::Rows) {
-            let message = format!("columns: a batch would have two fields `{}`", names[place]);
+            let message = format!("a batch would have two fields called `{}`", names[place]);
             return Err(Error::setting(&message));
         }
         Ok(contents)
+    }
+
+    /// The name that a field goes by outside.
+    fn shown<'a>(&'a self, own: &'a str) -> &'a str {
+        let renamed = self.renamed.iter().find(|(name, _)| name == own);
+        renamed.map_or(own, |(_, shown)| shown)
+    }
+
+    /// A field's own name.
+    fn own<'a>(&'a self, shown: &'a str) -> Option<&'a str> {
+        if let Some((own, _)) = self.renamed.iter().find(|(_, name)| name == shown) {
+            return Some(own);
+        }
+        (!self.renamed.iter().any(|(own, _)| own == shown)).then_some(shown)
     }
 
     /// The names of the fields, in order.
@@ -94,12 +122,15 @@ impl Contents {
             ("boxes", self.boxes),
             ("box_labels", self.box_labels),
         ];
-        let own = own.into_iter().filter(|(_, has)| *has).map(|(name, _)| name);
-        let columns = self.columns.iter().map(String::as_str);
+        let own = own.into_iter().filter(|(_, has)| *has).map(|(name, _)| self.shown(name));
+        let columns = self.columns.iter().map(|column| column.name.as_str());
         let Some(specs) = self.specs.get().filter(|specs| !specs.is_empty()) else {
             return own.chain(columns).collect();
         };
         let numbers = specs.iter().map(|spec| spec.name.as_str());
+        if self.samples != Samples::Rows {
+            return own.chain(numbers).chain(columns).collect();
+        }
         let stored: Vec<&str> = numbers.chain(columns).collect();
         // A table's own column is what its name stands for.
         stored.iter().copied().chain(own.filter(|name| !stored.contains(name))).collect()
@@ -168,10 +199,12 @@ impl PyBatch {
             let shape = [rows].into_iter().chain(shape.iter().copied()).collect();
             return Some(Tensor::new(memory, shape, *number));
         }
-        if contents.samples == Samples::Rows && contents.columns.iter().any(|own| own == name) {
+        if contents.samples == Samples::Rows
+            && contents.columns.iter().any(|column| column.name == name)
+        {
             return None;
         }
-        Some(match name {
+        Some(match contents.own(name)? {
             "image" => {
                 let shape = self.shape.clone()?;
                 Tensor::new(memory.images.clone(), shape, self.element)
@@ -208,7 +241,8 @@ impl PyBatch {
         let formed = move |tensor: Option<Tensor>| {
             tensor.map(|tensor| tensor.into_form(py, form)).transpose()
         };
-        Some(match name {
+        let own = contents.own(name)?;
+        Some(match own {
             "image" if contents.samples == Samples::Images => {
                 Box::new(move |row| formed(self.copy(py, IMAGES, row, |row| self.image(row))?))
             }
@@ -236,10 +270,15 @@ impl PyBatch {
                 formed(Some(Tensor::new(memory, shape, Element::I64)))
             }),
             _ => {
-                let column = contents.columns.iter().position(|column| column == name)?;
+                let column = contents.columns.iter().position(|column| column.name == name)?;
+                let StoredField { name, kind } = &contents.columns[column];
                 Box::new(move |row| {
-                    let bytes = self.batch.column(column, row);
-                    Ok(bytes.map(|bytes| PyBytes::new(py, bytes).into_any().unbind()))
+                    let Some(bytes) = self.batch.column(column, row) else { return Ok(None) };
+                    kind.value(py, bytes).map_err(|error| {
+                        let sample = self.batch.indices().get(row).copied().unwrap_or_default();
+                        let message = format!("sample {sample}, field {name}: {error}");
+                        PyValueError::new_err(message)
+                    })
                 })
             }
         })

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use serde_json::Value;
-use tbl_io::SourceKind;
+use tbl_io::{Note, SourceKind};
 use tl_pipeline::{
-    Columns, Dataset, Epoch, Loader, LoaderNote, LoaderState, PipelineError, Report, TableSource,
-    Work,
+    Columns, Dataset, Epoch, ImageField, Loader, LoaderNote, LoaderState, PipelineError, Report,
+    TableSource, Work,
 };
 use turboloader::Explanation;
 
@@ -124,7 +124,7 @@ impl PyLoader {
         let dataset = interruptible(py, || Dataset::open_in(&stores.stores(), &paths))?;
         let dataset = dataset.map_err(Error::from)?;
         let config = settings.config(&dataset)?;
-        let contents = Arc::new(Contents::new(&config, form)?);
+        let contents = Arc::new(Contents::new(&config, form, &settings)?);
         let loader = interruptible(py, || Loader::new(dataset, config))?.map_err(Error::from)?;
         let len = loader.len();
         let functions = settings.user_transforms;
@@ -226,7 +226,9 @@ impl PyLoader {
     #[pyo3(signature = (*, usual=true))]
     fn notes(&self, usual: bool) -> Result<Vec<String>, Error> {
         let loader = self.open()?;
-        let of_sources = source_notes(loader.dataset(), usual);
+        // Of images that the fields name, the user knows.
+        let knows_images = loader.config().fields.images.iter().any(ImageField::is_of_file);
+        let of_sources = source_notes(loader.dataset(), usual, knows_images && !usual);
         Ok(of_sources.chain(loader.notes().iter().map(ToString::to_string)).collect())
     }
 
@@ -252,11 +254,19 @@ impl PyLoader {
     }
 }
 
-/// Notes on the files and folders of a data set; ``usual`` is as in `PyLoader::notes`.
-pub(crate) fn source_notes(dataset: &Dataset, usual: bool) -> impl Iterator<Item = String> {
+/// Notes on the files and folders of a data set; ``usual`` is as in `PyLoader::notes`. Without those
+/// on samples with several images if the user names the further ones.
+pub(crate) fn source_notes(
+    dataset: &Dataset,
+    usual: bool,
+    knows_images: bool,
+) -> impl Iterator<Item = String> {
     dataset.shards().iter().flat_map(move |source| {
         let location = source.location();
-        let notes = source.notes().into_iter().filter(move |note| usual || !note.is_usual());
+        let notes = source.notes().into_iter().filter(move |note| {
+            let is_known = knows_images && matches!(note, Note::SeveralImages { .. });
+            !is_known && (usual || !note.is_usual())
+        });
         notes.map(move |note| format!("{location}: {note}"))
     })
 }

@@ -86,6 +86,11 @@ impl PyRecipe {
         }
     }
 
+    /// The same recipe carried out this many times on every image, each with other random numbers.
+    fn with_draws(&self, draws: u32) -> Result<Self, Error> {
+        Ok(Self { recipe: self.recipe.clone().with_draws(draws)? })
+    }
+
     /// The usual ImageNet training recipe.
     #[staticmethod]
     #[pyo3(signature = (size=224))]

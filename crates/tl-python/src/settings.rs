@@ -6,8 +6,9 @@ use pyo3::prelude::*;
 use tl_decode::Exif;
 use tl_pipeline::{
     Batching, BoxField, Buckets, CacheConfig, CacheKind, ColumnRequest, Columns, Content, Dataset,
-    Direction, DiskCache, ErrorBudget, Fields, LoaderConfig, MaskField, MaskType, MemoryCache,
-    Neighbors, OnError, Readers, Shard, Shuffle, Table, Tail, Work,
+    Direction, DiskCache, ErrorBudget, Fields, ImageField, ImageSource, ImageTransform,
+    LoaderConfig, MaskField, MaskType, MemoryCache, Neighbors, OnError, Readers, Shard, Shuffle,
+    Table, Tail, ValueField, ValueFormat, ValueKind, Work,
 };
 use tl_transform::BoxFormat;
 
@@ -53,6 +54,13 @@ pub(crate) struct Settings<'py> {
     pub(crate) user_transforms: UserTransforms,
     boxes: Option<BoxSettings>,
     mask: Option<MaskSettings>,
+    /// Further images.
+    images: Vec<ImageSettings<'py>>,
+    values: Vec<ValueSettings>,
+    /// Names, extension, kind and place of fields that batches have as lists.
+    pub(crate) stored: Vec<(String, String, String, String)>,
+    /// Other names for fields of batches.
+    pub(crate) renamed: Vec<(String, String)>,
     cache_decoded: bool,
     cache_memory_bytes: u64,
     cache_disk_bytes: u64,
@@ -70,6 +78,31 @@ struct BoxSettings {
     labels: Option<String>,
     format: String,
     output: String,
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct ImageSettings<'py> {
+    name: String,
+    /// The extension of its file; none for the sample's own image.
+    column: Option<String>,
+    /// Its recipe; none where it is changed as the first image is.
+    recipe: Option<Bound<'py, PyRecipe>>,
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct ValueSettings {
+    name: String,
+    column: String,
+    format: String,
+    place: String,
+    kind: String,
+    dtype: Option<String>,
+    shape: Option<Vec<usize>>,
+    names: Vec<String>,
+    count: Option<u32>,
+    missing: Option<f64>,
 }
 
 #[derive(FromPyObject)]
@@ -136,7 +169,8 @@ impl Settings<'_> {
             return Err(Error::setting(&message));
         }
         let recipe = self.recipe.as_ref().map(|recipe| Work::Images(recipe.get().recipe.clone()));
-        let columns = self.columns.iter().map(|(name, _)| name.clone()).collect();
+        let columns = self.columns.iter().map(|(name, _)| name.clone());
+        let columns = columns.chain(self.stored.iter().map(|stored| stored.1.clone())).collect();
         Ok((recipe.unwrap_or(Work::Bytes), columns))
     }
 
@@ -219,7 +253,8 @@ impl Settings<'_> {
             columns,
             boxes: boxes.transpose()?,
             mask: mask.transpose()?,
-            ..Fields::default()
+            images: self.images.iter().map(ImageSettings::field).collect(),
+            values: self.values.iter().map(ValueSettings::field).collect::<Result<_, _>>()?,
         })
     }
 
@@ -238,16 +273,52 @@ impl Settings<'_> {
     }
 }
 
+impl ImageSettings<'_> {
+    fn field(&self) -> ImageField {
+        let Self { name, column, recipe } = self;
+        ImageField {
+            name: name.clone(),
+            source: column.clone().map_or(ImageSource::Sample, ImageSource::Column),
+            transform: recipe.as_ref().map_or(ImageTransform::Joint, |recipe| {
+                ImageTransform::Recipe(recipe.get().recipe.clone())
+            }),
+        }
+    }
+}
+
+impl ValueSettings {
+    fn field(&self) -> Result<ValueField, Error> {
+        let Self { name, column, place, missing, names, .. } = self;
+        let format = match self.format.as_str() {
+            "text" => ValueFormat::Text,
+            "json" => ValueFormat::Json(place.clone()),
+            "npy" => ValueFormat::Npy,
+            _ => ValueFormat::Npz(place.clone()),
+        };
+        let number = self.dtype.as_ref().map(|dtype| element(name, dtype)).transpose()?;
+        let names = names.clone();
+        let kind = match (self.kind.as_str(), number) {
+            ("class", _) => ValueKind::Class(names),
+            ("multi_hot", Some(number)) => {
+                ValueKind::MultiHot { count: self.count.unwrap_or(0), names, number }
+            }
+            _ => ValueKind::Numbers { number, shape: self.shape.clone() },
+        };
+        Ok(ValueField { kind, missing: *missing, ..ValueField::new(name, column, format) })
+    }
+}
+
+/// The type of this name of the numbers of a column.
+fn element(column: &str, dtype: &str) -> Result<Element, Error> {
+    let message = || format!("column {column}: unsupported dtype {dtype}");
+    Element::of_python(dtype).ok_or_else(|| Error::setting(&message()))
+}
+
 fn requests<'a>(
     columns: impl IntoIterator<Item = &'a (String, Option<String>)>,
 ) -> Result<Vec<ColumnRequest>, Error> {
     let request = |(name, dtype): &(String, Option<String>)| {
-        let element = |dtype: &String| {
-            let element = Element::of_python(dtype);
-            let message = || format!("column {name}: unsupported dtype {dtype}");
-            element.ok_or_else(|| Error::setting(&message()))
-        };
-        let number = dtype.as_ref().map(element).transpose()?;
+        let number = dtype.as_ref().map(|dtype| element(name, dtype)).transpose()?;
         Ok(ColumnRequest { number, ..ColumnRequest::new(name.clone()) })
     };
     columns.into_iter().map(request).collect()

@@ -296,7 +296,7 @@ def test_labels_that_there_is_no_memory_for_are_an_error(data):
 
 @pytest.mark.parametrize("columns", [["label"], ["json", "index"], ["json", "json"], ["image"]])
 def test_files_beside_samples_have_names_of_their_own(data, columns):
-    with pytest.raises(tl.SettingError, match=f"two fields `{columns[-1]}`"):
+    with pytest.raises(tl.SettingError, match=f"two fields called `{columns[-1]}`"):
         fixed(data, columns=columns)
 
 

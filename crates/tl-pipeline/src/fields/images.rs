@@ -79,6 +79,12 @@ impl ImageField {
         Self { name: name.into(), source, transform: ImageTransform::Recipe(recipe) }
     }
 
+    /// True for the image of a sidecar file.
+    #[must_use]
+    pub fn is_of_file(&self) -> bool {
+        self.column().is_some()
+    }
+
     /// The sidecar file that has the image.
     pub(crate) fn column(&self) -> Option<&String> {
         match &self.source {

@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import exceptions, transforms
+from . import exceptions, fields, transforms
 from ._files import (
     TblReader,
     TblWriter,
@@ -27,6 +27,7 @@ from ._files import (
 )
 from ._native import Batch, ImageInfo, Recipe, Report, Tensor, __version__
 from .exceptions import *  # noqa: F403
+from .fields import *  # noqa: F403
 from .loader import DataLoader
 from .transforms import *  # noqa: F403
 
@@ -55,6 +56,7 @@ __all__ = [
     "decode",
     "decode_jpeg",
     "exceptions",
+    "fields",
     "open_raw_view",
     "probe",
     "transforms",
@@ -62,6 +64,7 @@ __all__ = [
 ]
 # In the form that Pyright knows.
 __all__ += exceptions.__all__
+__all__ += fields.__all__
 __all__ += transforms.__all__
 
 # They need NumPy, which is imported when one of them is asked for.

@@ -241,6 +241,8 @@ class Recipe:
         """Width and height of every result, or nothing where they depend on the image."""
     def to_json(self, /) -> str:
         """The recipe as JSON text, which `from_json` reads."""
+    def with_draws(self, /, draws: SupportsIndex) -> Recipe:
+        """The same recipe carried out this many times on every image, each with other random numbers."""
 
 @final
 class Report:

@@ -15,10 +15,12 @@ from ._native import Recipe
 from ._paths import expand
 from ._ranks import ShardingCheck, detected_ranks
 from .exceptions import SettingError
+from .fields import Field, Request
 from .transforms import (
     BatchTransform,
     Resize,
     Transform,
+    Views,
     dtype_name,
     from_torchvision,
     functions,
@@ -260,6 +262,9 @@ def recipe_of(
     **options: Any,
 ) -> Recipe:
     """Return the recipe; ``last`` is whether channels come last where nothing says so."""
+    count = transform.count if isinstance(transform, Views) else 1
+    if count > 1 and isinstance(transform.transform, Recipe):
+        return recipe_of(transform.transform, image_size, last, **options).with_draws(count)
     if isinstance(transform, Recipe):
         if named := given({"image_size": image_size, **options}):
             raise SettingError(f"{named}: already defined by the recipe; pass the recipe alone")
@@ -274,7 +279,7 @@ def recipe_of(
         raise SettingError("image_size and transform: pass only one; T.Resize sets the size")
     if type(transform).__module__.partition(".")[0] == "torchvision":
         transform = from_torchvision(transform)
-    if not isinstance(transform, (Transform, Sequence)) and not callable(transform):
+    if not isinstance(transform, (Transform, Views, Sequence)) and not callable(transform):
         name = type(transform).__qualname__
         raise SettingError(f"transform is a {name}, expected transforms of turboloader")
     return recipe(transform, **options)
@@ -352,6 +357,7 @@ class Settings:
     block_bytes: int = 0
     boxes: dict[str, Any] | None = None
     mask: dict[str, Any] | None = None
+    fields: Mapping[str, Field] | None = None
     exif: bool = False
     enable_cache: bool = False
     cache_l1_mb: int = 512
@@ -413,10 +419,56 @@ class Settings:
         """Return the recipe; None where stored bytes are handed out."""
         if self.decode:
             last = _FORMATS[self.output_format][1]
-            return recipe_of(self.transform, self.image_size, last, **self._of_recipes())
+            _, transform = self._groups()[0]
+            return recipe_of(transform, self.image_size, last, **self._of_recipes())
         if named := given(self._of_images()):
             raise SettingError(f"{named}: not supported with decode=False (stored bytes)")
         return None
+
+    def _groups(self) -> list[tuple[tuple[str, ...], Any]]:
+        """Return the names of images with the transform that they share; the sample's own first."""
+        if not isinstance(self.transform, Mapping):
+            return [(("image",), self.transform)]
+        groups = []
+        for key, transform in self.transform.items():
+            names = (key,) if isinstance(key, str) else tuple(key)
+            groups.append((names, transform))
+        every = [name for names, _ in groups for name in names]
+        if not groups or not all(isinstance(name, str) and name for name in every):
+            raise SettingError(f"transform is {self.transform!r}, expected names with transforms")
+        return groups
+
+    def _images(self, request: Request) -> tuple[str, list[dict[str, Any]]]:
+        """Return the name of the sample's own image, and all further ones."""
+        (names, _), *others = self._groups()
+        first, *joint = names
+        if first in request.images:
+            raise SettingError(
+                f"transform: {first} is first, so it is the sample's own image; "
+                "remove it from fields"
+            )
+        last = _FORMATS[self.output_format][1]
+        options = {**self._of_recipes(), "batch_transform": ()}
+        images = []
+        for names, transform in others:
+            if len(names) > 1:
+                raise SettingError(
+                    f"transform: {', '.join(names)} share random numbers without the sample's own "
+                    f"image; put them into one tuple with {first}"
+                )
+            recipe = recipe_of(transform, None, last, **options)
+            column = request.images.get(names[0])
+            images.append({"name": names[0], "column": column, "recipe": recipe})
+        alone = {image["name"] for image in images}
+        if missing := [name for name in joint if name not in request.images]:
+            raise SettingError(
+                f"transform: {missing[0]} would equal {first}; give it a transform of its own, or "
+                f"name its file: fields={{{missing[0]!r}: tl.Image(...)}}"
+            )
+        for name, column in request.images.items():
+            if name not in alone:
+                images.append({"name": name, "column": column, "recipe": None})
+        return first, images
 
     def placed(self) -> tuple[Settings, ShardingCheck]:
         """Return the same with the place of this process.
@@ -458,8 +510,21 @@ class Settings:
         memory = whole("cache_l1_mb", self.cache_l1_mb) * _MIB
         prefetch = "prefetch_batches" if self.prefetch_factor is None else "prefetch_factor"
         order = "full" if self.shuffle else "none"
+        if self.fields is not None and not isinstance(self.fields, Mapping):
+            raise SettingError(f"fields is {self.fields!r}, expected a dict of names and kinds")
+        request = Request(self.fields or {})
+        first, images = self._images(request)
+        if first != "image":
+            request.renamed["image"] = first
+        for name in ("boxes", "mask"):
+            if getattr(self, name) is not None and getattr(request, name) is not None:
+                raise SettingError(f"{name} is also in fields; pass only one")
         return {
             **vars(self),
+            "images": images,
+            "values": request.values,
+            "stored": request.stored,
+            "renamed": list(request.renamed.items()),
             "recipe": recipe,
             "form": _FORMATS[self.output_format][0],
             "buckets": buckets(self.buckets),
@@ -470,8 +535,8 @@ class Settings:
             "neighbors": wholes("neighbors", self.neighbors),
             "neighbor_columns": requests("neighbor_columns", self.neighbor_columns),
             "user_transforms": functions(self.transform),
-            "boxes": dict_of("boxes", self.boxes, ("column", "boxes"), _BOXES),
-            "mask": dict_of("mask", self.mask, ("column",), _MASK),
+            "boxes": request.boxes or dict_of("boxes", self.boxes, ("column", "boxes"), _BOXES),
+            "mask": request.mask or dict_of("mask", self.mask, ("column",), _MASK),
             **stores(**{name: getattr(self, name) for name in StoreSettings.__annotations__}),
             "cache_memory_bytes": memory if self.enable_cache or self.cache_decoded else 0,
             "cache_disk_bytes": whole("cache_l2_gb", self.cache_l2_gb) * _GIB,
@@ -483,7 +548,8 @@ class Settings:
         is_table = "idv" in kinds or "tbf" in kinds
         if is_table:
             others = {"keys": self.keys or None, "decode": None if self.decode else False}
-            of_images = {**self._of_images(), "boxes": self.boxes, "mask": self.mask, **others}
+            annotated = {"boxes": self.boxes, "mask": self.mask, "fields": self.fields}
+            of_images = {**self._of_images(), **annotated, **others}
             if named := given(of_images):
                 raise SettingError(f"{named}: only supported for images, not for tables")
         elif self.neighbor_direction != "outgoing":

@@ -41,7 +41,9 @@ class DataLoader:
     transform
         The transforms of each image: a `Transform`, a list of them, a `Recipe`, or a ``Compose`` of
         torchvision. A list may contain functions (see `Lambda`). None decodes images and keeps
-        their sizes.
+        their sizes. `Views` applies one several times. A dict from names to transforms gives
+        several images, made from one decode, ``{"view1": weak, "view2": strong}``; a tuple of names
+        shares random numbers, ``{("left", "right"): train}`` with ``right`` in ``fields``.
     image_size
         The size of images without a transform: (height, width), or one number for both.
     output_format
@@ -104,6 +106,9 @@ class DataLoader:
     boxes, mask
         The fields that hold boxes and masks, as dicts: ``column`` and ``boxes``, optionally
         ``labels``, ``format`` and ``output``; and ``column``, optionally ``dtype`` and ``padding``.
+    fields
+        What batches have from files next to images, by name: a dict of `Text`, `Number`, `Array`,
+        `Label`, `MultiLabel`, `Json`, `Bytes`, `Image`, `Mask` and `Boxes`.
     exif
         Whether to turn images upright by their EXIF or XMP orientation, as Pillow's
         ``exif_transpose`` does. TIFF images are always upright.

@@ -33,6 +33,7 @@ __all__ = [
     "ToImage",
     "ToTensor",
     "Transform",
+    "Views",
     "from_torchvision",
     "manual_seed",
     "recipe",
@@ -106,6 +107,36 @@ class Transform:
 
     def __hash__(self) -> int:
         return hash(json.dumps(self.operations()))
+
+
+class Views:
+    """A transform that every image goes through several times, each time with other random numbers.
+
+    The images of a sample are decoded once. ``batch["image"]`` has one dimension more: (batch,
+    views, ...).
+
+    Parameters
+    ----------
+    count
+        The number of views, 1 to 256.
+    transform
+        The transforms of each view, as `DataLoader` takes them.
+
+    Examples
+    --------
+    >>> Views(2, RandomResizedCrop(224))
+    Views(2, RandomResizedCrop(size=224, ...))
+    """
+
+    def __init__(self, count: int, transform: Any) -> None:
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 256:
+            raise RecipeError(f"Views: count is {count!r}, expected 1 to 256")
+        if type(transform).__module__.partition(".")[0] == "torchvision":
+            transform = from_torchvision(transform)
+        self.count, self.transform = count, transform
+
+    def __repr__(self) -> str:
+        return f"Views({self.count}, {self.transform!r})"
 
 
 class BatchTransform:
@@ -364,6 +395,7 @@ def recipe(
     batch_transform
         Ways of mixing the images of a batch, of which each batch takes one.
     """
+    count = transform.count if isinstance(transform, Views) else 1
     composed = _composed(transform)
     operations = [] if composed is None else composed.operations()
     mixing = batch_transform if isinstance(batch_transform, (list, tuple)) else [batch_transform]
@@ -383,10 +415,13 @@ def recipe(
         "parity": parity,
     }
     batch_operations = [one.to_dict() for one in mixing]
-    return Recipe.of_ops(json.dumps(operations), json.dumps(batch_operations), options)
+    made = Recipe.of_ops(json.dumps(operations), json.dumps(batch_operations), options)
+    return made if count == 1 else made.with_draws(count)
 
 
 def _composed(transform: Any) -> Transform | None:
+    if isinstance(transform, Views):
+        transform = transform.transform
     if transform is None or isinstance(transform, Transform):
         return transform
     return Compose(transform) if isinstance(transform, Sequence) else _checked(transform)
@@ -400,11 +435,15 @@ def functions(transform: Any) -> dict[str, Callable[[Any], Any]]:
     RecipeError
         For two functions of one name, which a recipe could not tell apart.
     """
-    if isinstance(transform, Recipe) or type(transform).__module__.startswith("torchvision."):
-        return {}
-    composed = _composed(transform)
+    found: list[tuple[str, Callable[[Any], Any]]] = []
+    for one in transform.values() if isinstance(transform, Mapping) else [transform]:
+        inner = one.transform if isinstance(one, Views) else one
+        if isinstance(inner, Recipe) or type(inner).__module__.startswith("torchvision."):
+            continue
+        composed = _composed(inner)
+        found += [] if composed is None else composed.functions()
     named: dict[str, Callable[[Any], Any]] = {}
-    for name, function in [] if composed is None else composed.functions():
+    for name, function in found:
         if named.setdefault(name, function) is not function:
             raise RecipeError(f"two functions are called {name}: give one another name by def")
     return named

@@ -17,6 +17,11 @@ class Transform:
     ) -> Any: ...
     def __hash__(self) -> int: ...
 
+class Views:
+    count: int
+    transform: Any
+    def __init__(self, count: int, transform: Any) -> None: ...
+
 class BatchTransform:
     def __init__(self, **parameters: Any) -> None: ...
     @property
@@ -304,6 +309,7 @@ __all__ = [
     "ToImage",
     "ToTensor",
     "Transform",
+    "Views",
     "from_torchvision",
     "manual_seed",
     "recipe",

@@ -1,0 +1,313 @@
+"""The fields of a sample: what the files next to its image hold, and how batches have them.
+
+A sample is an image and the files that share its name. A field names one of these files by its
+extension and says what it is:
+
+>>> import turboloader as tl
+>>> fields = {
+...     "caption": tl.Text("txt"),
+...     "score": tl.Number("json:/score"),
+...     "tags": tl.MultiLabel("json:/tags", classes=["cat", "dog", "emu"]),
+...     "latent": tl.Array("npy"),
+... }
+>>> loader = tl.DataLoader("train.tar", 64, image_size=224, fields=fields)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+from .exceptions import SettingError
+
+__all__ = [
+    "Array",
+    "Boxes",
+    "Bytes",
+    "Field",
+    "Image",
+    "Json",
+    "Label",
+    "Mask",
+    "MultiLabel",
+    "Number",
+    "Text",
+]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A part of each sample.
+
+    Parameters
+    ----------
+    source
+        The extension of the file that has it, without the leading dot: ``"txt"``, ``"seg.png"``.
+        A place in the file may follow: ``"json:/score"`` is a JSON pointer (RFC 6901),
+        ``"npz:latent"`` an array by its name. By default the field's own name.
+    """
+
+    source: str | None = None
+
+    def place(self, name: str) -> tuple[str, str | None]:
+        """Return the extension of the file, and the place in it."""
+        source = name if self.source is None else self.source
+        if not isinstance(source, str) or not source:
+            raise SettingError(f"field {name}: source is {source!r}, expected an extension")
+        extension, colon, place = source.partition(":")
+        return extension.removeprefix("."), place if colon else None
+
+
+@dataclass(frozen=True)
+class Image(Field):
+    """A further image of each sample, from a file next to it.
+
+    It is cropped, flipped and coloured as the sample's own image is, with the same random numbers,
+    and must have its size. A ``transform`` for it alone makes it independent.
+    """
+
+
+@dataclass(frozen=True)
+class Mask(Field):
+    """A mask of the size of the image, which moves with it: a PNG file of one channel.
+
+    Parameters
+    ----------
+    dtype
+        ``"uint8"``, or ``"int64"``, which losses of torch take.
+    padding
+        The number around images that are padded, 0 to 255.
+    """
+
+    _: KW_ONLY
+    dtype: str = "uint8"
+    padding: int = 255
+
+
+@dataclass(frozen=True)
+class Boxes(Field):
+    """Boxes that move with the image, in a JSON file.
+
+    Parameters
+    ----------
+    source
+        The file, and a pointer to lists of four numbers, in which one ``*`` stands for every
+        element of a list: ``"json:/annotations/*/bbox"``.
+    labels
+        A pointer to their labels in the same file; the batch has them as ``box_labels``.
+    format, output
+        The form of the numbers in the file and in the batch: ``"xyxy"``, ``"xywh"`` or
+        ``"cxcywh"``.
+    """
+
+    _: KW_ONLY
+    labels: str | None = None
+    format: str = "xyxy"
+    output: str = "xyxy"
+
+
+@dataclass(frozen=True)
+class Array(Field):
+    """Numbers of one shape: an ``.npy`` file, an array of an ``.npz`` file, JSON or text.
+
+    Parameters
+    ----------
+    dtype
+        The type of the numbers in the batch; as stored in arrays, otherwise ``"float32"``.
+    shape
+        The shape for one sample; by default that of the first one that has the field.
+    missing
+        The number for samples without the field. By default such a sample is bad.
+    """
+
+    _: KW_ONLY
+    dtype: Any = None
+    shape: Sequence[int] | None = None
+    missing: float | None = None
+
+
+@dataclass(frozen=True)
+class Number(Field):
+    """One number, in a text or JSON file: a target of regression.
+
+    Parameters
+    ----------
+    dtype
+        Its type in the batch. A whole number that the type does not have is an error.
+    missing
+        The number for samples without the field. By default such a sample is bad.
+    """
+
+    _: KW_ONLY
+    dtype: Any = "float32"
+    missing: float | None = None
+
+
+@dataclass(frozen=True)
+class Label(Field):
+    """One class, as an ``int64``: a number, or one of ``classes`` by name.
+
+    Parameters
+    ----------
+    classes
+        The names of the classes; None if the file has numbers.
+    missing
+        The number for samples without the field. By default such a sample is bad.
+    """
+
+    _: KW_ONLY
+    classes: Sequence[str] | None = None
+    missing: int | None = None
+
+
+@dataclass(frozen=True)
+class MultiLabel(Field):
+    """Some of several classes: 1 for those that the file lists, and 0 for the others.
+
+    Parameters
+    ----------
+    classes
+        The number of classes, if the file lists numbers from 0, or their names. Names in a text are
+        separated by ``,``, ``;`` or ``|``.
+    dtype
+        The type of the numbers in the batch.
+    missing
+        The number for samples without the field. By default such a sample is bad.
+    """
+
+    _: KW_ONLY
+    classes: int | Sequence[str] = 0
+    dtype: Any = "float32"
+    missing: float | None = None
+
+
+@dataclass(frozen=True)
+class Text(Field):
+    """A text in UTF-8: ``str``, or None for samples without it. Batches have a list."""
+
+
+@dataclass(frozen=True)
+class Bytes(Field):
+    """A file as it is stored: ``bytes``, or None for samples without it. Batches have a list."""
+
+
+@dataclass(frozen=True)
+class Json(Field):
+    """A value in a JSON file, such as ``Json("json:/caption")``, or all of it. Batches have a list.
+
+    None for samples without the file or the value.
+    """
+
+
+class Request:
+    """The fields that a loader is asked for, in the form of the native library."""
+
+    _STORED: ClassVar[dict[type[Field], str]] = {Text: "text", Bytes: "bytes", Json: "json"}
+
+    def __init__(self, fields: Mapping[str, Field]) -> None:
+        self.images: dict[str, str] = {}
+        self.values: list[dict[str, Any]] = []
+        self.stored: list[tuple[str, str, str, str]] = []
+        self.boxes: dict[str, Any] | None = None
+        self.mask: dict[str, Any] | None = None
+        self.renamed: dict[str, str] = {}
+        for name, field in fields.items():
+            if not isinstance(name, str) or not name:
+                raise SettingError(f"fields: {name!r} is not a name")
+            if isinstance(field, type) and issubclass(field, Field):
+                raise SettingError(
+                    f"fields: {name} is the class {field.__name__}; pass an instance"
+                )
+            if not isinstance(field, Field):
+                raise SettingError(
+                    f"fields: {name} is {field!r}, expected a kind such as tl.Text()"
+                )
+            self._add(name, field)
+
+    def _add(self, name: str, field: Field) -> None:
+        column, place = field.place(name)
+        if kind := self._STORED.get(type(field)):
+            if place is not None and kind != "json":
+                raise SettingError(f"field {name}: only JSON files have places such as {place!r}")
+            self.stored.append((name, column, kind, place or ""))
+        elif isinstance(field, Image):
+            _refuse_place(name, place)
+            self.images[name] = column
+        elif isinstance(field, Mask):
+            _refuse_place(name, place)
+            self._one("mask", name, self.mask)
+            self.mask = {"column": column, "dtype": field.dtype, "padding": field.padding}
+        elif isinstance(field, Boxes):
+            if place is None:
+                raise SettingError(
+                    f"field {name}: source is {column!r}, expected a pointer after it, such as "
+                    f'"{column}:/boxes/*"'
+                )
+            self._one("boxes", name, self.boxes)
+            settings = {"labels": field.labels, "format": field.format, "output": field.output}
+            self.boxes = {"column": column, "boxes": place, **settings}
+        else:
+            self.values.append(_values(name, field, column, place))
+
+    def _one(self, kind: str, name: str, other: Any) -> None:
+        if other is not None:
+            raise SettingError(f"fields: {name} is a second field of {kind}; a batch has one")
+        if name != kind:
+            self.renamed[kind] = name
+
+
+def _refuse_place(name: str, place: str | None) -> None:
+    if place is not None:
+        raise SettingError(f"field {name}: an image is a whole file, without {place!r}")
+
+
+def _values(name: str, field: Field, column: str, place: str | None) -> dict[str, Any]:
+    """Return a field of numbers as the native library reads it."""
+    from .transforms import dtype_name
+
+    last = column.rpartition(".")[2]
+    if place is not None and place[:1] in ("", "/"):
+        format = "json"
+    elif place is not None or last == "npz":
+        format = "npz"
+        if not place:
+            raise SettingError(f'field {name}: which array? such as "{column}:latent"')
+    else:
+        format = last if last in ("npy", "json") else "text"
+    kind, names, count = "numbers", [], None
+    shape: list[int] | None = []
+    dtype = getattr(field, "dtype", "int64")
+    if isinstance(field, Array):
+        shape = None if field.shape is None else [int(side) for side in field.shape]
+    elif isinstance(field, MultiLabel):
+        kind = "multi_hot"
+        if isinstance(field.classes, int):
+            count = field.classes
+        else:
+            names = _names(name, field.classes)
+            count = len(names)
+        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+            raise SettingError(f"field {name}: classes is {field.classes!r}, expected how many")
+    elif isinstance(field, Label) and field.classes is not None:
+        kind, names = "class", _names(name, field.classes)
+    missing = getattr(field, "missing", None)
+    return {
+        "name": name,
+        "column": column,
+        "format": format,
+        "place": place or "",
+        "kind": kind,
+        "dtype": None if dtype is None else dtype_name(dtype),
+        "shape": shape,
+        "names": names,
+        "count": count,
+        "missing": None if missing is None else float(missing),
+    }
+
+
+def _names(name: str, classes: Any) -> list[str]:
+    listed = [] if isinstance(classes, str) else list(classes)
+    if not listed or not all(isinstance(one, str) for one in listed):
+        raise SettingError(f"field {name}: classes is {classes!r}, expected a list of names")
+    return listed

@@ -1,0 +1,204 @@
+"""Fields of samples: texts, numbers, arrays and further images beside each image."""
+
+from __future__ import annotations
+
+import io
+import json
+import pathlib
+import pickle
+
+import numpy as np
+import pytest
+import turboloader as tl
+from conftest import bmp, image
+
+# What the samples' further images are for is not said everywhere here.
+pytestmark = pytest.mark.filterwarnings("ignore:.*samples have several images")
+
+T = tl.transforms
+
+COUNT = 10
+TAGS = ["ant", "bee", "cat"]
+
+
+def document(index: int) -> dict:
+    return {"score": index / 4, "tags": TAGS[: index % 4], "who": {"name": f"é{index}"}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Samples of several files; every third lacks its text."""
+    folder = tmp_path_factory.mktemp("fields")
+    for index in range(COUNT):
+        key = folder / f"s{index:02d}"
+        key.with_suffix(".bmp").write_bytes(bmp(image(index)))
+        key.with_suffix(".right.bmp").write_bytes(bmp(image(index)))
+        key.with_suffix(".other.bmp").write_bytes(bmp(image(index + 50, 9, 7)))
+        key.with_suffix(".json").write_text(json.dumps(document(index)))
+        key.with_suffix(".kind").write_text(TAGS[index % 3])
+        np.save(key.with_suffix(".npy"), np.full((2, 3), index, np.int16))
+        np.savez_compressed(key.with_suffix(".npz"), latent=np.arange(4) + index)
+        if index % 3:
+            key.with_suffix(".txt").write_text(f"caption {index}")
+    return folder
+
+
+def only(loader: tl.DataLoader, *names: str) -> dict[str, list]:
+    """The values of all samples, in their order."""
+    values: dict[str, list] = {name: [] for name in names}
+    for batch in loader:
+        for name in names:
+            field = batch[name]
+            values[name] += list(field if isinstance(field, list) else field.numpy())
+    return values
+
+
+def test_kinds(folder: pathlib.Path) -> None:
+    """Every kind of field gives the values of its files."""
+    fields = {
+        "caption": tl.Text("txt"),
+        "name": tl.Json("json:/who/name"),
+        "json": tl.Json(),
+        "raw": tl.Bytes("kind"),
+        "score": tl.Number("json:/score"),
+        "kind": tl.Label(classes=TAGS),
+        "tags": tl.MultiLabel("json:/tags", classes=TAGS),
+        "array": tl.Array("npy"),
+        "latent": tl.Array("npz:latent", dtype="float32", shape=(4,)),
+    }
+    loader = tl.DataLoader(folder, 4, image_size=8, fields=fields)
+    found = only(loader, *fields)
+    range_ = range(COUNT)
+    assert found["caption"] == [f"caption {i}" if i % 3 else None for i in range_]
+    assert found["name"] == [f"é{i}" for i in range_]
+    assert found["json"] == [document(i) for i in range_]
+    assert found["raw"] == [TAGS[i % 3].encode() for i in range_]
+    assert found["score"] == [i / 4 for i in range_]
+    assert found["kind"] == [i % 3 for i in range_]
+    hot = [[float(place < i % 4) for place in range(3)] for i in range_]
+    assert np.array_equal(found["tags"], hot)
+    assert np.array_equal(found["array"], [np.full((2, 3), i) for i in range_])
+    assert np.array_equal(found["latent"], [np.arange(4) + i for i in range_])
+    batch = next(iter(loader))
+    dtypes = {name: batch[name].dtype for name in ("score", "kind", "tags", "array", "latent")}
+    assert list(dtypes.values()) == ["float32", "int64", "float32", "int16", "float32"]
+    assert batch.keys()[:4] == ["image", "label", "index", "valid"]
+    sample = batch[1]
+    assert (sample["caption"], sample["score"], sample["kind"]) == ("caption 1", 0.25, 1)
+
+
+def test_missing(folder: pathlib.Path) -> None:
+    """A missing value is an error, or the number that stands for it."""
+    settings = {"image_size": 8, "batch_size": COUNT}
+    number = {"x": tl.Array("txt", shape=(), missing=-1)}
+    with pytest.raises(tl.SampleError, match="`caption` is not a number"):
+        list(tl.DataLoader(folder, fields=number, **settings))
+    number = {"x": tl.Number("json:/nothing")}
+    with pytest.raises(tl.SampleError, match="no value"):
+        list(tl.DataLoader(folder, fields=number, **settings))
+    number = {"x": tl.Number("json:/nothing", missing=-7)}
+    (batch,) = tl.DataLoader(folder, fields=number, **settings)
+    assert batch["x"].tolist() == [-7] * COUNT
+
+
+def test_views_from_one_decode(folder: pathlib.Path) -> None:
+    """Views differ, and further images change nothing about the first."""
+    view = [T.RandomResizedCrop(8), T.RandomHorizontalFlip()]
+    plain = only(tl.DataLoader(folder, 4, shuffle=True, transform=view), "image")["image"]
+    two = tl.DataLoader(
+        folder, 4, shuffle=True, transform={"weak": view, "strong": T.Views(2, view)}
+    )
+    found = only(two, "weak", "strong")
+    assert np.array_equal(found["weak"], plain)
+    assert np.array(found["strong"]).shape == (COUNT, 2, 8, 8, 3)
+    views = [found["weak"], *np.array(found["strong"]).swapaxes(0, 1)]
+    assert not any(np.array_equal(a, b) for a, b in [views[:2], views[1:], views[::2]])
+    assert next(iter(two)).keys()[0] == "weak"
+    several = tl.DataLoader(folder, 4, shuffle=True, transform=T.Views(3, view))
+    images = np.array(only(several, "image")["image"])
+    assert images.shape == (COUNT, 3, 8, 8, 3) and np.array_equal(images[:, 0], plain)
+    assert np.array_equal(images[:, 1], views[1])
+
+
+@pytest.mark.filterwarnings("error")
+def test_images_of_files(folder: pathlib.Path) -> None:
+    """A further image moves with the first, unless it has a transform of its own."""
+    view = [T.RandomResizedCrop(8), T.ColorJitter(0.4, 0.4, 0.4, 0.1)]
+    fields = {"right": tl.Image("right.bmp"), "other": tl.Image("other.bmp")}
+    transform = {("left", "right"): view, "other": T.Resize((5, 4))}
+    loader = tl.DataLoader(folder, 4, shuffle=True, transform=transform, fields=fields)
+    found = only(loader, "left", "right", "other", "index")
+    assert np.array_equal(found["left"], found["right"])
+    for index, other in zip(found["index"], found["other"], strict=True):
+        assert np.array_equal(other, T.Resize((5, 4))(image(int(index) + 50, 9, 7)))
+    joint = tl.DataLoader(folder, 4, transform=view, fields={"right": tl.Image("right.bmp")})
+    found = only(joint, "image", "right")
+    assert np.array_equal(found["image"], found["right"])
+    settings = {"shuffle": True, "transform": transform, "fields": fields}
+    again = pickle.loads(pickle.dumps(tl.DataLoader(folder, 4, **settings)))
+    other = only(tl.DataLoader(folder, 4, **settings), "right")
+    assert np.array_equal(only(again, "right")["right"], other["right"])
+
+
+def test_masks_and_boxes_as_fields(tmp_path: pathlib.Path) -> None:
+    """They go by the names that they are given."""
+    pytest.importorskip("PIL")
+    from PIL import Image
+
+    mask = np.arange(60, dtype=np.uint8).reshape(6, 10)
+    file = io.BytesIO()
+    Image.fromarray(mask).save(file, "png")
+    (tmp_path / "a.bmp").write_bytes(bmp(np.repeat(mask[..., None], 3, 2)))
+    (tmp_path / "a.seg.png").write_bytes(file.getvalue())
+    (tmp_path / "a.json").write_text('{"b": [[1, 2, 5, 6]], "c": [7]}')
+    fields = {"seg.png": tl.Mask(dtype="int64"), "found": tl.Boxes("json:/b/*", labels="/c/*")}
+    flip = [T.RandomHorizontalFlip(1.0), T.Resize((6, 10))]
+    (batch,) = tl.DataLoader(tmp_path, 1, transform=flip, fields=fields)
+    assert np.array_equal(batch["seg.png"].numpy()[0], mask[:, ::-1])
+    assert batch["found"][0].tolist() == [[5, 2, 9, 6]]
+    assert batch["box_labels"][0].tolist() == [7]
+    assert "mask" not in batch and "boxes" not in batch
+
+
+REFUSED = {
+    "class": ({"x": tl.Text}, "x is the class Text; pass an instance"),
+    "other": ({"x": "txt"}, "x is 'txt', expected a kind such as tl.Text()"),
+    "place": ({"x": tl.Text("txt:/a")}, "only JSON files have places"),
+    "pointer": ({"x": tl.Boxes("json")}, "expected a pointer after it"),
+    "member": ({"x": tl.Array("npz")}, 'which array? such as "npz:latent"'),
+    "names": ({"x": tl.Label(classes="cat")}, "expected a list of names"),
+    "count": ({"x": tl.MultiLabel("txt")}, "classes is 0, expected how many"),
+    "twice": ({"label": tl.Text("txt")}, "a batch would have two fields called `label`"),
+    "masks": ({"a": tl.Mask("x"), "b": tl.Mask("y")}, "b is a second field of mask"),
+    "unknown": ({"x": tl.Text("text")}, "json, kind, npy, npz"),
+    "dtype": ({"x": tl.Number("json:/score", dtype="complex64")}, "unsupported dtype complex64"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(folder: pathlib.Path, case: str) -> None:
+    """Fields that cannot be are refused with the way to write them."""
+    fields, message = REFUSED[case]
+    with pytest.raises(tl.LoaderError) as caught:
+        tl.DataLoader(folder, 4, image_size=8, fields=fields)
+    assert message in str(caught.value)
+
+
+def test_transforms_by_name_that_are_refused(folder: pathlib.Path) -> None:
+    """So are names of images without a file or a transform."""
+    right = {"right": tl.Image("right.bmp")}
+    cases = [
+        ({("a", "b"): T.Resize((8, 8))}, None, "b would equal a"),
+        ({"right": T.Resize((8, 8))}, right, "right is first"),
+        (
+            {"a": T.Resize((8, 8)), ("right", "b"): T.Resize((8, 8))},
+            right,
+            "put them into one tuple",
+        ),
+        ({}, None, "expected names with transforms"),
+        ({"a": T.Resize((8, 8)), "b": T.Resize(8)}, None, "leaves the size to the image"),
+    ]
+    for transform, fields, message in cases:
+        with pytest.raises(tl.LoaderError) as caught:
+            tl.DataLoader(folder, 4, transform=transform, fields=fields)
+        assert message in str(caught.value)
