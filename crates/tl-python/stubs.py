@@ -20,7 +20,7 @@ PACKAGE = pathlib.Path(__file__).parent / "python" / "turboloader"
 
 # What annotations in Rust name.
 IMPORTS = """\
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, overload
 import numpy.typing as npt
 """

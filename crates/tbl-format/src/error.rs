@@ -65,6 +65,21 @@ pub enum FormatError {
     /// An LZ4 block that holds less than the index declares.
     #[error("LZ4 block holds {found} bytes, expected {expected}")]
     Lz4Short { expected: u32, found: u64 },
+    /// An index entry says that a sample is compressed in two ways.
+    #[error("entry has the flags of both an LZ4 block and a Zstandard frame")]
+    TwoCodecs,
+    /// A Zstandard frame is of a size that cannot decode to the declared size or come from it.
+    #[error("Zstandard frame of {stored_bytes} bytes cannot decode to {bytes} bytes")]
+    ZstdSize { stored_bytes: u32, bytes: u32 },
+    /// A Zstandard frame states another size than the index.
+    #[error("Zstandard frame holds {found} bytes, expected {expected}")]
+    ZstdContent { expected: u32, found: u64 },
+    /// A Zstandard frame that cannot be decoded.
+    #[error("Zstandard frame of {stored_bytes} bytes is damaged")]
+    ZstdDamaged { stored_bytes: u32 },
+    /// A Zstandard frame was made with another dictionary than the file's.
+    #[error("Zstandard frame needs dictionary {needed}, which the file does not have")]
+    ZstdDictionary { needed: u32 },
     /// A sample's bytes do not match the index's checksum.
     #[error("payload checksum is {stored:04x}, the bytes give {computed:04x}")]
     PayloadChecksum { stored: u16, computed: u16 },

@@ -95,6 +95,8 @@ pub enum ExtensionKind {
     Integrity,
     /// Whole file: row indexes of a run of JPEG samples (6).
     RowIndexes,
+    /// Whole file: the dictionary of its Zstandard frames (7).
+    Dictionary,
     /// One sample: a sidecar field (16).
     Field,
 }
@@ -109,6 +111,7 @@ impl ExtensionKind {
             Self::Checksums => 4,
             Self::Integrity => 5,
             Self::RowIndexes => 6,
+            Self::Dictionary => 7,
             Self::Field => 16,
         }
     }
@@ -130,6 +133,8 @@ pub enum Extension<'a> {
     Integrity(Integrity),
     /// Row indexes of a run of JPEG samples.
     RowIndexes(RowIndexes<'a>),
+    /// The dictionary of the file's Zstandard frames.
+    Dictionary(&'a [u8]),
     /// A sidecar field.
     Field(Field<'a>),
 }
@@ -141,7 +146,8 @@ impl<'a> Extension<'a> {
     ///
     /// # Errors
     /// The structure's own: [`FormatError::Truncated`], [`FormatError::Count`],
-    /// [`FormatError::NameExtent`], [`FormatError::ClassNameUtf8`], [`FormatError::UnsafeName`].
+    /// [`FormatError::NameExtent`], [`FormatError::ClassNameUtf8`], [`FormatError::UnsafeName`],
+    /// [`FormatError::TooLarge`].
     pub fn parse(data: &'a [u8]) -> Result<Option<Self>, FormatError> {
         let Ok((header, body)) = ExtensionHeader::ref_from_prefix(data) else { return Ok(None) };
         if header.magic != ExtensionHeader::MAGIC || header.version != ExtensionHeader::VERSION {
@@ -154,6 +160,7 @@ impl<'a> Extension<'a> {
             4 => Self::Checksums(Checksums(whole_elements(body, "checksum list")?)),
             5 => Self::Integrity(Integrity::parse(body)?),
             6 => Self::RowIndexes(RowIndexes::parse(body)?),
+            7 => Self::Dictionary(checked_dictionary(body)?),
             16 => Self::Field(Field::parse(body)?),
             _ => return Ok(None),
         }))
@@ -165,7 +172,7 @@ impl<'a> Extension<'a> {
         ExtensionHeader::ref_from_prefix(data).is_ok_and(|(header, _)| {
             header.magic == ExtensionHeader::MAGIC
                 && header.version == ExtensionHeader::VERSION
-                && (1..=6).contains(&header.kind.get())
+                && (1..=7).contains(&header.kind.get())
         })
     }
 
@@ -196,6 +203,7 @@ impl<'a> Extension<'a> {
             4 => "checksum list",
             5 => "integrity block",
             6 => "row index block",
+            7 => "dictionary",
             16 => "sidecar field",
             _ => "extension block",
         };
@@ -337,6 +345,19 @@ impl<'a> Field<'a> {
         body.extend_from_slice(self.bytes);
         Ok(())
     }
+}
+
+/// The most bytes of a dictionary.
+pub const MAX_DICTIONARY_BYTES: usize = 1 << 20;
+
+/// The bytes of a dictionary, if a reader takes so many.
+fn checked_dictionary(bytes: &[u8]) -> Result<&[u8], FormatError> {
+    if bytes.len() <= MAX_DICTIONARY_BYTES {
+        return Ok(bytes);
+    }
+    let what = "dictionary";
+    let limit = MAX_DICTIONARY_BYTES as u64;
+    Err(FormatError::TooLarge { what, bytes: bytes.len() as u64, limit })
 }
 
 /// The 16 bytes in front of a table that describes consecutive samples.

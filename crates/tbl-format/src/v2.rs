@@ -1,8 +1,11 @@
 //! TBL version 2: a checksummed 64-byte header, 24 bytes of index per sample, the samples, and
 //! optional metadata blocks.
 //!
-//! Samples are stored as they are or as a bare LZ4 block, whichever is smaller; decoding LZ4 is
-//! left to the caller.
+//! Samples are stored as they are, as a bare LZ4 block or as a Zstandard frame, whichever is
+//! smaller; decoding these is left to the caller. Zstandard is an extension of this project, and
+//! files that use it have another version field.
+
+mod codec;
 
 use core::mem::{offset_of, size_of};
 use core::ops::{BitOr, Range};
@@ -13,6 +16,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::checksum::header_crc32;
 use crate::error::FormatError;
 use crate::sample_format::SampleFormat;
+
+pub use codec::Codec;
 
 /// The first 64 bytes of a version 2 file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -40,6 +45,9 @@ impl FileHeader {
     pub const MAGIC: [u8; 4] = *b"TBL\x02";
     /// The value of the version field.
     pub const VERSION: u32 = 2;
+    /// The value of the version field in files with [`FileFlags::ZSTD`], which the original's reader
+    /// refuses. All else is as in version 2.
+    pub const ZSTD_VERSION: u32 = 3;
     /// The most samples whose `header_size` (header and index) still fits into 32 bits.
     ///
     /// Readers never look at that field, but a writer that let it wrap would store a false number.
@@ -63,9 +71,11 @@ impl FileHeader {
         let metadata_bytes = metadata.end.saturating_sub(metadata.start);
         let has_metadata = metadata_bytes > 0;
         let flags = if has_metadata { flags | FileFlags::HAS_METADATA } else { flags };
+        let has_frames = flags.contains(FileFlags::ZSTD);
+        let version = if has_frames { Self::ZSTD_VERSION } else { Self::VERSION };
         let mut header = Self {
             magic: Self::MAGIC,
-            version: U32::new(Self::VERSION),
+            version: U32::new(version),
             sample_count: U64::new(sample_count),
             header_size: U32::new(header_size),
             padding: [0; 4],
@@ -103,7 +113,7 @@ impl FileHeader {
         if header.magic != Self::MAGIC {
             return Err(FormatError::BadMagic { found: header.magic, expected: Self::MAGIC });
         }
-        if header.version != Self::VERSION {
+        if ![Self::VERSION, Self::ZSTD_VERSION].contains(&header.version.get()) {
             return Err(FormatError::BadVersion {
                 found: header.version.get(),
                 expected: Self::VERSION,
@@ -195,6 +205,8 @@ impl FileFlags {
     pub const HAS_METADATA: Self = Self(1 << 1);
     /// Index entries carry payload checksums; where this is clear they are not to be checked.
     pub const HAS_CHECKSUMS: Self = Self(1 << 2);
+    /// Some samples are Zstandard frames.
+    pub const ZSTD: Self = Self(1 << 3);
 
     /// Whether every flag of `other` is set here.
     pub const fn contains(self, other: Self) -> bool {
@@ -346,8 +358,9 @@ impl IndexEntry {
     /// # Errors
     /// [`FormatError::RawSize`] when a raw sample has two sizes, [`FormatError::Lz4Size`] when a
     /// compressed one declares nothing, more than LZ4 can expand to, or less than any compressor
-    /// makes so long a block of, [`FormatError::RawImageSize`] when a raw image has another size
-    /// than its pixels.
+    /// makes so long a block of, [`FormatError::ZstdSize`] likewise, but no frame is as long as its
+    /// sample, [`FormatError::TwoCodecs`], [`FormatError::RawImageSize`] when a raw image has
+    /// another size than its pixels.
     pub fn sample_bytes(&self) -> Result<u32, FormatError> {
         let bytes = self.declared_bytes()?;
         if self.format() == SampleFormat::RawU8 {
@@ -364,25 +377,29 @@ impl IndexEntry {
     fn declared_bytes(&self) -> Result<u32, FormatError> {
         let stored_bytes = self.stored_bytes();
         let bytes = self.bytes.get();
-        if self.flags().contains(EntryFlags::COMPRESSED) {
-            let most = u64::from(stored_bytes) * Self::MAX_LZ4_EXPANSION;
-            let longest_block = Self::longest_lz4_block(bytes);
-            if bytes == 0 || u64::from(bytes) > most || u64::from(stored_bytes) > longest_block {
-                return Err(FormatError::Lz4Size { stored_bytes, bytes });
+        match self.codec()? {
+            Some(codec) if codec.can_decode(stored_bytes, bytes) => Ok(bytes),
+            Some(Codec::Lz4) => Err(FormatError::Lz4Size { stored_bytes, bytes }),
+            Some(Codec::Zstd) => Err(FormatError::ZstdSize { stored_bytes, bytes }),
+            None if bytes != 0 && bytes != stored_bytes => {
+                Err(FormatError::RawSize { stored_bytes, bytes })
             }
-            return Ok(bytes);
+            None => Ok(stored_bytes),
         }
-        if bytes != 0 && bytes != stored_bytes {
-            return Err(FormatError::RawSize { stored_bytes, bytes });
-        }
-        Ok(stored_bytes)
     }
 
-    /// The largest size of an LZ4 block that decodes to `bytes`: one byte more for every 255
-    /// literals in a row, and 16 (`LZ4_COMPRESSBOUND` in the reference's `lz4.h`).
-    fn longest_lz4_block(bytes: u32) -> u64 {
-        let bytes = u64::from(bytes);
-        bytes + bytes / 255 + 16
+    /// The compression of the stored bytes; `None` if they are the sample itself.
+    ///
+    /// # Errors
+    /// [`FormatError::TwoCodecs`].
+    pub fn codec(&self) -> Result<Option<Codec>, FormatError> {
+        let has = |flag| self.flags().contains(flag);
+        match (has(EntryFlags::COMPRESSED), has(EntryFlags::ZSTD)) {
+            (true, true) => Err(FormatError::TwoCodecs),
+            (true, false) => Ok(Some(Codec::Lz4)),
+            (false, true) => Ok(Some(Codec::Zstd)),
+            (false, false) => Ok(None),
+        }
     }
 }
 
@@ -399,6 +416,8 @@ impl EntryFlags {
     pub const HAS_METADATA: Self = Self(1 << 1);
     /// Defined by the format, set by no writer.
     pub const VERIFIED: Self = Self(1 << 2);
+    /// The payload is a Zstandard frame.
+    pub const ZSTD: Self = Self(1 << 3);
 
     /// Whether every flag of `other` is set here.
     pub const fn contains(self, other: Self) -> bool {

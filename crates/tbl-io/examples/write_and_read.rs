@@ -3,7 +3,8 @@
 
 use tbl_format::SampleFormat;
 use tbl_io::{
-    Field, NewSample, SampleSource, SampleSourceExt, StreamWriter, TblFile, WriteOptions,
+    Compression, Field, NewSample, SampleSource, SampleSourceExt, StreamWriter, TblFile,
+    WriteOptions,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,7 +13,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let mut writer = StreamWriter::create(
         &path,
-        WriteOptions { lz4: true, sample_count: Some(2), ..WriteOptions::default() },
+        WriteOptions {
+            compression: Compression::Lz4,
+            sample_count: Some(2),
+            ..WriteOptions::default()
+        },
     )?;
     writer.set_class_names(&["cat".to_string(), "dog".to_string()]);
     let caption = Field { extension: b"txt".to_vec(), bytes: b"asleep on a sofa".to_vec() };

@@ -1,6 +1,7 @@
 //! Copies samples from any sources into a new TBL file or TAR archive, with their names, labels
 //! and sidecar fields. What the bytes mean is left to the caller's [`Prepare`].
 
+mod dictionary;
 mod error;
 mod metadata;
 mod pack;
@@ -23,7 +24,7 @@ use crate::location::Location;
 use crate::ordered::{self, Plan};
 use crate::sample::{Field, SampleSourceExt, announce_with_fields_after};
 use crate::tbl_version::TblVersion;
-use crate::writer::Unstored;
+use crate::writer::{Compressed, Compression, Unstored};
 use pack::{Pack, Sink, TblSink, Written};
 use selection::Located;
 use tar_layout::TarSink;
@@ -47,18 +48,6 @@ pub enum Target {
     /// become `.cls` members. A sample whose key a reader would mix up with another one's, as
     /// when shards are merged that all count from zero, gets its number into its name.
     Tar,
-}
-
-/// The samples of a TBL version 2 file that are stored as LZ4 blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Compression {
-    /// No samples.
-    None,
-    /// Those that become smaller by it.
-    Lz4,
-    /// Those that the source stores so, block by block as they are.
-    AsStored,
 }
 
 /// Options of a conversion.
@@ -125,7 +114,7 @@ pub struct ConvertSummary {
     pub sample_bytes: u64,
     /// The size of the file.
     pub file_bytes: u64,
-    /// Samples stored as LZ4 blocks.
+    /// Samples stored compressed.
     pub compressed_samples: u64,
     /// Samples that claim to be images and could not be measured.
     pub unmeasured_samples: u64,
@@ -163,7 +152,8 @@ pub fn convert<P: Prepare>(
         Target::Tbl1 => (TblVersion::V1, Compression::None),
         Target::Tbl2(compression) => (TblVersion::V2, compression),
     };
-    let sink = TblSink::create(selection, destination, version, compression, options)?;
+    let sink =
+        TblSink::create(selection, destination, version, compression, options, &new_prepare)?;
     run(selection, sink, options, new_prepare, on_event)
 }
 
@@ -174,7 +164,13 @@ fn run<S: Sink, P: Prepare>(
     new_prepare: impl Fn() -> P + Sync,
     on_event: &mut dyn FnMut(ConvertEvent<'_>) -> ControlFlow<()>,
 ) -> Result<ConvertSummary, ConvertError> {
-    let costly = P::COSTLY || options.target == Target::Tbl2(Compression::Lz4);
+    let compresses = match options.target {
+        Target::Tbl2(Compression::Lz4 | Compression::Zstd(_)) => true,
+        Target::Tbl2(Compression::None | Compression::AsStored) | Target::Tbl1 | Target::Tar => {
+            false
+        }
+    };
+    let costly = P::COSTLY || compresses;
     let plan = Plan {
         item_count: selection.sample_count(),
         workers: if costly { options.workers } else { NonZeroUsize::MIN },
@@ -185,6 +181,7 @@ fn run<S: Sink, P: Prepare>(
     let new_worker = || {
         let buffers = &buffers;
         let prepare = new_prepare();
+        let packer = packer.clone();
         let block = Vec::new();
         let row_index = Vec::new();
         let mut worker = Worker { selection, packer, buffers, prepare, block, row_index };
@@ -271,11 +268,11 @@ impl<K: Pack, P: Prepare> Worker<'_, K, P> {
         let key = entry.key.as_deref();
         let for_sample = |error: crate::ReadError| error.for_sample(index, key);
         let mut bytes = self.buffers.take();
-        let has_block = if self.packer.keeps_blocks() {
+        let codec = if self.packer.keeps_compressed() {
             source.read_with_block(index, &mut bytes, &mut self.block).map_err(for_sample)?
         } else {
             source.read_into(index, &mut bytes).map_err(for_sample)?;
-            false
+            None
         };
         let mut fields: Vec<Field> = Vec::new();
         source.read_fields(index, &mut fields).map_err(for_sample)?;
@@ -305,7 +302,8 @@ impl<K: Pack, P: Prepare> Worker<'_, K, P> {
         };
         let sample = pack::Sample {
             bytes: &bytes,
-            block: has_block.then(|| std::mem::take(&mut self.block)),
+            compressed: codec
+                .map(|codec| Compressed { codec, bytes: std::mem::take(&mut self.block) }),
             prepared,
             key,
             label,

@@ -5,6 +5,7 @@
 mod at_once;
 mod atomic_file;
 mod braces;
+mod codec;
 mod convert;
 mod error;
 mod escape;
@@ -47,8 +48,8 @@ mod writer;
 pub use atomic_file::{AtomicFile, Placement};
 pub use braces::expand_braces;
 pub use convert::{
-    AsStored, Compression, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, FileLayout,
-    Prepare, Prepared, RowIndex, Selection, Target, convert,
+    AsStored, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, FileLayout, Prepare,
+    Prepared, RowIndex, Selection, Target, convert,
 };
 pub use error::{FileKind, RawDefect, ReadError, TarDefect};
 pub use escape::Escaped;
@@ -84,5 +85,6 @@ pub use uring::{Completed, UringReader};
 pub use verify::{Finding, Oddity, VerifySummary, verify};
 pub use write_error::{MetadataDefect, NameDefect, WriteError};
 pub use writer::{
-    EncodeError, Encoded, Encoder, NewSample, StreamWriter, Unstored, WriteOptions, WriteSummary,
+    Compressed, Compression, CompressionError, EncodeError, Encoded, Encoder, NewSample,
+    StreamWriter, Unstored, WriteOptions, WriteSummary, ZstdLevel,
 };

@@ -8,10 +8,12 @@ use std::borrow::Cow;
 use std::iter;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
+use std::sync::OnceLock;
 
-use tbl_format::v2::FileFlags;
+use tbl_format::v2::{Codec, FileFlags};
 use tbl_format::{FormatError, v1, v2};
 
+use crate::codec::Dictionary;
 use crate::error::ReadError;
 use crate::identity::Told;
 use crate::limits::ReadLimits;
@@ -116,6 +118,7 @@ pub struct TblFile {
     index: Region,
     index_end: u64,
     metadata: Metadata,
+    dictionary: OnceLock<Option<Dictionary>>,
     defects: Vec<FormatError>,
     views: ViewMap,
 }
@@ -184,12 +187,12 @@ impl TblFile {
         iter::once(0..end).chain(metadata).collect()
     }
 
-    /// Whether sample `index` is stored as an LZ4 block.
+    /// The compression of sample `index`; `None` if it is stored as it is.
     ///
     /// # Errors
     /// As for [`entry`](SampleSource::entry).
-    pub fn is_compressed(&self, index: u64) -> Result<bool, ReadError> {
-        Ok(self.index_entry(index)?.is_compressed())
+    pub fn codec(&self, index: u64) -> Result<Option<Codec>, ReadError> {
+        Ok(self.index_entry(index)?.codec)
     }
 
     /// Checks the metadata of files that our writers made.
@@ -390,8 +393,11 @@ impl StoredSamples for TblFile {
         index: u64,
         bytes: &mut Vec<u8>,
         block: &mut Vec<u8>,
-    ) -> Result<bool, ReadError> {
-        Ok(self.is_compressed(index)? && self.read_sample(index, bytes, Some(block))?)
+    ) -> Result<Option<Codec>, ReadError> {
+        match self.codec(index)? {
+            Some(_) => self.read_sample(index, bytes, Some(block)),
+            None => Ok(None),
+        }
     }
 
     fn view(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {

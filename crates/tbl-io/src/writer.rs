@@ -14,7 +14,7 @@ use tbl_format::checksum::Crc32c;
 use tbl_format::metadata::MetadataType;
 use tbl_format::path::{PathDefect, check_new_name};
 use tbl_format::v1::CustomMetadata;
-use tbl_format::v2::{EntryFlags, IndexEntry};
+use tbl_format::v2::{Codec, EntryFlags, IndexEntry};
 
 use crate::atomic_file::{AtomicFile, Placement, folder_of};
 use crate::metadata_json::custom_of_json;
@@ -29,8 +29,8 @@ mod payloads;
 mod sections;
 mod spool;
 
-pub use encode::{EncodeError, Encoded, Encoder, NewSample};
-pub use options::{Unstored, WriteOptions, WriteSummary};
+pub use encode::{Compressed, EncodeError, Encoded, Encoder, NewSample};
+pub use options::{Compression, CompressionError, Unstored, WriteOptions, WriteSummary, ZstdLevel};
 
 use blocks::check_block;
 use payloads::Payloads;
@@ -57,6 +57,12 @@ const COPY_BUFFER_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub struct StreamWriter {
     encoder: Encoder,
+    /// The dictionary of Zstandard frames.
+    dictionary: Option<Vec<u8>>,
+    /// Whether there are LZ4 blocks.
+    has_blocks: bool,
+    /// Whether there are Zstandard frames.
+    has_frames: bool,
     sync: bool,
     max_samples: u64,
     payloads: Payloads,
@@ -83,16 +89,20 @@ impl StreamWriter {
     /// [`WriteError::Io`] when the file exists and may not be replaced, or the folder refuses;
     /// [`WriteError::Format`] when the announced sample count is beyond the version's limit.
     pub fn create(path: &Path, options: WriteOptions) -> Result<Self, WriteError> {
-        let WriteOptions { version, lz4, sync, overwrite, sample_count } = options;
+        let WriteOptions { version, compression, sync, overwrite, sample_count } = options;
         let io_error = |source| WriteError::Io { path: path.to_owned(), source };
         let index_end = sample_count
             .map(|count| version.index_end(count))
             .transpose()
             .map_err(|source| WriteError::Format { path: path.to_owned(), source })?;
+        let encoder = Encoder::new(version, compression, None).ok_or_else(|| no_memory(path))?;
         let target = AtomicFile::create(path, Placement { overwrite, sync }).map_err(io_error)?;
         let folder = folder_of(path);
         Ok(Self {
-            encoder: Encoder::new(version, lz4),
+            encoder,
+            dictionary: None,
+            has_blocks: false,
+            has_frames: false,
             sync,
             max_samples: sample_count.unwrap_or(version.max_samples()),
             payloads: Payloads::new(target, index_end).map_err(io_error)?,
@@ -114,7 +124,18 @@ impl StreamWriter {
 
     /// A converter of samples into the input of [`write`](Self::write), for use on other threads.
     pub fn encoder(&self) -> Encoder {
-        self.encoder
+        self.encoder.clone()
+    }
+
+    /// Stores a dictionary of Zstandard, which samples are compressed with from now on if the
+    /// compression is Zstandard. A file without samples that need it does not store it.
+    pub(crate) fn set_dictionary(&mut self, dictionary: &[u8]) -> Result<(), WriteError> {
+        let version = self.encoder.version();
+        let compression = self.encoder.compression();
+        let encoder = Encoder::new(version, compression, Some(dictionary));
+        self.encoder = encoder.ok_or_else(|| no_memory(self.path()))?;
+        self.dictionary = Some(dictionary.to_vec());
+        Ok(())
     }
 
     /// How many samples have been written.
@@ -256,7 +277,9 @@ impl StreamWriter {
         summary.samples += 1;
         summary.sample_bytes += bytes.len() as u64;
         summary.stored_bytes += payload.len() as u64;
-        summary.compressed_samples += u64::from(encoded.is_compressed());
+        summary.compressed_samples += u64::from(encoded.codec().is_some());
+        self.has_blocks |= encoded.codec() == Some(Codec::Lz4);
+        self.has_frames |= encoded.codec() == Some(Codec::Zstd);
         if self.sections.is_some() {
             summary.row_indexes += u64::from(!encoded.row_index.is_empty());
         } else {
@@ -306,6 +329,8 @@ impl StreamWriter {
         let Self {
             encoder, sync, payloads, index, sections, class_names, custom, mut summary, ..
         } = self;
+        let dictionary = self.dictionary.filter(|_| self.has_frames);
+        let dictionary = dictionary.as_deref();
         let version = encoder.version();
         let index_end = version.index_end(summary.samples)?;
         let (target, shift) = payloads.settle(index_end)?;
@@ -319,7 +344,9 @@ impl StreamWriter {
                     || !class_names.is_empty()
                     || sections.has_file_metadata() =>
             {
-                end += sections.write(&class_names, index_checksum, target.file(), payload_end)?;
+                let file = target.file();
+                end +=
+                    sections.write(&class_names, dictionary, index_checksum, file, payload_end)?;
             }
             Some(_) => {}
             None => summary.unstored.class_names = class_names.len() as u64,
@@ -329,8 +356,11 @@ impl StreamWriter {
         if sync {
             target.file().sync_data()?;
         }
-        let compressed = summary.compressed_samples > 0;
-        let header = encoder.header(summary.samples, payload_end..end, compressed, custom)?;
+        let has_codec = |codec| match codec {
+            Codec::Lz4 => self.has_blocks,
+            Codec::Zstd => self.has_frames,
+        };
+        let header = encoder.header(summary.samples, payload_end..end, has_codec, custom)?;
         target.file().write_all_at(&header, 0)?;
         target.commit()?;
         Ok(WriteSummary { bytes: end, ..summary })
@@ -342,6 +372,11 @@ impl StreamWriter {
         }
         Ok(())
     }
+}
+
+/// The error for a dictionary or a compressor that there is no memory for.
+fn no_memory(path: &Path) -> WriteError {
+    WriteError::Io { path: path.to_owned(), source: io::ErrorKind::OutOfMemory.into() }
 }
 
 /// Checks that a new sample's name, if it has one, is that of a file.

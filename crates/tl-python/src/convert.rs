@@ -18,10 +18,15 @@ use turboloader::{ConversionNotes, HeaderCheck, Probe, StrictDecode};
 
 use crate::detached::{detached, interruptible};
 use crate::error::Error;
+use crate::files::compression_of;
 use crate::remote::{DataStores, StoreSettings};
 use crate::warning::warn;
 
 /// Copies all samples of `sources` into a new TBL file, version 2 or 1, or a TAR archive.
+///
+/// ``compression`` is ``"lz4"``, ``"zstd"`` or ``"zstd:LEVEL"`` with a level of 1 to 22, for samples that
+/// it makes smaller; ``lz4=True`` is the same as ``"lz4"``. Zstandard is for texts, masks and raw pixels,
+/// with a dictionary where that pays; the first turboloader cannot read it.
 ///
 /// ``progress_callback(current, total)`` is called as samples are written; what it raises ends the
 /// conversion. Returns how many samples were written. Warns of odd labels and names in the sources,
@@ -30,7 +35,7 @@ use crate::warning::warn;
 #[pyo3(signature = (
     sources: "list[str]", destination, *, to="tbl", lz4=false, overwrite=false, sync=true,
     progress_callback: "Callable[[int, int], Any] | None" = None,
-    stores: "dict[str, Any] | None" = None
+    stores: "dict[str, Any] | None" = None, compression: "str | None" = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
 pub(crate) fn convert(
@@ -43,8 +48,12 @@ pub(crate) fn convert(
     sync: bool,
     progress_callback: Option<Py<PyAny>>,
     stores: Option<StoreSettings>,
+    compression: Option<&str>,
 ) -> PyResult<u64> {
-    let compression = if lz4 { Compression::Lz4 } else { Compression::None };
+    let compression = compression_of(compression, lz4)?;
+    if compression != Compression::None && to != "tbl" {
+        return Err(Error::setting(&"compression and lz4 are for to=\"tbl\"").into());
+    }
     let target = match to {
         "tbl" => Target::Tbl2(compression),
         "tbl1" => Target::Tbl1,

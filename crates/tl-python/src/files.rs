@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyString};
+use pyo3::types::{PyBytes, PyDict, PyMapping, PyMemoryView, PyString};
 use tbl_format::SampleFormat;
 use tbl_format::metadata::MetadataType;
 use tbl_io::{
-    Entry, Labels, NewSample, ReadError, SampleSource, StreamWriter, TblFile, WriteOptions,
+    Compression, CompressionError, Entry, Field, Labels, NewSample, ReadError, SampleSource,
+    SampleSourceExt, StreamWriter, TblFile, WriteOptions,
 };
 
 use crate::detached::{detached, interruptible};
@@ -107,6 +108,21 @@ impl PyTblReader {
         Ok(dict)
     }
 
+    /// The fields of sample ``index``: the bytes of each file next to it, by extension.
+    #[pyo3(signature = (index) -> "dict[str, bytes]")]
+    fn fields<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyDict>> {
+        let read = detached(py, || {
+            let mut fields = Vec::new();
+            self.source().read_fields(index, &mut fields).map(|()| fields)
+        })?;
+        let read = read.map_err(|error| Error::from(error.for_sample(index, None)))?;
+        let dict = PyDict::new(py);
+        for Field { extension, bytes } in &read {
+            dict.set_item(text(py, extension)?, PyBytes::new(py, bytes))?;
+        }
+        Ok(dict)
+    }
+
     /// The metadata blocks of sample ``index`` or, without one, of the whole file: a list of
     /// ``(kind, data)`` in stored order.
     ///
@@ -165,9 +181,14 @@ impl PyTblWriter {
 #[pymethods]
 impl PyTblWriter {
     /// Starts a file that will be called ``path``.
+    ///
+    /// ``compression`` is ``"lz4"``, ``"zstd"`` or ``"zstd:LEVEL"``, for samples that it makes smaller;
+    /// ``lz4=True`` is the same as ``"lz4"``. Zstandard is for texts, masks and raw pixels, and the first
+    /// turboloader cannot read it. `convert` also makes a dictionary where that pays.
     #[new]
     #[pyo3(signature = (
-        path, *, lz4=false, overwrite=false, sync=true, class_names: "list[str] | None" = None
+        path, *, lz4=false, overwrite=false, sync=true, class_names: "list[str] | None" = None,
+        compression: "str | None" = None
     ))]
     fn new(
         py: Python<'_>,
@@ -176,8 +197,10 @@ impl PyTblWriter {
         overwrite: bool,
         sync: bool,
         class_names: Option<Vec<String>>,
+        compression: Option<&str>,
     ) -> Result<Self, Error> {
-        let options = WriteOptions { lz4, overwrite, sync, ..WriteOptions::default() };
+        let compression = compression_of(compression, lz4)?;
+        let options = WriteOptions { compression, overwrite, sync, ..WriteOptions::default() };
         let mut writer = detached(py, || StreamWriter::create(&path, options))??;
         if let Some(names) = class_names {
             writer.set_class_names(&names);
@@ -187,9 +210,15 @@ impl PyTblWriter {
 
     /// Adds a sample. What it is, and its size if it is an image, is read from its bytes.
     ///
-    /// A key that is no UTF-8 is given as it is read, in surrogate escapes, or as bytes.
+    /// ``fields`` has the files next to the sample by their extensions, such as ``json``, ``txt``
+    /// or ``seg.png``: bytes, or text that is stored as UTF-8. They are the fields of batches, and
+    /// members of archives that the file is converted to. The label is that of ``label`` alone.
+    ///
+    /// A key that is not UTF-8 is passed as it is read, in surrogate escapes, or as bytes. This
+    /// also holds for extensions.
     #[pyo3(signature = (
-        data: "bytes | bytearray | memoryview", *, key: "str | bytes | None" = None, label=None
+        data: "bytes | bytearray | memoryview", *, key: "str | bytes | None" = None, label=None,
+        fields: "Mapping[str, str | bytes | bytearray | memoryview] | None" = None
     ))]
     fn add_sample(
         &self,
@@ -197,6 +226,7 @@ impl PyTblWriter {
         data: &Bound<'_, PyAny>,
         key: Option<Bound<'_, PyAny>>,
         label: Option<i64>,
+        fields: Option<Bound<'_, PyMapping>>,
     ) -> PyResult<()> {
         let copied = bytes_of(data)?;
         let data = copied.as_bytes();
@@ -207,7 +237,10 @@ impl PyTblWriter {
             .unwrap_or(SampleFormat::Unknown);
         let (width, height) = info.map_or((0, 0), |info| (info.width, info.height));
         let key = key.as_deref();
-        let sample = NewSample { format, width, height, key, label, ..NewSample::new(data) };
+        let fields = fields.as_ref().map_or(Ok(Vec::new()), fields_of)?;
+        let fields = &fields;
+        let sample =
+            NewSample { format, width, height, key, label, fields, ..NewSample::new(data) };
         Ok(detached(py, || self.with(|writer| Ok(writer.write_sample(&sample)?)))??)
     }
 
@@ -230,14 +263,8 @@ impl PyTblWriter {
             let expected = "expected json, protobuf, msgpack, custom, none or type_<number>";
             return Err(Error::setting(&format_args!("kind is {kind}, {expected}")).into());
         };
-        let encoded;
-        let data = match data.cast::<PyString>() {
-            Ok(text) => text.to_str()?.as_bytes(),
-            Err(_) => {
-                encoded = bytes_of(data)?;
-                encoded.as_bytes()
-            }
-        };
+        let data = text_or_bytes(data)?;
+        let data = data.as_bytes();
         Ok(detached(py, || self.with(|writer| Ok(writer.add_metadata(index, kind, data)?)))??)
     }
 
@@ -275,6 +302,37 @@ impl PyTblWriter {
             Some(_) | None => Ok(false),
         }
         .map_err(Error::from)
+    }
+}
+
+/// The compression that arguments ask for.
+pub(crate) fn compression_of(text: Option<&str>, lz4: bool) -> Result<Compression, Error> {
+    let conflicting = "conflicting settings: compression and lz4; pass only one";
+    let parsed: Result<Option<Compression>, CompressionError> = text.map(str::parse).transpose();
+    match parsed {
+        Ok(None) if lz4 => Ok(Compression::Lz4),
+        Ok(Some(_)) if lz4 => Err(Error::setting(&conflicting)),
+        Ok(compression) => Ok(compression.unwrap_or(Compression::None)),
+        Err(error) => Err(Error::setting(&error)),
+    }
+}
+
+/// The fields of a sample, in the order of the mapping.
+fn fields_of(fields: &Bound<'_, PyMapping>) -> PyResult<Vec<Field>> {
+    let items = fields.items()?;
+    let field = |item: Bound<'_, PyAny>| {
+        let (name, data): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+        let bytes = text_or_bytes(&data)?.as_bytes().to_vec();
+        Ok(Field { extension: name_bytes(&name)?, bytes })
+    };
+    items.iter().map(field).collect()
+}
+
+/// Text as UTF-8, or the bytes of an object that has some.
+fn text_or_bytes<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    match data.cast::<PyString>() {
+        Ok(text) => Ok(PyBytes::new(data.py(), text.to_str()?.as_bytes())),
+        Err(_) => bytes_of(data),
     }
 }
 

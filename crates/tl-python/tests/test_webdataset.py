@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 
 import pytest
@@ -178,3 +179,28 @@ def test_an_unknown_column_is_refused(tmp_path):
         writer.write({"__key__": "a", "jpg": b"", "json": b"{}", "cls": b"1"})
     with pytest.raises(tl.SettingError, match="`jsn`; the files are called: cls, jpg, json"):
         len(tl.DataLoader(path, decode=False, columns=["jsn"]))
+
+
+def test_webdataset_reads_keys_labels_and_fields_of_a_converted_file(tmp_path):
+    draw = random.Random(1)
+    written = []
+    with tl.TblWriter(tmp_path / "a.tbl", sync=False, compression="zstd") as writer:
+        for number in range(30):
+            fields = {"json": b'{"id": %d}' % number, "txt": b"text " * 9, "seg.png": b"mask"}
+            chosen = {name: data for name, data in fields.items() if draw.random() < 0.6}
+            written.append((f"a b/\u00fc{number}", number % 5, chosen))
+            writer.add_sample(
+                b"image" * number, key=written[-1][0] + ".jpg", label=number % 5, fields=chosen
+            )
+    tl.convert(tmp_path / "a.tbl", tmp_path / "a.tar", sync=False)
+    found = read_theirs(str(tmp_path / "a.tar"))
+    assert len(found) == len(written)
+    for number, ((key, files), (name, label, fields)) in enumerate(
+        zip(found, written, strict=True)
+    ):
+        assert key == name
+        assert files == {"jpg": b"image" * number, "cls": b"%d" % label, **fields}
+    decoded = wds.WebDataset(str(tmp_path / "a.tar"), shardshuffle=False).decode()
+    for sample, (_, label, fields) in zip(decoded, written, strict=True):
+        assert sample["cls"] == label
+        assert "json" not in fields or sample["json"] == json.loads(fields["json"])

@@ -34,7 +34,8 @@ mod metadata;
 /// Examples:
 ///   tl convert train.tar -o train.tbl
 ///   tl convert train.tar -o train.tbl --jpeg-index
-///   tl convert shard-*.tar -o train.tbl --lz4 -j 4
+///   tl convert shard-*.tar -o train.tbl --compress lz4 -j 4
+///   tl convert masks.tar -o masks.tbl --compress zstd:9
 ///   tl convert photos/ -o photos_256.tbl --to raw --size 256
 ///   tl convert train.tbl -o train.tar --to tar
 ///   tl convert train.tar -o train.tbl --metadata description.json
@@ -67,8 +68,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535))]
     pub(crate) size: Option<u32>,
 
-    /// Compress samples with LZ4 where that makes them smaller (TBL version 2 only)
-    #[arg(long)]
+    /// Compress samples where that makes them smaller (TBL version 2 only): lz4, zstd or zstd:LEVEL,
+    /// with a level of 1 to 22 (default: 3). Zstandard is for texts, masks and raw pixels; JPEGs do not
+    /// become smaller. The first turboloader cannot read files with Zstandard
+    #[arg(long, value_name = "CODEC")]
+    pub(crate) compress: Option<Compression>,
+
+    /// The same as --compress lz4
+    #[arg(long, conflicts_with = "compress")]
     pub(crate) lz4: bool,
 
     /// Store where the rows of each JPEG start (TBL version 2 only), so that training reads no
@@ -87,7 +94,7 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) no_sync: bool,
 
-    /// Threads that decode (--to raw), compress (--lz4, IDV files) or look for rows (--jpeg-index);
+    /// Threads that decode (--to raw), compress (--compress, IDV files) or look for rows (--jpeg-index);
     /// default: one per core. Copying samples unchanged uses one, because the disk is the limit
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
@@ -123,8 +130,11 @@ pub(crate) enum Target {
 /// Converts.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let to = args.to.unwrap_or_else(|| Target::for_file(&args.output));
-    if args.lz4 && to != Target::Tbl2 {
-        return Err(Failure::Usage { what: "--lz4 is for TBL version 2 files" });
+    let compression = args.compress.unwrap_or(Compression::None);
+    let compression = if args.lz4 { Compression::Lz4 } else { compression };
+    if compression != Compression::None && !matches!(to, Target::Tbl2 | Target::Raw) {
+        let what = "--compress and --lz4 are for TBL version 2 files";
+        return Err(Failure::Usage { what });
     }
     if args.size.is_some() && to != Target::Raw {
         return Err(Failure::Usage { what: "--size needs --to raw" });
@@ -142,10 +152,8 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     // Before any work: a sample that is too large is so for every image.
     let square = args.size.map(Square::new).transpose();
     let square = square.map_err(|error| Failure::setting(format_args!("--size {error}")))?;
-    let compression = if args.lz4 { Compression::Lz4 } else { Compression::None };
     let kind = match to {
-        Target::Tbl2 => FileKind::Tbl2(compression),
-        Target::Raw => FileKind::Tbl2(Compression::None),
+        Target::Tbl2 | Target::Raw => FileKind::Tbl2(compression),
         Target::Tbl1 => FileKind::Tbl1,
         Target::Tar => FileKind::Tar,
         Target::Idv | Target::Csv | Target::Parquet => return Err(NO_TABLE),

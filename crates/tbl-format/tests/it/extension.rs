@@ -158,7 +158,7 @@ fn payloads_of_others_and_of_later_versions_are_skipped() {
     later[4] = 2;
     assert!(Extension::parse(&later).unwrap().is_none());
     let mut unknown = payload(ExtensionKind::Labels, &[0; 8]);
-    unknown[6] = 7;
+    unknown[6] = 8;
     assert!(Extension::parse(&unknown).unwrap().is_none());
 }
 

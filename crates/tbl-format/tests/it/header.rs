@@ -96,6 +96,8 @@ fn every_flipped_bit_of_a_version_2_header_is_found() {
         let error = v2::FileHeader::parse(&bytes).unwrap_err();
         match bit / 8 {
             0..4 => assert!(matches!(error, FormatError::BadMagic { .. })),
+            // Version 3, which the checksum refuses.
+            4 if bit == 32 => assert!(matches!(error, FormatError::HeaderChecksum { .. })),
             4..8 => assert!(matches!(error, FormatError::BadVersion { expected: 2, .. })),
             _ => assert!(matches!(error, FormatError::HeaderChecksum { .. })),
         }
@@ -145,7 +147,9 @@ fn impossible_sample_sizes_are_refused() {
         let payload = Payload { offset: 0, stored_bytes, bytes, checksum: 0 };
         v2::IndexEntry::new(payload, (0, 0), SampleFormat::Unknown, flags).sample_bytes()
     };
-    let (raw, lz4) = (EntryFlags::NONE, EntryFlags::COMPRESSED);
+    let raw = EntryFlags::NONE;
+    let lz4 = EntryFlags::COMPRESSED;
+    let zstd = EntryFlags::ZSTD;
     assert_eq!(size(9, 9, raw), Ok(9));
     assert_eq!(size(9, 0, raw), Ok(9));
     assert_eq!(size(9, 8, raw), Err(FormatError::RawSize { stored_bytes: 9, bytes: 8 }));
@@ -153,6 +157,12 @@ fn impossible_sample_sizes_are_refused() {
     assert_eq!(size(9, 2296, lz4), Err(FormatError::Lz4Size { stored_bytes: 9, bytes: 2296 }));
     assert_eq!(size(9, 0, lz4), Err(FormatError::Lz4Size { stored_bytes: 9, bytes: 0 }));
     assert_eq!(size(u32::MAX, u32::MAX, lz4), Ok(u32::MAX));
+    assert_eq!(size(9, 9 << 15, zstd), Ok(9 << 15));
+    let bytes = (9 << 15) + 1;
+    assert_eq!(size(9, bytes, zstd), Err(FormatError::ZstdSize { stored_bytes: 9, bytes }));
+    assert_eq!(size(9, 10, zstd), Ok(10));
+    assert_eq!(size(9, 9, zstd), Err(FormatError::ZstdSize { stored_bytes: 9, bytes: 9 }));
+    assert_eq!(size(9, 10, lz4 | zstd), Err(FormatError::TwoCodecs));
 }
 
 #[test]

@@ -3,17 +3,24 @@
 
 use std::path::Path;
 
+use tbl_format::v2::Codec;
+
+use super::dictionary;
 use super::error::{ConvertError, PackError};
-use super::{Compression, ConvertOptions, Prepared, Selection, metadata};
+use super::{ConvertOptions, Prepare, Prepared, Selection, metadata};
+use crate::codec::{ZstdEncoding, dictionary_of};
 use crate::sample::{Field, MetadataBlock};
 use crate::tbl_version::TblVersion;
-use crate::writer::{Encoded, Encoder, NewSample, StreamWriter, Unstored, WriteOptions};
+use crate::writer::{
+    Compressed, Compression, Encoded, Encoder, NewSample, StreamWriter, Unstored, WriteOptions,
+    ZstdLevel,
+};
 
 /// A sample between reading and packing.
 pub(super) struct Sample<'a> {
     pub(super) bytes: &'a [u8],
-    /// The LZ4 block that its source stores it as.
-    pub(super) block: Option<Vec<u8>>,
+    /// The compressed bytes that its source stores it as.
+    pub(super) compressed: Option<Compressed>,
     pub(super) prepared: Prepared,
     pub(super) key: Option<&'a [u8]>,
     pub(super) label: Option<i64>,
@@ -23,12 +30,12 @@ pub(super) struct Sample<'a> {
 }
 
 /// The part of writing that needs no order: checksums, compression, metadata.
-pub(super) trait Pack: Copy + Send + Sync {
+pub(super) trait Pack: Clone + Send + Sync {
     /// A sample as the target stores it, without its bytes.
     type Packed: Send;
 
-    /// Whether samples come with the LZ4 blocks of their source.
-    fn keeps_blocks(&self) -> bool;
+    /// Whether samples come with the compressed bytes of their source.
+    fn keeps_compressed(&self) -> bool;
 
     /// Whether there is a place for row indexes.
     fn keeps_row_indexes(&self) -> bool;
@@ -66,28 +73,54 @@ pub(super) struct Written {
 /// A TBL file under construction.
 pub(super) struct TblSink {
     writer: StreamWriter,
-    keeps_blocks: bool,
+    keeps: Keeps,
+}
+
+/// The compressed bytes of the sources that are copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keeps {
+    None,
+    /// All but Zstandard frames with a dictionary, since the sources have several.
+    WithoutDictionary,
+    All,
 }
 
 impl TblSink {
-    pub(super) fn create(
+    pub(super) fn create<P: Prepare>(
         selection: &Selection<'_>,
         path: &Path,
         version: TblVersion,
         compression: Compression,
         options: &ConvertOptions,
+        new_prepare: impl Fn() -> P,
     ) -> Result<Self, ConvertError> {
         let options = WriteOptions {
             version,
-            lz4: compression == Compression::Lz4,
+            compression,
             sync: options.sync,
             overwrite: options.overwrite,
             sample_count: Some(selection.sample_count()),
         };
         let mut writer = StreamWriter::create(path, options)?;
         writer.set_class_names(selection.class_names());
+        let mut keeps = Keeps::None;
+        match compression {
+            Compression::Zstd(level) => {
+                if let Some(dictionary) = dictionary::train(selection, new_prepare, level) {
+                    writer.set_dictionary(&dictionary)?;
+                }
+            }
+            Compression::AsStored => {
+                let dictionary = dictionary::of_sources(selection)?;
+                keeps = if dictionary.is_some() { Keeps::All } else { Keeps::WithoutDictionary };
+                if let Some(dictionary) = dictionary {
+                    writer.set_dictionary(dictionary)?;
+                }
+            }
+            Compression::None | Compression::Lz4 => {}
+        }
         metadata::of_files(selection, |kind, data| Ok(writer.add_metadata(None, kind, data)?))?;
-        Ok(Self { writer, keeps_blocks: compression == Compression::AsStored })
+        Ok(Self { writer, keeps })
     }
 }
 
@@ -95,7 +128,7 @@ impl Sink for TblSink {
     type Packer = TblPacker;
 
     fn packer(&self) -> TblPacker {
-        TblPacker { encoder: self.writer.encoder(), keeps_blocks: self.keeps_blocks }
+        TblPacker { encoder: self.writer.encoder(), keeps: self.keeps }
     }
 
     fn write(&mut self, _: u64, packed: &Encoded, bytes: &[u8]) -> Result<(), ConvertError> {
@@ -113,17 +146,17 @@ impl Sink for TblSink {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct TblPacker {
     encoder: Encoder,
-    keeps_blocks: bool,
+    keeps: Keeps,
 }
 
 impl Pack for TblPacker {
     type Packed = Encoded;
 
-    fn keeps_blocks(&self) -> bool {
-        self.keeps_blocks
+    fn keeps_compressed(&self) -> bool {
+        self.keeps != Keeps::None
     }
 
     fn keeps_row_indexes(&self) -> bool {
@@ -131,13 +164,24 @@ impl Pack for TblPacker {
     }
 
     fn pack(&self, sample: Sample<'_>) -> Result<Encoded, PackError> {
-        let Sample { bytes, block, prepared, key, label, ref fields, row_index, ref metadata } =
+        let Sample { bytes, compressed, prepared, key, label, ref fields, row_index, ref metadata } =
             sample;
         let Prepared { format, width, height, .. } = prepared;
         let sample =
             NewSample { bytes, format, width, height, key, label, fields, row_index, metadata };
-        Ok(match block {
-            Some(block) => self.encoder.encode_with_block(&sample, block)?,
+        let needs_dictionary = |compressed: &Compressed| {
+            compressed.codec == Codec::Zstd && dictionary_of(&compressed.bytes).is_some()
+        };
+        let compressed = match compressed {
+            Some(found) if self.keeps == Keeps::WithoutDictionary && needs_dictionary(&found) => {
+                let encoding = ZstdEncoding::new(ZstdLevel::default(), None);
+                let frame = encoding.and_then(|encoding| encoding.compress(bytes));
+                frame.map(|bytes| Compressed { codec: Codec::Zstd, bytes })
+            }
+            compressed => compressed,
+        };
+        Ok(match compressed {
+            Some(compressed) => self.encoder.encode_compressed(&sample, compressed)?,
             None => self.encoder.encode(&sample)?,
         })
     }

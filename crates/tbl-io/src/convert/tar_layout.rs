@@ -256,7 +256,7 @@ pub(super) struct TarPacker;
 impl Pack for TarPacker {
     type Packed = Member;
 
-    fn keeps_blocks(&self) -> bool {
+    fn keeps_compressed(&self) -> bool {
         false
     }
 

@@ -56,11 +56,11 @@ pub enum RawDefect {
     /// The sample is encoded or compressed.
     #[error(
         "expected an uncompressed RAW_U8 sample, found {format}{}",
-        if *compressed { " as an LZ4 block" } else { "" }
+        if *compressed { " that is compressed" } else { "" }
     )]
     Encoded {
         format: SampleFormat,
-        /// Whether it is an LZ4 block.
+        /// Whether it is compressed.
         compressed: bool,
     },
     /// The sample has other dimensions than the first one, or none.

@@ -1,6 +1,6 @@
 //! Headers and index entries of both versions as one.
 
-use tbl_format::v2::{EntryFlags, FileFlags};
+use tbl_format::v2::{Codec, EntryFlags, FileFlags};
 use tbl_format::{FormatError, SampleFormat, v1, v2};
 
 use crate::tbl_version::TblVersion;
@@ -22,6 +22,8 @@ pub(super) struct IndexEntry {
     pub(super) height: u16,
     pub(super) format: SampleFormat,
     pub(super) flags: EntryFlags,
+    /// `None` for a sample that is stored as it is.
+    pub(super) codec: Option<Codec>,
     /// `None` where the file has no checksums.
     pub(super) checksum: Option<u16>,
 }
@@ -53,6 +55,7 @@ impl Header {
                     height: 0,
                     format: entry.checked_format()?,
                     flags: EntryFlags::NONE,
+                    codec: None,
                     checksum: None,
                 })
             }
@@ -67,6 +70,7 @@ impl Header {
                     height: entry.height(),
                     format: entry.format(),
                     flags: entry.flags(),
+                    codec: entry.codec()?,
                     checksum: has_checksums.then_some(entry.checksum()),
                 })
             }
@@ -76,7 +80,7 @@ impl Header {
 
 impl IndexEntry {
     pub(super) fn is_compressed(&self) -> bool {
-        self.flags.contains(EntryFlags::COMPRESSED)
+        self.codec.is_some()
     }
 
     pub(super) fn has_metadata(&self) -> bool {

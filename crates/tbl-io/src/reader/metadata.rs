@@ -37,8 +37,7 @@ struct Section {
     whole: OnceLock<Result<(), Defect>>,
 }
 
-/// Scans compute the CRC-32C of the whole section up to this many bytes per sample, where they
-/// would
+/// Scans compute the CRC-32C of the whole section up to this many bytes per sample, where they would
 /// otherwise look at the blocks of each.
 const SCAN_BYTES_PER_SAMPLE: u64 = 256;
 
@@ -94,8 +93,14 @@ impl Metadata {
 
     /// CRC-32C of a sample as our writers store it.
     pub(super) fn sample_checksum(&self, index: u64) -> Result<Option<u32>, ReadError> {
+        let of = |section: &Section| section.read(|bytes| section.directory.checksum(bytes, index));
+        self.0.as_ref().map_or(Ok(None), of)
+    }
+
+    /// The dictionary of the file's Zstandard frames, if it has one.
+    pub(super) fn dictionary(&self) -> Result<Option<Vec<u8>>, ReadError> {
         let Some(section) = &self.0 else { return Ok(None) };
-        section.read(|bytes| section.directory.checksum(bytes, index))
+        section.read(|bytes| Ok(section.directory.dictionary(bytes)?.map(<[u8]>::to_vec)))
     }
 
     /// Replaces `out` with the row index of sample `index`, if there is one, checked against the
@@ -223,10 +228,7 @@ impl Metadata {
         index: u64,
         take: impl FnMut(MetadataType, &[u8]) -> Result<ControlFlow<()>, FormatError>,
     ) -> Result<(), ReadError> {
-        match &self.0 {
-            Some(section) => section.for_each_block(index, take),
-            None => Ok(()),
-        }
+        self.0.as_ref().map_or(Ok(()), |section| section.for_each_block(index, take))
     }
 
     /// Calls `take` with kind and data of each block of the whole file, ours left out.

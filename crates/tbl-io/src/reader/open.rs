@@ -1,6 +1,7 @@
 //! Opening a TBL file: the header, and the positions of index and metadata.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use tbl_format::{FormatError, v1, v2};
 
@@ -65,6 +66,7 @@ pub(super) fn open_with_front(
     let index_end = version.header_bytes() + index_bytes;
     let defects = defects.found;
     let views = ViewMap::default();
+    let dictionary = OnceLock::new();
     Ok(TblFile {
         source,
         options,
@@ -73,6 +75,7 @@ pub(super) fn open_with_front(
         index,
         index_end,
         metadata,
+        dictionary,
         defects,
         views,
     })

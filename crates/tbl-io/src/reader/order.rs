@@ -6,13 +6,14 @@ use tbl_format::FormatError;
 use tbl_format::extension::{Extension, ExtensionHeader, Integrity, SampleNames};
 use tbl_format::metadata::{Block, BlockHeader, MetadataType};
 
-/// The place of a block. The first four exist once at most.
+/// The place of a block. The first five exist once at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Integrity,
     ClassNames,
     Labels,
     Checksums,
+    Dictionary,
     SampleNames,
     RowIndexes,
     /// Blocks of applications and of later versions.
@@ -49,6 +50,7 @@ impl Order {
             Some(Extension::ClassNames(_)) => (Place::ClassNames, "class name block"),
             Some(Extension::Labels(_)) => (Place::Labels, "label list"),
             Some(Extension::Checksums(_)) => (Place::Checksums, "checksum list"),
+            Some(Extension::Dictionary(_)) => (Place::Dictionary, "dictionary"),
             Some(Extension::SampleNames(_)) => (Place::SampleNames, "sample name block"),
             Some(Extension::RowIndexes(_)) => (Place::RowIndexes, "row index block"),
             _ => (Place::Others, "unknown block"),
@@ -66,7 +68,7 @@ impl Order {
             _ => false,
         };
         let is_early = place == Place::Others && last < Place::Checksums;
-        let is_late = place < last || (place == last && place <= Place::Checksums);
+        let is_late = place < last || (place == last && place <= Place::Dictionary);
         if is_cut || is_early || is_late {
             return Err(FormatError::OutOfOrder { what });
         }

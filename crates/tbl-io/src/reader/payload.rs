@@ -1,22 +1,23 @@
 //! Reading one sample's bytes: extent, decompression, checksums.
 
-use lz4::block::decompress_to_buffer;
 use tbl_format::checksum::{crc32c, payload_crc16};
+use tbl_format::v2::Codec;
 use tbl_format::{FormatError, v2};
 
 use super::entry::IndexEntry;
 use super::{Damage, TblFile, Verify};
+use crate::codec::{self, Dictionary};
 use crate::error::ReadError;
 
 impl TblFile {
-    /// Reads and checks sample `index`. An LZ4 block also goes to `block`; the result says whether
-    /// there was one.
+    /// Reads and checks sample `index`. Compressed bytes also go to `block`; the result says whether
+    /// there are any.
     pub(super) fn read_sample(
         &self,
         index: u64,
         bytes: &mut Vec<u8>,
         block: Option<&mut Vec<u8>>,
-    ) -> Result<bool, ReadError> {
+    ) -> Result<Option<Codec>, ReadError> {
         self.read_checked(index, bytes, block).map_err(|error| self.of_sample(index, error))
     }
 
@@ -40,11 +41,11 @@ impl TblFile {
                 let location = self.source.location().clone();
                 return Err(ReadError::ChangedWhileOpen { location, offset, expected });
             }
-            if entry.is_compressed() {
+            if let Some(codec) = entry.codec {
                 let block_bytes = bytes.len();
                 let sample_bytes = self.make_room(&entry, bytes)?;
                 bytes.copy_within(..block_bytes, sample_bytes);
-                self.decompress(&entry, bytes, sample_bytes, None)?;
+                self.decompress(&entry, codec, bytes, sample_bytes, None)?;
             }
             self.verify_sample(&entry, index, bytes)
         });
@@ -56,17 +57,17 @@ impl TblFile {
         index: u64,
         bytes: &mut Vec<u8>,
         block: Option<&mut Vec<u8>>,
-    ) -> Result<bool, ReadError> {
+    ) -> Result<Option<Codec>, ReadError> {
         let entry = self.payload_entry(index)?;
-        if entry.is_compressed() {
+        if let Some(codec) = entry.codec {
             let sample_bytes = self.make_room(&entry, bytes)?;
             self.source.read_exact_at(entry.offset, &mut bytes[sample_bytes..])?;
-            self.decompress(&entry, bytes, sample_bytes, block)?;
+            self.decompress(&entry, codec, bytes, sample_bytes, block)?;
         } else {
             self.source.read_range_into(entry.offset, u64::from(entry.stored_bytes), bytes)?;
         }
         self.verify_sample(&entry, index, bytes)?;
-        Ok(entry.is_compressed())
+        Ok(entry.codec)
     }
 
     /// Says which sample an error is about, unless it says so.
@@ -97,43 +98,42 @@ impl TblFile {
         Ok(())
     }
 
-    /// Resizes `bytes` so that it holds a compressed sample followed by the sample's block, and
-    /// returns where the block starts. They share the caller's buffer, so that reading compressed
-    /// samples allocates nothing further; index entry and limit bound both.
+    /// Resizes `bytes` so that it holds a compressed sample followed by its compressed bytes, and
+    /// returns where these start. They share the caller's buffer, so that reading compressed samples
+    /// allocates nothing further; index entry and limit bound both.
     fn make_room(&self, entry: &IndexEntry, bytes: &mut Vec<u8>) -> Result<usize, ReadError> {
-        let sample_bytes = usize::try_from(entry.bytes).map_err(|_| self.lz4_size(entry))?;
-        let block_bytes = usize::try_from(entry.stored_bytes).map_err(|_| self.lz4_size(entry))?;
-        let total = sample_bytes.checked_add(block_bytes).ok_or_else(|| self.lz4_size(entry))?;
-        bytes.try_reserve(total.saturating_sub(bytes.len())).map_err(|_| ReadError::Limit {
+        let need = u64::from(entry.bytes) + u64::from(entry.stored_bytes);
+        let capacity = bytes.capacity() as u64;
+        let no_room = || ReadError::Limit {
             location: self.source.location().clone(),
             what: "bytes to hold in memory",
-            limit: bytes.capacity() as u64,
-            need: total as u64,
-        })?;
+            limit: capacity,
+            need,
+        };
+        let sample_bytes = usize::try_from(entry.bytes).map_err(|_| no_room())?;
+        let total = usize::try_from(need).map_err(|_| no_room())?;
+        bytes.try_reserve(total.saturating_sub(bytes.len())).map_err(|_| no_room())?;
         bytes.resize(total, 0);
         Ok(sample_bytes)
     }
 
-    /// Decompresses the block that stands in `bytes` from `sample_bytes` on to the bytes before it.
+    /// Decompresses what stands in `bytes` from `sample_bytes` on to the bytes before it.
     fn decompress(
         &self,
         entry: &IndexEntry,
+        codec: Codec,
         bytes: &mut Vec<u8>,
         sample_bytes: usize,
         copy: Option<&mut Vec<u8>>,
     ) -> Result<(), ReadError> {
-        let defect = |defect| self.format_error(entry.offset, defect);
-        let stored_bytes = entry.stored_bytes;
-        let expected = entry.bytes;
-        // LZ4 counts in `i32`.
-        let size = i32::try_from(expected).map_err(|_| self.lz4_size(entry))?;
-        i32::try_from(stored_bytes).map_err(|_| self.lz4_size(entry))?;
         let (sample, block) = bytes.split_at_mut(sample_bytes);
-        let found = decompress_to_buffer(block, Some(size), sample)
-            .map_err(|_| defect(FormatError::Lz4Damaged { stored_bytes }))?;
-        if found != sample_bytes {
-            return Err(defect(FormatError::Lz4Short { expected, found: found as u64 }));
-        }
+        let dictionary = if codec == Codec::Zstd && codec::dictionary_of(block).is_some() {
+            self.dictionary()?
+        } else {
+            None
+        };
+        codec::decompress(codec, dictionary, block, sample)
+            .map_err(|defect| self.format_error(entry.offset, defect))?;
         if let Some(copy) = copy {
             copy.clear();
             copy.extend_from_slice(block);
@@ -142,10 +142,13 @@ impl TblFile {
         Ok(())
     }
 
-    fn lz4_size(&self, entry: &IndexEntry) -> ReadError {
-        let stored_bytes = entry.stored_bytes;
-        let bytes = entry.bytes;
-        self.format_error(entry.offset, FormatError::Lz4Size { stored_bytes, bytes })
+    /// The dictionary of the file's Zstandard frames, if it has one.
+    pub(crate) fn dictionary(&self) -> Result<Option<&Dictionary>, ReadError> {
+        if let Some(dictionary) = self.dictionary.get() {
+            return Ok(dictionary.as_ref());
+        }
+        let read = self.metadata.dictionary()?.map(Dictionary::new);
+        Ok(self.dictionary.get_or_init(|| read).as_ref())
     }
 
     fn verify_sample(&self, entry: &IndexEntry, index: u64, bytes: &[u8]) -> Result<(), ReadError> {

@@ -48,6 +48,7 @@ pub(super) struct Directory {
     later_version: u64,
     labels: Option<List>,
     checksums: Option<List>,
+    dictionary: Option<List>,
     /// Checksums of index and section, and where the part of the section that they cover starts.
     pub(super) integrity: Option<(Integrity, usize)>,
     /// The offset of the samples' own blocks.
@@ -198,6 +199,7 @@ impl Directory {
                 let count = table.len() as u64;
                 self.row_indexes.push(Run { first, count, list });
             }
+            Extension::Dictionary(_) => self.dictionary = Some(list),
             Extension::Integrity(integrity) => self.integrity = Some((*integrity, list.data.end)),
             Extension::ClassNames(_) | Extension::Field(_) | _ => {}
         }
@@ -271,6 +273,15 @@ impl Directory {
             Some(Extension::Checksums(list)) => Ok(list.crc32c(position)),
             _ => Ok(None),
         }
+    }
+
+    /// The dictionary of the file's Zstandard frames, if it has one.
+    pub(super) fn dictionary<'a>(&self, section: &'a [u8]) -> Result<Option<&'a [u8]>, Defect> {
+        let Some(list) = &self.dictionary else { return Ok(None) };
+        Ok(match list.extension(section)? {
+            Some(Extension::Dictionary(bytes)) => Some(bytes),
+            _ => None,
+        })
     }
 
     /// The row index of sample `index`, checked against `sample_crc32c`, or where that is `None`

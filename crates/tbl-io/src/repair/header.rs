@@ -30,7 +30,8 @@ pub(super) fn recognise(source: &Source) -> Result<Option<TblVersion>, ReadError
         let expected = magic.into_iter().chain(version.to_le_bytes());
         front.iter().zip(expected).filter(|&(&found, expected)| found == expected).count() >= 7
     };
-    Ok(if agrees(v2::FileHeader::MAGIC, v2::FileHeader::VERSION) {
+    let is_v2 = |version| agrees(v2::FileHeader::MAGIC, version);
+    Ok(if is_v2(v2::FileHeader::VERSION) || is_v2(v2::FileHeader::ZSTD_VERSION) {
         Some(TblVersion::V2)
     } else if agrees(v1::FileHeader::MAGIC, v1::FileHeader::VERSION) {
         Some(TblVersion::V1)

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 
-use lz4::block::decompress_to_buffer;
 use tbl_format::checksum::{crc32c, payload_crc16};
 use tbl_format::metadata::MetadataType;
-use tbl_format::v2::{EntryFlags, IndexEntry};
+use tbl_format::v2::{Codec, IndexEntry};
 
 use super::header::{self, Rebuilt};
 use super::{RepairEvent, RepairOptions, RepairSummary, unless_damage};
+use crate::codec;
 use crate::convert::{ConvertError, Prepare, Prepared};
 use crate::error::{Detail, ReadError};
 use crate::json::JsonFacts;
@@ -19,7 +19,9 @@ use crate::reader::{Damage, ReadOptions, TblFile, Verify};
 use crate::sample::{Entry, Field, MetadataBlock, SampleSource, SampleSourceExt};
 use crate::source::Source;
 use crate::tbl_version::TblVersion;
-use crate::writer::{EncodeError, Encoded, Encoder, NewSample, StreamWriter, WriteOptions};
+use crate::writer::{
+    Compressed, EncodeError, Encoded, Encoder, NewSample, StreamWriter, WriteOptions,
+};
 
 pub(super) fn repair<P: Prepare>(
     source: &Source,
@@ -60,7 +62,6 @@ pub(super) fn repair<P: Prepare>(
             ..WriteOptions::default()
         },
     )?;
-    writer.set_class_names(file.class_names());
     summary.damaged_metadata |= !keep_file_metadata(&file, &mut writer)?;
     let mut salvage = Salvage {
         source,
@@ -112,9 +113,14 @@ pub(super) fn repair<P: Prepare>(
     Ok(summary)
 }
 
-/// Copies the metadata blocks of the whole file. False where they cannot be read: the damage of
+/// Copies class names, dictionary and metadata blocks of the whole file. False where they cannot be read: the damage of
 /// their section is reported with the structure.
 fn keep_file_metadata(file: &TblFile, writer: &mut StreamWriter) -> Result<bool, ConvertError> {
+    writer.set_class_names(file.class_names());
+    // Without it, samples that need it are lost, and say so.
+    if let Some(dictionary) = unless_io(file.dictionary())?.unwrap_or(None) {
+        writer.set_dictionary(dictionary.bytes())?;
+    }
     let Ok(blocks) = unless_io(file.file_metadata())? else { return Ok(false) };
     for MetadataBlock { kind, data } in blocks {
         writer.add_metadata(None, kind, &data)?;
@@ -211,8 +217,8 @@ struct Saved {
 /// The known properties of a sample whose bytes are in [`Salvage::bytes`].
 struct Found {
     entry: Entry<'static>,
-    /// [`Salvage::block`] is the LZ4 block of the bytes.
-    has_block: bool,
+    /// The compression of [`Salvage::block`], if it holds the bytes compressed.
+    codec: Option<Codec>,
     restored: bool,
 }
 
@@ -220,9 +226,9 @@ impl<P: Prepare> Salvage<'_, P> {
     /// Reads sample `index`. The outer error is the system's, the inner one the sample's.
     fn sample(&mut self, index: u64) -> Result<Result<Saved, Loss>, ConvertError> {
         let read = self.file.read_with_block(index, &mut self.bytes, &mut self.block);
-        let read = read.and_then(|has_block| {
+        let read = read.and_then(|codec| {
             let entry = Entry::new(self.file.facts(index)?, None, None);
-            Ok(Found { entry, has_block, restored: false })
+            Ok(Found { entry, codec, restored: false })
         });
         let found = match unless_io(read)? {
             Ok(found) => found,
@@ -231,7 +237,7 @@ impl<P: Prepare> Salvage<'_, P> {
                 None => return Ok(Err(Loss::Damaged(error))),
             },
         };
-        let Found { mut entry, has_block, restored } = found;
+        let Found { mut entry, codec, restored } = found;
         self.previous_end = entry.offset.saturating_add(entry.stored_bytes);
         // A sample is worth saving without its name and its label.
         let key = unless_io(self.file.saved_key(index))?;
@@ -269,10 +275,12 @@ impl<P: Prepare> Salvage<'_, P> {
             row_index: has_row_index.then_some(self.row_index.as_slice()),
             metadata: &metadata,
         };
-        let encoded = if has_block {
-            self.encoder.encode_with_block(&sample, std::mem::take(&mut self.block))
-        } else {
-            self.encoder.encode(&sample)
+        let encoded = match codec {
+            Some(codec) => {
+                let bytes = std::mem::take(&mut self.block);
+                self.encoder.encode_compressed(&sample, Compressed { codec, bytes })
+            }
+            None => self.encoder.encode(&sample),
         };
         let saved = |encoded| Saved {
             encoded,
@@ -323,7 +331,7 @@ impl<P: Prepare> Salvage<'_, P> {
         for (offset, stored_bytes) in
             [(start, gap), (entry.offset(), gap), (start, u64::from(entry.stored_bytes()))]
         {
-            if let Some(has_block) = self.try_extent(entry, offset, stored_bytes, expected)? {
+            if let Some(codec) = self.try_extent(entry, offset, stored_bytes, expected)? {
                 let entry = Entry {
                     key: None,
                     label: None,
@@ -334,21 +342,21 @@ impl<P: Prepare> Salvage<'_, P> {
                     stored_bytes,
                     bytes: self.bytes.len() as u64,
                 };
-                return Ok(Some(Found { entry, has_block, restored: true }));
+                return Ok(Some(Found { entry, codec, restored: true }));
             }
         }
         Ok(None)
     }
 
-    /// Reads the extent and says whether it holds the sample: `None` if not, otherwise whether
-    /// as an LZ4 block.
+    /// Reads the extent and says whether it holds the sample: `None` if not, otherwise its
+    /// compression.
     fn try_extent(
         &mut self,
         entry: &IndexEntry,
         offset: u64,
         stored_bytes: u64,
         expected: Option<u32>,
-    ) -> Result<Option<bool>, ConvertError> {
+    ) -> Result<Option<Option<Codec>>, ConvertError> {
         let most = ReadOptions::default().limits.sample_bytes;
         if stored_bytes > most
             || unless_io(self.source.read_range_into(offset, stored_bytes, &mut self.block))?
@@ -362,24 +370,21 @@ impl<P: Prepare> Salvage<'_, P> {
         };
         if is_the_sample(&self.block) {
             std::mem::swap(&mut self.bytes, &mut self.block);
-            return Ok(Some(false));
+            return Ok(Some(None));
         }
-        let (Ok(len), Ok(size)) =
-            (usize::try_from(entry.stated_bytes()), i32::try_from(entry.stated_bytes()))
-        else {
-            return Ok(None);
-        };
-        let expansion = stored_bytes.saturating_mul(IndexEntry::MAX_LZ4_EXPANSION);
-        if !entry.flags().contains(EntryFlags::COMPRESSED)
-            || u64::from(entry.stated_bytes()) > most.min(expansion)
-        {
+        let bytes = entry.stated_bytes();
+        let Ok(len) = usize::try_from(bytes) else { return Ok(None) };
+        let stored = u32::try_from(stored_bytes).unwrap_or(u32::MAX);
+        let Ok(Some(codec)) = entry.codec() else { return Ok(None) };
+        if !codec.can_decode(stored, bytes) || u64::from(bytes) > most {
             return Ok(None);
         }
         self.bytes.clear();
         self.bytes.resize(len, 0);
-        let unpacked = decompress_to_buffer(&self.block, Some(size), &mut self.bytes);
-        let fits = unpacked.is_ok_and(|found| found == len) && is_the_sample(&self.bytes);
-        Ok(fits.then_some(true))
+        let dictionary = unless_io(self.file.dictionary())?.unwrap_or(None);
+        let unpacked = codec::decompress(codec, dictionary, &self.block, &mut self.bytes);
+        let fits = unpacked.is_ok() && is_the_sample(&self.bytes);
+        Ok(fits.then_some(Some(codec)))
     }
 }
 

@@ -4,6 +4,8 @@
 
 use std::ops::{ControlFlow, Range};
 
+use tbl_format::v2::Codec;
+
 use super::{Field, SampleName, SampleSource, StoredBytes};
 use crate::error::ReadError;
 use crate::source::Source;
@@ -58,9 +60,10 @@ pub trait StoredSamples {
         Ok(None)
     }
 
-    /// Reads a sample that is stored as an LZ4 block: replaces `bytes` with the sample and `block`
-    /// with that block and returns true, so that the sample can be copied without compressing it
-    /// again. Returns false, the default, for a sample that is not, and leaves both alone.
+    /// Reads a sample that is stored compressed: replaces `bytes` with the sample and `block` with
+    /// its compressed bytes and returns their compression, so that the sample can be copied without
+    /// compressing it again. Returns `None`, the default, for a sample that is not, and leaves both
+    /// alone.
     ///
     /// # Errors
     /// As for [`read_into`](SampleSource::read_into).
@@ -69,8 +72,8 @@ pub trait StoredSamples {
         _index: u64,
         _bytes: &mut Vec<u8>,
         _block: &mut Vec<u8>,
-    ) -> Result<bool, ReadError> {
-        Ok(false)
+    ) -> Result<Option<Codec>, ReadError> {
+        Ok(None)
     }
 }
 
@@ -173,8 +176,8 @@ pub trait SampleSourceExt: SampleSource {
         self.stored_samples().map_or(Ok(None), |samples| samples.view(index))
     }
 
-    /// As [`read_into`](SampleSource::read_into), and whether `block` holds the LZ4 block that the
-    /// sample is stored as.
+    /// As [`read_into`](SampleSource::read_into), and the compression of the bytes in `block`, if the
+    /// sample is stored as these.
     ///
     /// # Errors
     /// As for [`read_into`](SampleSource::read_into).
@@ -183,13 +186,13 @@ pub trait SampleSourceExt: SampleSource {
         index: u64,
         bytes: &mut Vec<u8>,
         block: &mut Vec<u8>,
-    ) -> Result<bool, ReadError> {
+    ) -> Result<Option<Codec>, ReadError> {
         if let Some(samples) = self.stored_samples()
-            && samples.read_block(index, bytes, block)?
+            && let Some(codec) = samples.read_block(index, bytes, block)?
         {
-            return Ok(true);
+            return Ok(Some(codec));
         }
-        self.read_into(index, bytes).map(|()| false)
+        self.read_into(index, bytes).map(|()| None)
     }
 
     /// [`BulkIndex::stored_labels`]; `None` without it.

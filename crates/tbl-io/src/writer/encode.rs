@@ -3,23 +3,23 @@
 
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
-use lz4::block::{CompressionMode, compress_to_buffer};
 use tbl_format::checksum::{crc32c, payload_crc16};
 use tbl_format::extension::{NO_LABEL, RowIndexes};
 use tbl_format::path::PathDefect;
+use tbl_format::v2::Codec;
 use tbl_format::{FormatError, SampleFormat, v1, v2};
 
 use super::blocks::SampleBlocks;
+use super::options::Compression;
 use super::spool::Spool;
+use crate::codec::{ZstdEncoding, compress_lz4};
 use crate::escape::Escaped;
 use crate::metadata_json::count_own;
 use crate::sample::{Field, MetadataBlock};
 use crate::tbl_version::TblVersion;
 use crate::write_error::MetadataDefect;
-
-/// The largest input of LZ4 (`LZ4_MAX_INPUT_SIZE`); larger samples are stored as they are.
-const MAX_LZ4_INPUT: usize = 0x7E00_0000;
 
 /// A sample to be written.
 #[derive(Clone, Copy, Debug)]
@@ -116,10 +116,12 @@ pub enum EncodeError {
 }
 
 /// Turns samples into [`Encoded`] ones.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Encoder {
     version: TblVersion,
-    lz4: bool,
+    compression: Compression,
+    /// For [`Compression::Zstd`].
+    zstd: Option<Arc<ZstdEncoding>>,
 }
 
 /// A sample ready to be written: everything but its bytes, which [`StreamWriter::write`] wants
@@ -130,8 +132,8 @@ pub struct Encoder {
 pub struct Encoded {
     version: TblVersion,
     sample_bytes: u32,
-    /// The LZ4 block, where it is smaller than the sample.
-    compressed: Option<Vec<u8>>,
+    /// The compressed bytes, where they are fewer than those of the sample.
+    compressed: Option<Compressed>,
     format: SampleFormat,
     dimensions: (u16, u16),
     crc16: u16,
@@ -146,9 +148,27 @@ pub struct Encoded {
     blocks: SampleBlocks,
 }
 
+/// The compressed bytes of a sample.
+#[derive(Clone, Debug)]
+pub struct Compressed {
+    /// Their compression.
+    pub codec: Codec,
+    /// The LZ4 block or the Zstandard frame.
+    pub bytes: Vec<u8>,
+}
+
 impl Encoder {
-    pub(super) fn new(version: TblVersion, lz4: bool) -> Self {
-        Self { version, lz4 }
+    /// `None` if there is no memory for the dictionary.
+    pub(super) fn new(
+        version: TblVersion,
+        compression: Compression,
+        dictionary: Option<&[u8]>,
+    ) -> Option<Self> {
+        let zstd = match compression {
+            Compression::Zstd(level) => Some(Arc::new(ZstdEncoding::new(level, dictionary)?)),
+            Compression::None | Compression::Lz4 | Compression::AsStored => None,
+        };
+        Some(Self { version, compression, zstd })
     }
 
     /// The version that samples are encoded for.
@@ -156,33 +176,46 @@ impl Encoder {
         self.version
     }
 
+    pub(super) fn compression(&self) -> Compression {
+        self.compression
+    }
+
     /// Encodes one sample: checksums, compression if that is on, metadata.
     ///
     /// # Errors
     /// What the format cannot hold; see [`EncodeError`].
     pub fn encode(&self, sample: &NewSample<'_>) -> Result<Encoded, EncodeError> {
-        let compressible = self.lz4 && self.version == TblVersion::V2;
-        self.encode_as(sample, if compressible { compress(sample.bytes) } else { None })
+        let compressed = match &self.zstd {
+            _ if self.version == TblVersion::V1 => None,
+            Some(zstd) => {
+                zstd.compress(sample.bytes).map(|bytes| Compressed { codec: Codec::Zstd, bytes })
+            }
+            None if self.compression == Compression::Lz4 => {
+                compress_lz4(sample.bytes).map(|bytes| Compressed { codec: Codec::Lz4, bytes })
+            }
+            None => None,
+        };
+        self.encode_as(sample, compressed)
     }
 
-    /// Encodes a sample that comes with the LZ4 block of its bytes, which is stored as it is. The
-    /// block is not checked. Version 1 has no compression and stores the bytes.
+    /// Encodes a sample that comes with its compressed bytes, which are stored as they are. They
+    /// are not checked. Version 1 has no compression and stores the sample's bytes.
     ///
     /// # Errors
     /// As for [`encode`](Self::encode).
-    pub fn encode_with_block(
+    pub fn encode_compressed(
         &self,
         sample: &NewSample<'_>,
-        block: Vec<u8>,
+        compressed: Compressed,
     ) -> Result<Encoded, EncodeError> {
-        stored_size(block.len())?;
-        self.encode_as(sample, Some(block))
+        stored_size(compressed.bytes.len())?;
+        self.encode_as(sample, Some(compressed))
     }
 
     fn encode_as(
         &self,
         sample: &NewSample<'_>,
-        block: Option<Vec<u8>>,
+        compressed: Option<Compressed>,
     ) -> Result<Encoded, EncodeError> {
         let sample_bytes = stored_size(sample.bytes.len())?;
         if sample.label == Some(NO_LABEL) {
@@ -205,7 +238,7 @@ impl Encoder {
             TblVersion::V1 => ((0, 0), None, (0, 0), SampleBlocks::default()),
             TblVersion::V2 => (
                 dimensions(sample)?,
-                block,
+                compressed,
                 (payload_crc16(sample.bytes), crc32c(sample.bytes)),
                 SampleBlocks::new(sample)?,
             ),
@@ -235,7 +268,7 @@ impl Encoder {
         &self,
         sample_count: u64,
         metadata: Range<u64>,
-        any_compressed: bool,
+        has_codec: impl Fn(Codec) -> bool,
         custom: Option<v1::CustomMetadata>,
     ) -> Result<Vec<u8>, FormatError> {
         Ok(match self.version {
@@ -247,12 +280,11 @@ impl Encoder {
                     .to_vec()
             }
             TblVersion::V2 => {
-                let compressed = if self.lz4 || any_compressed {
-                    v2::FileFlags::COMPRESSED
-                } else {
-                    v2::FileFlags::NONE
-                };
-                let flags = v2::FileFlags::HAS_CHECKSUMS | compressed;
+                let flag = |is_set, flag| if is_set { flag } else { v2::FileFlags::NONE };
+                let has_blocks = self.compression == Compression::Lz4 || has_codec(Codec::Lz4);
+                let flags = v2::FileFlags::HAS_CHECKSUMS
+                    | flag(has_blocks, v2::FileFlags::COMPRESSED)
+                    | flag(has_codec(Codec::Zstd), v2::FileFlags::ZSTD);
                 v2::FileHeader::new(sample_count, metadata, flags)?.to_bytes().to_vec()
             }
         })
@@ -260,9 +292,9 @@ impl Encoder {
 }
 
 impl Encoded {
-    /// Whether the sample is stored as an LZ4 block.
-    pub fn is_compressed(&self) -> bool {
-        self.compressed.is_some()
+    /// The compression of the sample; `None` if it is stored as it is.
+    pub fn codec(&self) -> Option<Codec> {
+        self.compressed.as_ref().map(|compressed| compressed.codec)
     }
 
     /// The size of the sample itself.
@@ -272,7 +304,7 @@ impl Encoded {
 
     /// The memory it holds beyond its own size.
     pub(crate) fn held_bytes(&self) -> u64 {
-        let block = self.compressed.as_ref().map_or(0, Vec::capacity);
+        let block = self.compressed.as_ref().map_or(0, |compressed| compressed.bytes.capacity());
         let key = self.key.as_ref().map_or(0, Vec::capacity);
         [block, key, self.row_index.capacity()]
             .into_iter()
@@ -281,27 +313,23 @@ impl Encoded {
 
     /// The stored form of the sample whose own bytes are `bytes`.
     pub(super) fn payload<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {
-        self.compressed.as_deref().unwrap_or(bytes)
+        self.compressed.as_ref().map_or(bytes, |compressed| &compressed.bytes)
     }
 
     /// Appends the index entry for the payload at `offset`.
     pub(super) fn push_entry(&self, offset: u64, index: &mut Spool) -> io::Result<()> {
-        // A block's length was checked when it came or is below the sample's.
+        // The length was checked when they came or is below the sample's.
         let stored_bytes = self
             .compressed
             .as_ref()
-            .and_then(|block| u32::try_from(block.len()).ok())
+            .and_then(|compressed| u32::try_from(compressed.bytes.len()).ok())
             .unwrap_or(self.sample_bytes);
         match self.version {
             TblVersion::V1 => {
                 index.push(&v1::IndexEntry::new(offset, stored_bytes, self.format).to_bytes())
             }
             TblVersion::V2 => {
-                let compressed = if self.is_compressed() {
-                    v2::EntryFlags::COMPRESSED
-                } else {
-                    v2::EntryFlags::NONE
-                };
+                let compressed = self.codec().map_or(v2::EntryFlags::NONE, Codec::flag);
                 let metadata = if self.blocks.is_empty() {
                     v2::EntryFlags::NONE
                 } else {
@@ -356,20 +384,6 @@ fn dimensions(sample: &NewSample<'_>) -> Result<(u16, u16), EncodeError> {
     Ok(dimensions)
 }
 
-/// The LZ4 block of `bytes`, if it is smaller than they are.
-///
-/// The output buffer is one byte too short for anything else, so LZ4 itself gives up early on
-/// bytes that do not shrink; its refusal is the answer, not a failure.
-fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
-    if bytes.is_empty() || bytes.len() > MAX_LZ4_INPUT {
-        return None;
-    }
-    let mut block = vec![0; bytes.len() - 1];
-    let size = compress_to_buffer(bytes, Some(CompressionMode::DEFAULT), false, &mut block).ok()?;
-    block.truncate(size);
-    Some(block)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -381,12 +395,5 @@ mod tests {
         let bytes = u64::from(u32::MAX) + 1;
         let limit = u64::from(u32::MAX);
         assert_eq!(stored_size(most + 1), Err(EncodeError::TooLarge { bytes, limit }));
-    }
-
-    #[test]
-    fn only_blocks_that_are_smaller_are_kept() {
-        assert_eq!(compress(b""), None);
-        assert_eq!(compress(b"no repeats"), None);
-        assert!(compress(&[7; 100]).unwrap().len() < 100);
     }
 }

@@ -1,14 +1,90 @@
 //! Options of the writer, and the summary that it returns.
 
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use crate::escape::Escaped;
 use crate::tbl_version::TblVersion;
+
+/// The compression of the samples in a TBL version 2 file. A sample is stored compressed only if that
+/// makes it smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compression {
+    /// None.
+    None,
+    /// LZ4 blocks, which the original reads too.
+    Lz4,
+    /// Zstandard frames, with a dictionary where [`convert`](crate::convert) finds that it pays. The
+    /// original's reader refuses files that have any.
+    Zstd(ZstdLevel),
+    /// That of each sample in its source, whose compressed bytes are copied. Without a source, none.
+    AsStored,
+}
+
+const DEFAULT_LEVEL: i32 = 3;
+
+/// A level of Zstandard: higher ones make smaller files in more time. Reading takes the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZstdLevel(i32);
+
+impl ZstdLevel {
+    /// The levels that there are.
+    pub const RANGE: RangeInclusive<i32> = 1..=22;
+
+    /// The library's own default.
+    pub const DEFAULT: Self = Self(DEFAULT_LEVEL);
+
+    /// A level; `None` outside [`RANGE`](Self::RANGE).
+    pub fn new(level: i32) -> Option<Self> {
+        Self::RANGE.contains(&level).then_some(Self(level))
+    }
+
+    /// The number.
+    pub const fn get(self) -> i32 {
+        self.0
+    }
+}
+
+impl Default for ZstdLevel {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// The error for text that names no [`Compression`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("compression is `{text}`, expected lz4, zstd, or zstd:LEVEL with a level of 1 to 22")]
+pub struct CompressionError {
+    text: String,
+}
+
+impl FromStr for Compression {
+    type Err = CompressionError;
+
+    /// Reads `none`, `lz4`, `zstd` or `zstd:LEVEL`.
+    fn from_str(text: &str) -> Result<Self, CompressionError> {
+        let zstd = |number: i32| ZstdLevel::new(number).map(Self::Zstd);
+        let compression = match text.split_once(':') {
+            None if text == "none" => Some(Self::None),
+            None if text == "lz4" => Some(Self::Lz4),
+            None if text == "zstd" => zstd(DEFAULT_LEVEL),
+            Some(("zstd", number)) => number.parse().ok().and_then(zstd),
+            None | Some(_) => None,
+        };
+        // A message is one line.
+        let text = || Escaped(text.as_bytes()).to_string();
+        compression.ok_or_else(|| CompressionError { text: text() })
+    }
+}
 
 /// Options of a TBL file.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions {
     /// The version to write; 2 unless told otherwise.
     pub version: TblVersion,
-    /// Compress samples that become smaller by it. Photographs do not, so this is off by default.
-    pub lz4: bool,
+    /// The compression of samples. Photographs do not become smaller, so it is off by default.
+    pub compression: Compression,
     /// Wait in [`StreamWriter::finish`](crate::StreamWriter::finish) until the disk has the file.
     /// On by default: without it a power failure soon after can lose a file that was reported as
     /// written.
@@ -24,7 +100,7 @@ impl Default for WriteOptions {
     fn default() -> Self {
         Self {
             version: TblVersion::V2,
-            lz4: false,
+            compression: Compression::None,
             sync: true,
             overwrite: false,
             sample_count: None,
@@ -43,7 +119,7 @@ pub struct WriteSummary {
     pub sample_bytes: u64,
     /// The bytes they occupy.
     pub stored_bytes: u64,
-    /// Samples stored as LZ4 blocks.
+    /// Samples stored compressed.
     pub compressed_samples: u64,
     /// Samples stored with a row index.
     pub row_indexes: u64,

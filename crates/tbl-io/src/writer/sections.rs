@@ -240,6 +240,7 @@ impl Sections {
     pub(super) fn write(
         self,
         class_names: &[String],
+        dictionary: Option<&[u8]>,
         index_checksum: u32,
         file: &File,
         start: u64,
@@ -248,7 +249,7 @@ impl Sections {
         let mut sink = file;
         sink.seek(SeekFrom::Start(start + INTEGRITY_BLOCK_BYTES))?;
         let mut out = BufWriter::with_capacity(COPY_BUFFER_BYTES, Checksumming::new(sink));
-        self.write_rest(class_names, &mut out)?;
+        self.write_rest(class_names, dictionary, &mut out)?;
         let rest = out.into_inner().map_err(io::IntoInnerError::into_error)?;
         let integrity = Integrity {
             index: index_checksum,
@@ -264,6 +265,7 @@ impl Sections {
     fn write_rest(
         mut self,
         class_names: &[String],
+        dictionary: Option<&[u8]>,
         out: &mut impl Write,
     ) -> Result<(), Incomplete> {
         self.close_names()?;
@@ -277,6 +279,9 @@ impl Sections {
             self.labels.write(out)?;
         }
         self.checksums.write(out)?;
+        if let Some(dictionary) = dictionary {
+            write_block(ExtensionKind::Dictionary, dictionary, out)?;
+        }
         self.name_blocks.copy_to(out)?;
         self.row_index_blocks.copy_to(out)?;
         self.file_blocks.copy_to(out)?;

@@ -14,6 +14,7 @@ use tbl_io::{
     AsStored, Compression, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, Entry,
     Field, Labels, NewSample, Prepare, Prepared, SampleSource, SampleSourceExt, Selection,
     StreamWriter, TarArchive, TarOptions, TarWriter, Target, TblFile, Unstored, WriteOptions,
+    ZstdLevel,
 };
 
 type Members = Vec<(Vec<u8>, Vec<u8>)>;
@@ -109,7 +110,11 @@ fn borrow(members: &Members) -> Vec<(&[u8], &[u8])> {
     members.iter().map(|(name, bytes)| (&**name, &**bytes)).collect()
 }
 
-const EVERY_TBL2: [Target; 2] = [Target::Tbl2(Compression::None), Target::Tbl2(Compression::Lz4)];
+const EVERY_TBL2: [Target; 3] = [
+    Target::Tbl2(Compression::None),
+    Target::Tbl2(Compression::Lz4),
+    Target::Tbl2(Compression::Zstd(ZstdLevel::DEFAULT)),
+];
 
 #[test]
 fn an_archive_comes_back_with_the_same_members() {
@@ -195,8 +200,11 @@ fn labels_without_a_field_become_cls_members() {
 fn merging_brings_class_names_together_and_copies_blocks() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    for (file, classes) in [("a", ["cat", "dog"]), ("b", ["ant", "cat"])] {
-        let options = WriteOptions { lz4: true, ..WriteOptions::default() };
+    let zstd = Compression::Zstd(ZstdLevel::DEFAULT);
+    for (file, classes, compression) in
+        [("a", ["cat", "dog"], Compression::Lz4), ("b", ["ant", "cat"], zstd)]
+    {
+        let options = WriteOptions { compression, ..WriteOptions::default() };
         let mut writer = StreamWriter::create(&at(file), options).unwrap();
         writer.set_class_names(&classes.map(str::to_owned));
         for (number, label) in [(0, 0), (1, 1)] {
@@ -227,10 +235,16 @@ fn merging_brings_class_names_together_and_copies_blocks() {
 
 #[test]
 fn parts_joined_again_are_the_whole_byte_for_byte() {
+    for target in EVERY_TBL2 {
+        join_parts(target);
+    }
+}
+
+fn join_parts(target: Target) {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     write_tar(&at("in.tar"), &borrow(&labelled()));
-    convert(&[at("in.tar")], &at("whole"), &quick(EVERY_TBL2[1]));
+    convert(&[at("in.tar")], &at("whole"), &quick(target));
     let as_stored = quick(Target::Tbl2(Compression::AsStored));
     let sources = open(&[at("whole")]);
     let labels = Labels::resolve(&sources).unwrap();

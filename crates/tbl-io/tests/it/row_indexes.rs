@@ -82,9 +82,11 @@ fn convert<P: Prepare>(from: &[&Path], to: &Path, target: Target, new: impl Fn()
 fn what_is_written_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.tbl");
-    for (lz4, sample_count) in [(false, None), (true, None), (true, Some(20))] {
+    let [none, lz4, zstd] = crate::tbl::compressions();
+    for (compression, sample_count) in [(none, None), (lz4, None), (zstd, Some(20))] {
         let overwrite = true;
-        write(&path, WriteOptions { lz4, sample_count, overwrite, ..Default::default() }, 20);
+        let options = WriteOptions { compression, sample_count, overwrite, ..Default::default() };
+        write(&path, options, 20);
         assert_eq!(read_all(&path), (0..20).map(row_index_of).collect::<Vec<_>>());
         let file = TblFile::open(&path).unwrap();
         let sizes = (0..20).filter_map(row_index_of).map(|row_index| row_index.len());

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use tbl_format::SampleFormat;
 use tbl_format::path::{check_extension, check_new_name};
 use tbl_io::{
-    Field, NewSample, SampleSource, SampleSourceExt, StreamWriter, TblFile, TblVersion,
-    WriteOptions, WriteSummary,
+    Compression, Field, NewSample, SampleSource, SampleSourceExt, StreamWriter, TblFile,
+    TblVersion, WriteOptions, WriteSummary, ZstdLevel,
 };
 
 mod golden;
@@ -15,6 +15,7 @@ mod hostile;
 mod raw;
 mod scanning;
 mod writing;
+mod zstd;
 
 /// Everything that a reader returns of one sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,19 +112,24 @@ fn samples() -> Vec<Sample> {
     ]
 }
 
+pub(crate) const fn compressions() -> [Compression; 3] {
+    [Compression::None, Compression::Lz4, Compression::Zstd(ZstdLevel::DEFAULT)]
+}
+
 fn target(folder: &tempfile::TempDir) -> PathBuf {
     folder.path().join("t.tbl")
 }
 
 #[test]
 fn every_way_of_writing_version_2_reads_back_the_same() {
-    for lz4 in [false, true] {
+    for compression in compressions() {
         for sample_count in [None, Some(4), Some(9)] {
             let folder = tempfile::tempdir().unwrap();
-            let options = WriteOptions { lz4, sample_count, sync: false, ..Default::default() };
+            let options =
+                WriteOptions { compression, sample_count, sync: false, ..Default::default() };
             let summary = write(&target(&folder), options, &samples());
             assert_eq!((summary.samples, summary.sample_bytes), (4, 4265));
-            assert_eq!(summary.compressed_samples, u64::from(lz4));
+            assert_eq!(summary.compressed_samples, u64::from(compression != Compression::None));
             let file = TblFile::open(target(&folder)).unwrap();
             assert_eq!(read(&file), samples());
             assert_eq!(summary.bytes, std::fs::metadata(target(&folder)).unwrap().len());
@@ -191,12 +197,13 @@ proptest! {
     #[test]
     fn whatever_is_written_reads_back(
         samples in prop::collection::vec(arbitrary_sample(), 0..12),
-        lz4: bool,
+        compression in prop::sample::select(compressions().to_vec()),
         announced in prop::option::of(0..5u64),
     ) {
         let folder = tempfile::tempdir().unwrap();
         let sample_count = announced.map(|more| samples.len() as u64 + more);
-        let options = WriteOptions { lz4, sample_count, sync: false, ..Default::default() };
+        let options =
+            WriteOptions { compression, sample_count, sync: false, ..Default::default() };
         write(&target(&folder), options, &samples);
         let file = TblFile::open(target(&folder)).unwrap();
         prop_assert_eq!(read(&file), samples);

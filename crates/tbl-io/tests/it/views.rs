@@ -19,8 +19,11 @@ fn tbl(folder: &Path) -> PathBuf {
     write_tbl(folder.join("samples.tbl"), WriteOptions::default())
 }
 
-fn lz4(folder: &Path) -> PathBuf {
-    write_tbl(folder.join("lz4.tbl"), WriteOptions { lz4: true, ..WriteOptions::default() })
+fn compressed(folder: &Path) -> [PathBuf; 2] {
+    let [_, lz4, zstd] = crate::tbl::compressions();
+    [("lz4.tbl", lz4), ("zstd.tbl", zstd)].map(|(name, compression)| {
+        write_tbl(folder.join(name), WriteOptions { compression, ..WriteOptions::default() })
+    })
 }
 
 fn write_tbl(path: PathBuf, options: WriteOptions) -> PathBuf {
@@ -63,7 +66,8 @@ fn a_view_has_the_bytes_that_are_read() {
         }
         assert!(matches!(source.view(8), Err(ReadError::SampleOutOfRange { index: 8, .. })));
     }
-    for path in [lz4(folder.path()), files(folder.path())] {
+    let [lz4, zstd] = compressed(folder.path());
+    for path in [lz4, zstd, files(folder.path())] {
         let source = open(&path).unwrap();
         // Few bytes are stored as they are, as LZ4 makes them no smaller.
         assert_eq!(source.view(7).unwrap(), None, "{path:?}");
@@ -74,7 +78,8 @@ fn a_view_has_the_bytes_that_are_read() {
 fn stored_bytes_unpack_to_the_sample() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    for path in [tbl(folder), lz4(folder), tar(folder), files(folder)] {
+    let [lz4, zstd] = compressed(folder);
+    for path in [tbl(folder), lz4, zstd, tar(folder), files(folder)] {
         let source = open(&path).unwrap();
         let mut bytes = Vec::new();
         for (index, expected) in samples().iter().enumerate() {
@@ -89,7 +94,8 @@ fn stored_bytes_unpack_to_the_sample() {
 #[test]
 fn unpacking_refuses_what_reading_refuses() {
     let folder = tempfile::tempdir().unwrap();
-    for path in [tbl(folder.path()), lz4(folder.path())] {
+    let [lz4, zstd] = compressed(folder.path());
+    for path in [tbl(folder.path()), lz4, zstd] {
         let source = open(&path).unwrap();
         let stored = source.stored(6).unwrap().expect("a TBL file says");
         let mut bytes = Vec::new();

@@ -135,8 +135,12 @@ fn tar(folder: &Path, count: usize) -> Dataset {
 /// Named and labelled samples in a TBL file, under LZ4 where that makes them smaller.
 fn tbl(folder: &Path, count: usize, format: SampleFormat) -> Dataset {
     let path = folder.join(format!("{count}-{format}.tbl"));
-    let options =
-        WriteOptions { lz4: true, sync: false, overwrite: true, ..WriteOptions::default() };
+    let options = WriteOptions {
+        compression: tbl_io::Compression::Lz4,
+        sync: false,
+        overwrite: true,
+        ..WriteOptions::default()
+    };
     let mut writer = StreamWriter::create(&path, options).unwrap();
     for (number, stored) in samples(count, format).iter().enumerate() {
         let key = format!("train/bmp/{number:06}.bmp");

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use tbl_format::SampleFormat;
-use tbl_io::{NewSample, StreamWriter, TarOptions, TarWriter, TblVersion, WriteOptions};
+use tbl_io::{
+    Compression, NewSample, StreamWriter, TarOptions, TarWriter, TblVersion, WriteOptions,
+    ZstdLevel,
+};
 use tl_pipeline::{Dataset, LoaderConfig, Shuffle, Work};
 use tl_transform::Recipe;
 
@@ -66,14 +69,20 @@ fn tbl(root: &Path, name: &str, options: WriteOptions, format: SampleFormat) -> 
     path
 }
 
-/// The samples as a folder, an archive, a TBL file, and one that is compressed.
-pub(crate) fn containers(root: &Path) -> [PathBuf; 4] {
-    let lz4 = WriteOptions { lz4: true, ..WriteOptions::default() };
+const ZSTD: Compression = Compression::Zstd(ZstdLevel::DEFAULT);
+
+fn compressed(compression: Compression) -> WriteOptions {
+    WriteOptions { compression, ..WriteOptions::default() }
+}
+
+/// The samples as a folder, an archive, a TBL file, and two that are compressed.
+pub(crate) fn containers(root: &Path) -> [PathBuf; 5] {
     [
         folder(root),
         tar(root, "whole.tar", 0..23),
         tbl(root, "v2.tbl", WriteOptions::default(), SampleFormat::Bmp),
-        tbl(root, "lz4.tbl", lz4, SampleFormat::Bmp),
+        tbl(root, "lz4.tbl", compressed(Compression::Lz4), SampleFormat::Bmp),
+        tbl(root, "zstd.tbl", compressed(ZSTD), SampleFormat::Bmp),
     ]
 }
 
@@ -90,13 +99,14 @@ fn containers_and_workers_make_no_difference() {
     let expected = batches(std::slice::from_ref(&folder), train(), 1);
     assert!(expected.iter().any(|batch| batch.labels.contains(&2)));
 
-    let lz4 = WriteOptions { lz4: true, ..WriteOptions::default() };
     let sources = [
         vec![folder],
         vec![tar(root, "whole.tar", 0..23)],
         vec![tar(root, "a.tar", 0..9), tar(root, "b.tar", 9..23)],
         vec![tbl(root, "v2.tbl", WriteOptions::default(), SampleFormat::Bmp)],
-        vec![tbl(root, "lz4.tbl", lz4, SampleFormat::Bmp)],
+        vec![tbl(root, "lz4.tbl", compressed(Compression::Lz4), SampleFormat::Bmp)],
+        vec![tbl(root, "zstd.tbl", compressed(ZSTD), SampleFormat::Bmp)],
+        vec![tbl(root, "raw_zstd.tbl", compressed(ZSTD), SampleFormat::RawU8)],
         vec![tbl(root, "raw.tbl", WriteOptions::default(), SampleFormat::RawU8)],
     ];
     for paths in &sources {

@@ -281,7 +281,7 @@ pub(crate) fn write_tbl(root: &Path, name: &str, options: WriteOptions) -> PathB
 /// Data sets of samples, of each kind.
 pub(crate) fn containers(root: &Path) -> Vec<PathBuf> {
     let v1 = WriteOptions { version: TblVersion::V1, ..WriteOptions::default() };
-    let lz4 = WriteOptions { lz4: true, ..WriteOptions::default() };
+    let lz4 = WriteOptions { compression: tbl_io::Compression::Lz4, ..WriteOptions::default() };
     vec![
         write_folder(root),
         write_tar(root),

@@ -163,6 +163,7 @@ def convert(
     *,
     to: str | None = None,
     lz4: bool = False,
+    compression: str | None = None,
     overwrite: bool = False,
     sync: bool = True,
     columns: Sequence[str] | None = None,
@@ -187,7 +188,11 @@ def convert(
         ``"tbl"``, ``"tbl1"``, ``"tar"``, ``"idv"``, ``"csv"`` or ``"parquet"``; by default what the
         name says.
     lz4
-        Whether to compress samples that become smaller by it.
+        The same as ``compression="lz4"``.
+    compression
+        ``"lz4"``, ``"zstd"`` or ``"zstd:LEVEL"`` with a level of 1 to 22: compresses the samples
+        that become smaller. Zstandard is for texts, masks and raw pixels; the first turboloader
+        cannot read files that have it.
     overwrite
         Whether to replace a file of that name.
     sync
@@ -222,8 +227,8 @@ def convert(
     if _is_table(to, destination, paths):
         if len(paths) != 1:
             raise SettingError("only one table can be converted at a time")
-        if lz4:
-            raise SettingError("lz4 is for TBL files")
+        if lz4 or compression is not None:
+            raise SettingError("compression and lz4 are for TBL files")
         if named := ", ".join(store_settings):
             raise SettingError(f"{named}: not supported for tables, which are local files")
         if not overwrite and os.path.lexists(destination):
@@ -249,6 +254,7 @@ def convert(
         os.fspath(destination),
         to=to,
         lz4=lz4,
+        compression=compression,
         overwrite=overwrite,
         sync=sync,
         progress_callback=progress_callback,

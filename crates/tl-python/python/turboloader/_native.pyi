@@ -1,7 +1,7 @@
 # Written by stubs.py.
 """The native classes and functions of the package."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from typing import Any, Final, SupportsIndex, final, overload
 
@@ -402,6 +402,8 @@ class TblReader:
         The index entry of sample ``index``: a dict of key, label, format, width, height, offset,
         `stored_bytes` and bytes.
         """
+    def fields(self, /, index: SupportsIndex) -> dict[str, bytes]:
+        """The fields of sample ``index``: the bytes of each file next to it, by extension."""
     def metadata(self, /, index: SupportsIndex | None = None) -> list[tuple[str, bytes]]:
         """
         The metadata blocks of sample ``index`` or, without one, of the whole file: a list of
@@ -438,8 +440,15 @@ class TblWriter:
         overwrite: bool = False,
         sync: bool = True,
         class_names: list[str] | None = None,
+        compression: str | None = None,
     ) -> TblWriter:
-        """Starts a file that will be called ``path``."""
+        """
+        Starts a file that will be called ``path``.
+
+        ``compression`` is ``"lz4"``, ``"zstd"`` or ``"zstd:LEVEL"``, for samples that it makes smaller;
+        ``lz4=True`` is the same as ``"lz4"``. Zstandard is for texts, masks and raw pixels, and the first
+        turboloader cannot read it. `convert` also makes a dictionary where that pays.
+        """
     def add_metadata(
         self,
         /,
@@ -461,11 +470,17 @@ class TblWriter:
         *,
         key: str | bytes | None = None,
         label: SupportsIndex | None = None,
+        fields: Mapping[str, str | bytes | bytearray | memoryview] | None = None,
     ) -> None:
         """
         Adds a sample. What it is, and its size if it is an image, is read from its bytes.
 
-        A key that is no UTF-8 is given as it is read, in surrogate escapes, or as bytes.
+        ``fields`` has the files next to the sample by their extensions, such as ``json``, ``txt``
+        or ``seg.png``: bytes, or text that is stored as UTF-8. They are the fields of batches, and
+        members of archives that the file is converted to. The label is that of ``label`` alone.
+
+        A key that is not UTF-8 is passed as it is read, in surrogate escapes, or as bytes. This
+        also holds for extensions.
         """
     def discard(self, /) -> None:
         """Gives up what was written."""
@@ -570,9 +585,14 @@ def convert(
     sync: bool = True,
     progress_callback: Callable[[int, int], Any] | None = None,
     stores: dict[str, Any] | None = None,
+    compression: str | None = None,
 ) -> int:
     """
     Copies all samples of `sources` into a new TBL file, version 2 or 1, or a TAR archive.
+
+    ``compression`` is ``"lz4"``, ``"zstd"`` or ``"zstd:LEVEL"`` with a level of 1 to 22, for samples that
+    it makes smaller; ``lz4=True`` is the same as ``"lz4"``. Zstandard is for texts, masks and raw pixels,
+    with a dictionary where that pays; the first turboloader cannot read it.
 
     ``progress_callback(current, total)`` is called as samples are written; what it raises ends the
     conversion. Returns how many samples were written. Warns of odd labels and names in the sources,

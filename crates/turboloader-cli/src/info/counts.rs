@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
+use tbl_format::v2::Codec;
 use tbl_io::{Entry, LabelOrigin, Labels};
 
 use crate::text::printable;
@@ -24,6 +25,7 @@ pub(crate) struct Counts {
     /// `null` for a folder.
     pub(super) file_bytes: Option<u64>,
     lz4_samples: u64,
+    zstd_samples: u64,
     formats: FormatCounts,
     width: Option<Range>,
     height: Option<Range>,
@@ -47,6 +49,7 @@ impl Counts {
             stored_bytes: 0,
             file_bytes: None,
             lz4_samples: 0,
+            zstd_samples: 0,
             formats: FormatCounts::default(),
             width: None,
             height: None,
@@ -78,6 +81,7 @@ impl Counts {
             sum.bytes = sum.bytes.saturating_add(counts.bytes);
             sum.stored_bytes = sum.stored_bytes.saturating_add(counts.stored_bytes);
             sum.lz4_samples += counts.lz4_samples;
+            sum.zstd_samples += counts.zstd_samples;
             sum.formats.add_all(&counts.formats);
             Range::extend_by(&mut sum.width, counts.width);
             Range::extend_by(&mut sum.height, counts.height);
@@ -85,14 +89,17 @@ impl Counts {
         sum
     }
 
-    pub(super) fn add(&mut self, entry: &Entry<'_>, label: Option<i64>) {
+    pub(super) fn add(&mut self, entry: &Entry<'_>, codec: Option<Codec>, label: Option<i64>) {
         self.samples += 1;
         self.bytes = self.bytes.saturating_add(entry.bytes);
         self.stored_bytes = self.stored_bytes.saturating_add(entry.stored_bytes);
         Range::extend(&mut self.width, entry.width);
         Range::extend(&mut self.height, entry.height);
-        // LZ4 is kept only where it makes a sample smaller, and nothing else does.
-        self.lz4_samples += u64::from(entry.stored_bytes < entry.bytes);
+        match codec {
+            Some(Codec::Lz4) => self.lz4_samples += 1,
+            Some(Codec::Zstd) => self.zstd_samples += 1,
+            None => {}
+        }
         self.labelled += u64::from(label.is_some());
         self.formats.add(entry.format);
     }
@@ -110,12 +117,12 @@ impl fmt::Display for Counts {
             row(f, "damaged", self.damaged)?;
         }
         row(f, "bytes", self.bytes)?;
-        if self.stored_bytes != self.bytes {
-            row(
-                f,
-                "stored",
-                format_args!("{} ({} samples LZ4)", self.stored_bytes, self.lz4_samples),
-            )?;
+        let codecs = [(self.lz4_samples, "LZ4"), (self.zstd_samples, "Zstandard")];
+        let compressed = codecs.into_iter().filter(|&(count, _)| count > 0);
+        let compressed: Vec<_> =
+            compressed.map(|(count, name)| format!("{count} samples {name}")).collect();
+        if !compressed.is_empty() {
+            row(f, "stored", format_args!("{} ({})", self.stored_bytes, compressed.join(", ")))?;
         }
         if let Some(file_bytes) = self.file_bytes {
             row(f, "file", file_bytes)?;

@@ -92,25 +92,27 @@ impl Facts {
             lone_zero_block: None,
             trailing_garbage: None,
         };
+        let as_any: &dyn Any = source;
+        let file = as_any.downcast_ref::<TblFile>();
         for index in 0..source.sample_count() {
-            let labelled = source.entry(index).and_then(|entry| {
+            let described = source.entry(index).and_then(|entry| {
                 let label = labels.try_label(sources, 0, index)?;
-                Ok((entry, label))
+                let codec = file.map_or(Ok(None), |file| file.codec(index))?;
+                Ok((entry, codec, label))
             });
-            match labelled {
-                Ok((entry, label)) => facts.counts.add(&entry, label),
+            match described {
+                Ok((entry, codec, label)) => facts.counts.add(&entry, codec, label),
                 Err(error) => {
                     facts.counts.add_damaged();
                     damaged.count_if_damage(error.in_data_set(start + index))?;
                 }
             }
         }
-        let source: &dyn Any = source;
-        if let Some(archive) = source.downcast_ref() {
+        if let Some(archive) = as_any.downcast_ref() {
             facts.add_tar(archive);
-        } else if let Some(folder) = source.downcast_ref() {
+        } else if let Some(folder) = as_any.downcast_ref() {
             facts.add_folder(folder);
-        } else if let Some(file) = source.downcast_ref::<TblFile>() {
+        } else if let Some(file) = file {
             facts.counts.file_bytes = Some(file.file_bytes());
             facts.custom_metadata = file.custom_metadata().map(CustomMetadata::from);
             if file.kind() == SourceKind::Tbl2 {

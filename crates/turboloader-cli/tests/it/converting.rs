@@ -72,8 +72,9 @@ fn every_container_has_the_same_digest() {
     let input = archive(folder.path());
     convert(&input, &at("a.tbl"), &[]);
     convert(&input, &at("lz4.tbl"), &["--lz4", "--no-sync", "-j", "3"]);
+    convert(&at("a.tbl"), &at("zstd.tbl"), &["--compress", "zstd:9", "-j", "3"]);
     convert(&at("a.tbl"), &at("back.tar"), &[]);
-    for name in ["a.tbl", "lz4.tbl", "back.tar"] {
+    for name in ["a.tbl", "lz4.tbl", "zstd.tbl", "back.tar"] {
         assert_eq!(digest(&at(name)), digest(&input), "{name}");
         assert!(
             tl(["verify".as_ref(), at(name).as_path(), "--decode".as_ref()])

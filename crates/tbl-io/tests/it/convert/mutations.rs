@@ -12,7 +12,7 @@ use tbl_format::checksum::payload_crc16;
 use tbl_format::{SampleFormat, v2};
 use tbl_io::{
     AsStored, Compression, ConvertError, Labels, NewSample, RepairOptions, RepairSummary,
-    Selection, Stores, StreamWriter, Target, TblFile, WriteOptions, repair, verify,
+    Selection, Stores, StreamWriter, Target, TblFile, WriteOptions, ZstdLevel, repair, verify,
 };
 
 use super::{borrow, convert, labelled, quick, write_tar};
@@ -85,6 +85,7 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     convert(&[at("tar")], &at("v1"), &quick(Target::Tbl1));
     convert(&[at("tar")], &at("v2"), &quick(Target::Tbl2(Compression::None)));
     convert(&[at("tar")], &at("lz4"), &quick(Target::Tbl2(Compression::Lz4)));
+    convert(&[at("tar")], &at("zstd"), &quick(Target::Tbl2(Compression::Zstd(ZstdLevel::DEFAULT))));
     write_raw(&at("raw"));
     std::fs::write(at("foreign"), foreign()).unwrap();
     let count = 6;
@@ -93,6 +94,7 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         ("v1", 32 + 16 * count, false),
         ("v2", 64 + 24 * count, true),
         ("lz4", 64 + 24 * count, true),
+        ("zstd", 64 + 24 * count, true),
         ("raw", 64 + 24 * 4, true),
         ("foreign", 64 + 24 * 3, false),
     ];

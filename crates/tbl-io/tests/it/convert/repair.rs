@@ -67,7 +67,7 @@ pub(super) fn repair_file(from: &Path, to: &Path) -> (Vec<u64>, RepairSummary) {
 
 #[test]
 fn a_sound_file_loses_nothing() {
-    for compression in [Compression::None, Compression::Lz4] {
+    for compression in crate::tbl::compressions() {
         let file = Damaged::tbl(compression);
         let (lost, summary) = file.repair();
         assert_eq!(lost, [0; 0]);
@@ -100,7 +100,7 @@ fn file_like(file: &Damaged) -> Damaged {
 
 #[test]
 fn a_damaged_sample_is_left_out_and_listed() {
-    for compression in [Compression::None, Compression::Lz4] {
+    for compression in crate::tbl::compressions() {
         let mut file = Damaged::tbl(compression);
         let offset = file.entry_offset(7);
         file.bytes[offset + 9] ^= 0x40;
@@ -115,7 +115,7 @@ fn a_damaged_sample_is_left_out_and_listed() {
 
 #[test]
 fn a_wrong_place_or_size_in_the_index_is_worked_out() {
-    for compression in [Compression::None, Compression::Lz4] {
+    for compression in crate::tbl::compressions() {
         // Offset, stored size, size: bytes of entry 5.
         for byte in [0, 1, 6, 8, 9, 11, 12, 13] {
             let mut file = Damaged::tbl(compression);
@@ -123,7 +123,7 @@ fn a_wrong_place_or_size_in_the_index_is_worked_out() {
             let (lost, summary) = file.repair();
             // The size of a compressed sample cannot be worked out.
             let expected: &[u64] =
-                if compression == Compression::Lz4 && byte >= 12 { &[5] } else { &[] };
+                if compression != Compression::None && byte >= 12 { &[5] } else { &[] };
             assert_eq!(lost, expected, "{compression:?} byte {byte}");
             if expected.is_empty() {
                 assert_eq!(summary.restored, 1, "{compression:?} byte {byte}");

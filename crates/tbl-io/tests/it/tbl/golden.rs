@@ -7,7 +7,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tbl_format::SampleFormat;
-use tbl_io::{SampleSource, SampleSourceExt, StreamWriter, TblFile, TblVersion, WriteOptions};
+use tbl_format::v2::Codec;
+use tbl_io::{
+    Compression, SampleSource, SampleSourceExt, StreamWriter, TblFile, TblVersion, WriteOptions,
+    ZstdLevel,
+};
 
 use super::{Sample, read, samples, target, write};
 
@@ -37,7 +41,7 @@ fn check_file(path: &Path) {
             assert_eq!(entry.bytes, number("uncompressed_size"));
             assert_eq!(u64::from(entry.width), number("width"));
             assert_eq!(u64::from(entry.height), number("height"));
-            assert_eq!(file.is_compressed(index).unwrap(), number("flags") & 1 == 1);
+            assert_eq!(file.codec(index).unwrap() == Some(Codec::Lz4), number("flags") & 1 == 1);
         }
     }
     check_metadata(&file, expected["metadata_blocks"].as_array().map_or(&[], Vec::as_slice));
@@ -120,11 +124,13 @@ fn goldens() -> Vec<(&'static str, WriteOptions, Vec<Sample>, Vec<String>)> {
         fields: vec![],
         ..sample
     };
+    let zstd = Compression::Zstd(ZstdLevel::DEFAULT);
     let v1 = samples().into_iter().take(3).map(bare).collect();
     vec![
         ("v1.tbl", WriteOptions { version: TblVersion::V1, ..plain }, v1, vec![]),
         ("v2.tbl", plain, samples(), classes),
-        ("v2_lz4.tbl", WriteOptions { lz4: true, ..plain }, samples(), vec![]),
+        ("v2_lz4.tbl", WriteOptions { compression: Compression::Lz4, ..plain }, samples(), vec![]),
+        ("v2_zstd.tbl", WriteOptions { compression: zstd, ..plain }, samples(), vec![]),
         ("v2_raw.tbl", plain, vec![pixels(1), pixels(2)], vec![]),
     ]
 }

@@ -5,11 +5,11 @@ use tbl_format::extension::{ExtensionHeader, ExtensionKind, NameTableBuilder};
 use tbl_format::path::PathDefect;
 use tbl_format::{FormatError, SampleFormat, v1, v2};
 use tbl_io::{
-    Damage, Field, NewSample, ReadError, ReadOptions, SampleSource, SampleSourceExt, Source,
-    StreamWriter, TblFile, Verify, WriteError, WriteOptions,
+    Compression, Damage, Field, NewSample, ReadError, ReadOptions, SampleSource, SampleSourceExt,
+    Source, StreamWriter, TblFile, Verify, WriteError, WriteOptions,
 };
 
-use super::{Sample, read, samples, write};
+use super::{Sample, compressions, read, samples, write};
 
 fn open(bytes: Vec<u8>) -> Result<TblFile, ReadError> {
     TblFile::from_source(Source::from_bytes("t.tbl", bytes), ReadOptions::default())
@@ -19,12 +19,21 @@ fn open_with(bytes: Vec<u8>, options: ReadOptions) -> Result<TblFile, ReadError>
     TblFile::from_source(Source::from_bytes("t.tbl", bytes), options)
 }
 
-/// A version 2 file with compressed and raw samples, names, labels and fields.
+/// Version 2 files with compressed and raw samples, names, labels and fields.
+fn whole_files() -> [Vec<u8>; 2] {
+    let [_, lz4, zstd] = compressions();
+    [lz4, zstd].map(|compression| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.tbl");
+        let options = WriteOptions { compression, sync: false, ..Default::default() };
+        write(&path, options, &samples());
+        std::fs::read(path).unwrap()
+    })
+}
+
 fn whole_file() -> Vec<u8> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("t.tbl");
-    write(&path, WriteOptions { lz4: true, sync: false, ..Default::default() }, &samples());
-    std::fs::read(path).unwrap()
+    let [lz4, _] = whole_files();
+    lz4
 }
 
 /// The same samples as the original would write them: no extension blocks.
@@ -88,7 +97,7 @@ fn defect(error: ReadError) -> FormatError {
 
 #[test]
 fn every_truncation_of_version_2_is_an_error_at_opening_or_reading() {
-    for whole in [whole_file(), plain_file()] {
+    for whole in whole_files().into_iter().chain([plain_file()]) {
         for len in 0..whole.len() {
             let result = open(whole[..len].to_vec()).and_then(|file| read_all(&file));
             assert!(result.unwrap_err().is_damage(), "cut to {len} of {}", whole.len());
@@ -111,7 +120,7 @@ fn every_truncation_of_version_1_is_an_error() {
 
 #[test]
 fn every_flipped_header_bit_of_version_2_is_refused() {
-    for whole in [whole_file(), plain_file()] {
+    for whole in whole_files().into_iter().chain([plain_file()]) {
         for bit in 0..64 * 8 {
             let mut file = whole.clone();
             file[bit / 8] ^= 1 << (bit % 8);
@@ -122,7 +131,10 @@ fn every_flipped_header_bit_of_version_2_is_refused() {
 
 #[test]
 fn every_flipped_bit_of_our_files_is_found_by_a_full_check_or_changes_nothing() {
-    let whole = whole_file();
+    whole_files().into_iter().for_each(check_flipped_bits);
+}
+
+fn check_flipped_bits(whole: Vec<u8>) {
     let expected = read(&open(whole.clone()).unwrap());
     let options = ReadOptions { verify: Verify::All, ..Default::default() };
     for bit in 0..whole.len() * 8 {
@@ -139,7 +151,7 @@ fn every_flipped_bit_of_our_files_is_found_by_a_full_check_or_changes_nothing() 
     }
 }
 
-/// Whether a byte of `whole_file` may change without anything else changing: in an LZ4 block, where
+/// Whether a byte of such a file may change without anything else changing: in a compressed sample, where
 /// a run of equal bytes is the same at another distance, and in the reserved bytes of the metadata
 /// section's first header, in front of the checksums.
 fn says_nothing(whole: &[u8], position: usize) -> bool {
@@ -236,8 +248,8 @@ fn odd_and_damaged_files_are_refused_by_name() {
         assert!(expected(&error), "{error}");
     };
     check(&|file| file[50] = 7, &|e| matches!(e, FormatError::HeaderChecksum { .. }));
-    check(&|file| set_header(file, 4, &[3]), &|e| {
-        *e == FormatError::BadVersion { found: 3, expected: 2 }
+    check(&|file| set_header(file, 4, &[4]), &|e| {
+        *e == FormatError::BadVersion { found: 4, expected: 2 }
     });
     check(&|file| file[3] = 1, &|e| *e == FormatError::BadVersion { found: 2, expected: 1 });
     check(&|file| file[0] = b'X', &|e| matches!(e, FormatError::BadMagic { .. }));
@@ -269,8 +281,11 @@ fn checksums_are_not_looked_at_when_that_is_asked_for() {
 fn an_lz4_block_must_give_exactly_the_declared_size() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.tbl");
-    let mut writer =
-        StreamWriter::create(&path, WriteOptions { lz4: true, ..Default::default() }).unwrap();
+    let mut writer = StreamWriter::create(
+        &path,
+        WriteOptions { compression: Compression::Lz4, ..Default::default() },
+    )
+    .unwrap();
     writer.write_sample(&NewSample::new(&[5; 1000])).unwrap();
     writer.finish().unwrap();
     let whole = std::fs::read(path).unwrap();

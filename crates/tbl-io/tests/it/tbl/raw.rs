@@ -1,7 +1,10 @@
 //! The zero-copy view of raw images.
 
 use tbl_format::SampleFormat;
-use tbl_io::{NewSample, RawDefect, ReadError, StreamWriter, TblFile, TblVersion, WriteOptions};
+use tbl_io::{
+    Compression, NewSample, RawDefect, ReadError, StreamWriter, TblFile, TblVersion, WriteOptions,
+    ZstdLevel,
+};
 
 struct Image(u32, u32, SampleFormat);
 
@@ -52,13 +55,15 @@ fn anything_else_is_refused_with_the_sample_and_the_reason() {
     };
     let plain = WriteOptions::default();
     let v1 = WriteOptions { version: TblVersion::V1, ..plain };
-    let lz4 = WriteOptions { lz4: true, ..plain };
+    let lz4 = WriteOptions { compression: Compression::Lz4, ..plain };
+    let zstd = WriteOptions { compression: Compression::Zstd(ZstdLevel::DEFAULT), ..plain };
     check(&[], plain, 0, RawDefect::Empty);
     check(&[Image(1, 1, SampleFormat::Bmp)], v1, 0, RawDefect::Version1);
     let encoded = |format, compressed| RawDefect::Encoded { format, compressed };
     let png = SampleFormat::Png;
     check(&[Image(4, 2, RAW), Image(4, 2, png)], plain, 1, encoded(png, false));
     check(&[Image(40, 20, RAW)], lz4, 0, encoded(RAW, true));
+    check(&[Image(40, 20, RAW)], zstd, 0, encoded(RAW, true));
     let (width, height, expected_width, expected_height) = (2, 4, 4, 2);
     let other = RawDefect::Dimensions { width, height, expected_width, expected_height };
     check(&[Image(4, 2, RAW), Image(2, 4, RAW)], plain, 1, other);

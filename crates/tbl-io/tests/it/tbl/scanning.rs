@@ -3,8 +3,8 @@
 use std::ops::{ControlFlow, Range};
 
 use tbl_io::{
-    ReadError, ReadOptions, SampleSource, SampleSourceExt, Source, TblFile, TblVersion,
-    WriteOptions,
+    Compression, ReadError, ReadOptions, SampleSource, SampleSourceExt, Source, TblFile,
+    TblVersion, WriteOptions,
 };
 
 use super::{Sample, samples, target, write};
@@ -56,7 +56,7 @@ fn a_scan_finds_what_the_entries_say() {
     let labelled: Vec<Sample> = unnamed.iter().map(labelled).collect();
     for (options, samples) in [
         (WriteOptions::default(), &samples()),
-        (WriteOptions { lz4: true, ..WriteOptions::default() }, &samples()),
+        (WriteOptions { compression: Compression::Lz4, ..WriteOptions::default() }, &samples()),
         (WriteOptions::default(), &bare),
         (WriteOptions::default(), &unnamed),
         (WriteOptions::default(), &labelled),

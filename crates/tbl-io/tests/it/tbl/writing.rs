@@ -4,13 +4,14 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use tbl_format::v2::Codec;
 use tbl_format::{FormatError, SampleFormat, v1, v2};
 use tbl_io::{
-    EncodeError, Field, NewSample, SampleSource, SampleSourceExt, StreamWriter, TblFile,
-    TblVersion, WriteError, WriteOptions,
+    Compressed, Compression, EncodeError, Field, NewSample, SampleSource, SampleSourceExt,
+    StreamWriter, TblFile, TblVersion, WriteError, WriteOptions,
 };
 
-use super::target;
+use super::{compressions, target};
 
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(folder)
@@ -31,7 +32,8 @@ fn an_empty_compressed_file_has_the_original_writers_bytes() {
     expected[44..48].copy_from_slice(&0x92E7_AF04_u32.to_le_bytes());
     for sample_count in [None, Some(0), Some(100)] {
         let folder = tempfile::tempdir().unwrap();
-        let options = WriteOptions { lz4: true, sample_count, ..Default::default() };
+        let options =
+            WriteOptions { compression: Compression::Lz4, sample_count, ..Default::default() };
         let summary = StreamWriter::create(&target(&folder), options).unwrap().finish().unwrap();
         assert_eq!(summary.bytes, 64);
         assert_eq!(fs::read(target(&folder)).unwrap(), expected);
@@ -173,8 +175,6 @@ fn version_1_refuses_formats_it_has_no_code_for() {
 #[test]
 fn samples_that_do_not_shrink_are_stored_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
-    let options = WriteOptions { lz4: true, ..Default::default() };
-    let mut writer = StreamWriter::create(&target(&folder), options).unwrap();
     let mut state = 1_u64;
     let noise: Vec<u8> = std::iter::repeat_with(|| {
         state =
@@ -183,34 +183,44 @@ fn samples_that_do_not_shrink_are_stored_as_they_are() {
     })
     .take(5000)
     .collect();
-    for bytes in [&noise[..], b"", b"a", &[9; 5000]] {
-        writer.write_sample(&NewSample::new(bytes)).unwrap();
+    let [_, lz4, zstd] = compressions();
+    for (compression, codec) in [(lz4, Codec::Lz4), (zstd, Codec::Zstd)] {
+        let options = WriteOptions { compression, overwrite: true, ..Default::default() };
+        let mut writer = StreamWriter::create(&target(&folder), options).unwrap();
+        for bytes in [&noise[..], b"", b"a", &[9; 5000]] {
+            writer.write_sample(&NewSample::new(bytes)).unwrap();
+        }
+        let summary = writer.finish().unwrap();
+        assert_eq!((summary.samples, summary.compressed_samples), (4, 1));
+        let file = TblFile::open(target(&folder)).unwrap();
+        let codecs: Vec<_> = (0..4).map(|index| file.codec(index).unwrap()).collect();
+        assert_eq!(codecs, [None, None, None, Some(codec)]);
     }
-    let summary = writer.finish().unwrap();
-    assert_eq!((summary.samples, summary.compressed_samples), (4, 1));
-    let file = TblFile::open(target(&folder)).unwrap();
-    let compressed: Vec<bool> = (0..4).map(|index| file.is_compressed(index).unwrap()).collect();
-    assert_eq!(compressed, [false, false, false, true]);
 }
 
 #[test]
 fn a_stored_block_can_be_copied_without_compressing_again() {
     let folder = tempfile::tempdir().unwrap();
-    let options = WriteOptions { lz4: true, ..Default::default() };
-    let mut writer = StreamWriter::create(&target(&folder), options).unwrap();
-    writer.write_sample(&NewSample::new(&[9; 5000])).unwrap();
-    writer.finish().unwrap();
+    let [_, lz4, zstd] = compressions();
+    for compression in [lz4, zstd] {
+        let options = WriteOptions { compression, overwrite: true, ..Default::default() };
+        let mut writer = StreamWriter::create(&target(&folder), options).unwrap();
+        writer.write_sample(&NewSample::new(&[9; 5000])).unwrap();
+        writer.finish().unwrap();
 
-    let file = TblFile::open(target(&folder)).unwrap();
-    let (mut bytes, mut block) = (Vec::new(), Vec::new());
-    assert!(file.read_with_block(0, &mut bytes, &mut block).unwrap());
-    let copy = folder.path().join("copy.tbl");
-    let mut writer = StreamWriter::create(&copy, WriteOptions::default()).unwrap();
-    let sample = NewSample::new(&bytes);
-    let encoded = writer.encoder().encode_with_block(&sample, block).unwrap();
-    writer.write(&encoded, &bytes).unwrap();
-    writer.finish().unwrap();
-    assert_eq!(fs::read(copy).unwrap(), fs::read(target(&folder)).unwrap());
+        let file = TblFile::open(target(&folder)).unwrap();
+        let (mut bytes, mut block) = (Vec::new(), Vec::new());
+        let codec = file.read_with_block(0, &mut bytes, &mut block).unwrap().unwrap();
+        let copy = folder.path().join("copy.tbl");
+        let options = WriteOptions { overwrite: true, ..WriteOptions::default() };
+        let mut writer = StreamWriter::create(&copy, options).unwrap();
+        let sample = NewSample::new(&bytes);
+        let compressed = Compressed { codec, bytes: block };
+        let encoded = writer.encoder().encode_compressed(&sample, compressed).unwrap();
+        writer.write(&encoded, &bytes).unwrap();
+        writer.finish().unwrap();
+        assert_eq!(fs::read(copy).unwrap(), fs::read(target(&folder)).unwrap());
+    }
 }
 
 #[test]
