@@ -1,5 +1,6 @@
 //! One label per sample over all the sources of a data set, and what the classes are called.
 
+mod archives;
 mod folder_notes;
 mod folders;
 mod found;
@@ -21,7 +22,8 @@ use found::{Found, Problem};
 /// has any, and in a TAR archive or folder where more than half of the samples have one. Otherwise
 /// class folders give the labels of the source, if it has at least two: the first folder below the
 /// one that all its samples share, the classes sorted by name and numbered from 0. If neither
-/// applies, the few stored labels count.
+/// applies, the few stored labels count. An archive named by a number of `WordNet` with samples that
+/// start with it, such as `n01440764.tar` with `n01440764_36.JPEG`, counts as a class folder.
 ///
 /// Sources are joined by class name: equal lists of names keep their numbers, different ones are
 /// renumbered by the sorted union of their names. Numbers without names cannot be joined with names.
@@ -93,7 +95,8 @@ impl Labels {
         let mut folders = Folders::default();
         let mut facts = Vec::new();
         let mut found = Vec::new();
-        for source in sources {
+        let archive_folders = archives::class_folders(sources)?;
+        for (number, source) in sources.iter().enumerate() {
             let source = &**source;
             let of_source = SourceFacts {
                 location: source.location(),
@@ -101,7 +104,8 @@ impl Labels {
                 sample_count: source.sample_count(),
                 has_label_files: matches!(source.kind(), SourceKind::Folder | SourceKind::Tar),
             };
-            found.push(Found::read(source, of_source, &mut folders)?);
+            let parent = archive_folders.as_ref().map_or(&[][..], |folders| &folders[number]);
+            found.push(Found::read(source, of_source, parent, &mut folders)?);
             facts.push(of_source);
         }
         let other = found
@@ -132,6 +136,11 @@ impl Labels {
             labels.labels[number].is_empty() && !has_unreadable
         };
         labels.notes.extend(folder_notes::separate_folders(sources, is_unlabelled));
+        if archive_folders.is_some() && labels.origin == LabelOrigin::ClassFolders {
+            let archives = sources.len() as u64;
+            let first = sources[0].location().clone();
+            labels.notes.push(Note::ArchiveClasses { archives, first });
+        }
         Ok(labels)
     }
 

@@ -108,6 +108,13 @@ pub enum Note {
         /// The class names.
         names: Vec<String>,
     },
+    /// The classes are the names of archives.
+    ArchiveClasses {
+        /// How many archives.
+        archives: u64,
+        /// The first of them.
+        first: Location,
+    },
     /// Several folders without class folders and without label files: each may be a class.
     SeparateFolders {
         /// How many.
@@ -262,14 +269,9 @@ impl fmt::Display for Note {
                     None => write!(f, ", first {first}, unreadable, in class `{class}`"),
                 }
             }
-            Self::FoldersLikeSplits { names } => {
-                let (last, others) = names.split_last().map_or(("", &[][..]), |(l, o)| (l, o));
-                write!(
-                    f,
-                    "the classes are the folders {} and {last}, which look like parts of a data set: \
-                     open one of them, unless these are the classes",
-                    others.join(", ")
-                )
+            Self::FoldersLikeSplits { names } => write_folders_like_splits(f, names),
+            Self::ArchiveClasses { archives, first } => {
+                write!(f, "the classes are the names of {archives} archives, first {first}")
             }
             Self::SeparateFolders { folders, first, parent } => {
                 write_separate_folders(f, *folders, first, parent.as_ref())
@@ -291,6 +293,17 @@ fn write_extensions(f: &mut fmt::Formatter<'_>, extensions: &[Vec<u8>]) -> fmt::
         f.write_str("; archives are opened by their own names, not by their folder's")?;
     }
     Ok(())
+}
+
+/// The text of [`Note::FoldersLikeSplits`].
+fn write_folders_like_splits(f: &mut fmt::Formatter<'_>, names: &[String]) -> fmt::Result {
+    let (last, others) = names.split_last().map_or(("", &[][..]), |(l, o)| (l, o));
+    write!(
+        f,
+        "the classes are the folders {} and {last}, which look like parts of a data set: open one \
+         of them, unless these are the classes",
+        others.join(", ")
+    )
 }
 
 /// The text of [`Note::SeparateFolders`].

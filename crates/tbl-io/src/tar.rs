@@ -2,7 +2,8 @@
 //! the regular members, and their bytes are read by position when they are asked for.
 //!
 //! Nothing is extracted, and duplicate names are kept. A sample whose name could lead out of a
-//! folder (absolute, or with `..`) is damaged. Compressed archives are not read.
+//! folder (absolute, or with `..`) is damaged. Compressed archives are not read; `unpack` makes plain
+//! ones of them.
 
 pub(crate) mod header;
 pub(crate) mod index;
@@ -41,6 +42,9 @@ use crate::view::ViewMap;
 /// and size), star and V7 headers, archives without an end marker, and archives one after the
 /// other. Sparse members, multi-volume parts and unknown types are passed over and listed by
 /// [`skipped`](Self::skipped). The index takes 20 bytes and the base name for each member.
+///
+/// An archive of nothing but archives, such as ImageNet's training set, has the members of these, each
+/// in a folder named after its archive: `n01440764/n01440764_36.JPEG`.
 ///
 /// ```
 /// use tbl_io::{SampleSource, Source, TarArchive, TarOptions, TarWriter};

@@ -44,9 +44,11 @@ pub(super) struct Found {
 
 impl Found {
     /// Looks at every sample, unless the source has all labels in one place and needs no folders.
+    /// `parent` is the folder that the whole source counts as lying in.
     pub(super) fn read(
         source: &dyn SampleSource,
         facts: SourceFacts<'_>,
+        parent: &[u8],
         folders: &mut Folders,
     ) -> Result<Self, ReadError> {
         // Lists that cannot be read leave it to each sample what is wrong with it.
@@ -69,7 +71,13 @@ impl Found {
                         Some(label) => Ok(Some(label)),
                         None => problem(source.check_label(index))?.map_or(Ok(None), Err),
                     };
-                    found.push(label, entry.key.map_or(NO_FOLDER, |key| folders.id(&key)));
+                    let folder = match entry.key {
+                        // Only archives without folders have a parent.
+                        Some(_) if !parent.is_empty() => folders.id(parent),
+                        Some(key) => folders.id(&key),
+                        None => NO_FOLDER,
+                    };
+                    found.push(label, folder);
                 }
                 Err(error) if error.is_damage() => found.push(Err(Problem::Entry), NO_FOLDER),
                 Err(error) => return Err(error),

@@ -1,13 +1,14 @@
 //! The one pass over an archive's headers.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::header::{BLOCK_BYTES, Block, Header, SPARSE_MAP_CONTINUES, is_zero, text};
 use super::member::{MemberCounts, MemberKind, SkippedMember};
 use super::pax::PaxRecords;
 use super::window::Window;
 use crate::error::{ReadError, TarDefect};
-use crate::grouping::last_extension;
+use crate::grouping::{is_hidden, last_extension};
 use crate::label::LabelField;
 use crate::names::Names;
 use crate::source::Source;
@@ -95,8 +96,13 @@ impl Index {
             index: Self::new(),
             global: PaxRecords::default(),
             skipped_text_left: MAX_SKIPPED_TEXT_BYTES,
+            archive: 0..source.len(),
+            folder: Vec::new(),
         };
         scan.run()?;
+        if let Some(inner) = scan.inner_archives()? {
+            scan.enter(&inner)?;
+        }
         let mut index = scan.index;
         index.names.shrink_to_fit();
         index.extents.narrow.shrink_to_fit();
@@ -140,7 +146,21 @@ struct Scan<'a> {
     index: Index,
     global: PaxRecords,
     skipped_text_left: usize,
+    /// The place of the archive in the source: all of it, or an archive in it.
+    archive: Range<u64>,
+    /// The folder that members are put into.
+    folder: Vec<u8>,
 }
+
+/// A member that is an archive itself.
+struct InnerArchive {
+    extent: Extent,
+    /// The folder that its members get: its name without the extension.
+    folder: Vec<u8>,
+}
+
+/// The extension of members that can be archives.
+const ARCHIVE_EXTENSION: &[u8] = b".tar";
 
 /// A member's header, read out so that the window can move on.
 struct Found {
@@ -151,8 +171,65 @@ struct Found {
 }
 
 impl Scan<'_> {
+    /// The archives that an archive consists of, such as ImageNet's with one for each class: all
+    /// members but hidden ones are called so, and start with a header or are empty archives. `None`
+    /// for other archives.
+    fn inner_archives(&mut self) -> Result<Option<Vec<InnerArchive>>, ReadError> {
+        let mut inner = Vec::new();
+        let mut has_headers = false;
+        for member in (0..).take(self.index.names.len()) {
+            let path = self.index.names.path(member);
+            if path.split(|&byte| byte == b'/').any(is_hidden) {
+                continue;
+            }
+            let Some(stem) = path.strip_suffix(ARCHIVE_EXTENSION) else { return Ok(None) };
+            let folder = [stem, b"/"].concat();
+            let extent = self.index.extents.of(member);
+            if extent.size < BLOCK_BYTES {
+                return Ok(None);
+            }
+            let block = self.window.block(extent.offset)?;
+            if Header::parse(block).is_ok() {
+                has_headers = true;
+            } else if !is_zero(block) {
+                return Ok(None);
+            }
+            inner.push(InnerArchive { extent, folder });
+        }
+        Ok(has_headers.then_some(inner))
+    }
+
+    /// Replaces the members of the archive with those of its inner archives, in order.
+    fn enter(&mut self, inner: &[InnerArchive]) -> Result<(), ReadError> {
+        let outer = std::mem::replace(&mut self.index, Index::new());
+        let counts = MemberCounts { regular: 0, ..outer.counts };
+        let mut has_end_marker = outer.has_end_marker;
+        self.index = Index {
+            counts,
+            skipped: outer.skipped,
+            first_passed_over: outer.first_passed_over,
+            lone_zero_block: outer.lone_zero_block,
+            trailing_garbage: outer.trailing_garbage,
+            ..Index::new()
+        };
+        for InnerArchive { extent, folder } in inner {
+            // Names are counted by `u32`.
+            let member = u32::try_from(self.index.names.len()).unwrap_or(u32::MAX);
+            if member > 0 && self.index.archive_starts.last() != Some(&member) {
+                self.index.archive_starts.push(member);
+            }
+            self.archive = extent.offset..extent.offset + extent.size;
+            self.folder.clone_from(folder);
+            self.global = PaxRecords::default();
+            self.run()?;
+            has_end_marker &= self.index.has_end_marker;
+        }
+        self.index.has_end_marker = has_end_marker;
+        Ok(())
+    }
+
     fn run(&mut self) -> Result<(), ReadError> {
-        let mut offset = 0;
+        let mut offset = self.archive.start;
         let mut pending = Pending::default();
         while let Some(block) = self.header_block(offset)? {
             if is_zero(block) {
@@ -183,13 +260,14 @@ impl Scan<'_> {
 
     /// The block at `offset`, or `None` at the end of the file.
     fn header_block(&mut self, offset: u64) -> Result<Option<&Block>, ReadError> {
-        let have = self.source.len() - offset;
-        if have == 0 && offset > 0 {
+        let have = self.archive.end - offset;
+        let is_first = offset == self.archive.start;
+        if have == 0 && !is_first {
             return Ok(None);
         }
         if have < BLOCK_BYTES {
             let rest = self.window.bytes(offset, have)?;
-            if offset > 0 && rest.iter().all(|&byte| byte == 0) {
+            if !is_first && rest.iter().all(|&byte| byte == 0) {
                 return Ok(None);
             }
             return Err(self
@@ -202,17 +280,16 @@ impl Scan<'_> {
     /// where it starts. A single block of zeros does not end an archive: members follow it, or it
     /// was a header once.
     fn after_zeros(&mut self, first_zero: u64) -> Result<Option<u64>, ReadError> {
-        let end = self.window.end_of_zeros(first_zero)?;
+        let archive_end = self.archive.end;
+        let end = self.window.end_of_zeros(first_zero)?.min(archive_end);
         let zeros = end - first_zero;
         let is_end_marker = zeros >= 2 * BLOCK_BYTES;
         self.index.has_end_marker = is_end_marker;
-        if end == self.source.len() {
+        if end == archive_end {
             return Ok(None);
         }
         let next = end - zeros % BLOCK_BYTES;
-        if self.source.len() - next >= BLOCK_BYTES
-            && Header::parse(self.window.block(next)?).is_ok()
-        {
+        if archive_end - next >= BLOCK_BYTES && Header::parse(self.window.block(next)?).is_ok() {
             if !is_end_marker {
                 self.index.lone_zero_block.get_or_insert(first_zero);
             }
@@ -225,7 +302,7 @@ impl Scan<'_> {
         }
         // An end marker with a stray byte after its first block, as mail encoders leave them, cuts
         // nothing off.
-        let is_damaged_marker = end > next && self.source.len() - next <= BLOCK_BYTES;
+        let is_damaged_marker = end > next && archive_end - next <= BLOCK_BYTES;
         if !is_end_marker && !is_damaged_marker {
             return Err(self.defect(first_zero, TarDefect::ZeroBlock));
         }
@@ -235,6 +312,7 @@ impl Scan<'_> {
 
     fn parse_header(&mut self, offset: u64) -> Result<Found, ReadError> {
         let location = self.source.location();
+        let start = self.archive.start;
         let parse = |block| {
             let header = Header::parse(block)?;
             Ok(Found {
@@ -246,7 +324,7 @@ impl Scan<'_> {
         };
         let block = self.window.block(offset)?;
         parse(block).map_err(|defect| {
-            let compressor = compressor_of(block).filter(|_| offset == 0);
+            let compressor = compressor_of(block).filter(|_| offset == start);
             let source = compressor.map_or(defect, |by| TarDefect::Compressed { by });
             ReadError::Tar { location: location.clone(), offset, source }
         })
@@ -334,6 +412,14 @@ impl Scan<'_> {
     fn add_regular(&mut self, path: &[u8], extent: Extent) -> Result<(), ReadError> {
         // Honest archives store every name, so that names cannot be longer than the file. A name
         // in a global header counts for each member after it.
+        let inner;
+        let path = if self.folder.is_empty() {
+            path
+        } else {
+            let path = path.strip_prefix(b"./").unwrap_or(path);
+            inner = [&self.folder, path].concat();
+            &inner
+        };
         let text_bytes = self.index.names.text_bytes() + path.len() as u64;
         let limit = self.source.len().min(u64::from(u32::MAX));
         let too_many = |need| ReadError::Limit {
@@ -363,7 +449,7 @@ impl Scan<'_> {
 
     /// Checks that `size` bytes and their padding follow and returns where the next header is.
     fn end_of_data(&self, offset: u64, size: u64, what: &'static str) -> Result<u64, ReadError> {
-        let have = self.source.len().saturating_sub(offset);
+        let have = self.archive.end.saturating_sub(offset);
         match size.checked_next_multiple_of(BLOCK_BYTES) {
             Some(padded) if padded <= have => Ok(offset + padded),
             padded => {

@@ -27,6 +27,7 @@ mod tar_corpora;
 mod tar_golden;
 mod tar_hostile;
 mod tar_index;
+mod tar_of_tars;
 mod tar_writer;
 mod tbl;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
