@@ -37,6 +37,16 @@ pub enum ReadError {
     Format { location: Location, offset: u64, source: FormatError },
     /// The bytes of a TAR archive break its format.
     Tar { location: Location, offset: u64, source: TarDefect },
+    /// A file that is compressed as a whole is damaged, or more than this reader is willing to
+    /// unpack.
+    Compressed {
+        location: Location,
+        /// The offset in the compressed file up to which it was unpacked.
+        offset: u64,
+        /// The program that compresses so.
+        by: &'static str,
+        source: std::io::Error,
+    },
     /// A TBL file is not one array of raw images.
     NotRaw {
         location: Location,
@@ -144,6 +154,7 @@ impl ReadError {
             | Self::NotAFolder { location, .. }
             | Self::Format { location, .. }
             | Self::Tar { location, .. }
+            | Self::Compressed { location, .. }
             | Self::NotRaw { location, .. }
             | Self::Checksum { location, .. }
             | Self::SampleOutOfRange { location, .. }
@@ -175,6 +186,7 @@ impl ReadError {
             | Self::NotAFolder { .. }
             | Self::Format { .. }
             | Self::Tar { .. }
+            | Self::Compressed { .. }
             | Self::Checksum { .. }
             | Self::Limit { .. }
             | Self::Label { .. }
@@ -226,6 +238,7 @@ impl ReadError {
             self,
             Self::Format { .. }
                 | Self::Tar { .. }
+                | Self::Compressed { .. }
                 | Self::Checksum { .. }
                 | Self::ChangedWhileOpen { .. }
                 | Self::Remote { .. }
@@ -272,11 +285,9 @@ impl ReadError {
             Self::NotAFile { found, .. } => write!(f, "is {found}, expected a regular file"),
             Self::NotAFolder { found, .. } => write!(f, "is {found}, expected a folder"),
             Self::Format { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
-            Self::Tar { offset, source, .. } => {
-                write!(f, "at byte {offset}: {source}")?;
-                // The first header decides whether a file is an archive at all.
-                let is_foreign = *offset == 0 && source.is_about_a_header();
-                f.write_str(if is_foreign { "; expected a TAR archive or a TBL file" } else { "" })
+            Self::Tar { location, offset, source } => write_tar(f, location, *offset, source),
+            Self::Compressed { offset, by, source, .. } => {
+                write!(f, "at byte {offset}: {by}: {source}")
             }
             Self::NotRaw { index, source, .. } => write!(f, "sample {index}: {source}"),
             Self::Checksum { offset, what, stored, computed, .. } => write!(
@@ -345,6 +356,27 @@ impl ReadError {
             }
         }
     }
+}
+
+fn write_tar(
+    f: &mut fmt::Formatter<'_>,
+    location: &Location,
+    offset: u64,
+    source: &TarDefect,
+) -> fmt::Result {
+    write!(f, "at byte {offset}: {source}")?;
+    // The first header decides whether a file is an archive at all.
+    if offset == 0 && source.is_about_a_header() {
+        f.write_str("; expected a TAR archive or a TBL file")?;
+    }
+    if let TarDefect::Compressed { by: "gzip" | "zstd" } = source {
+        write!(
+            f,
+            "; write one with `tl convert {location} -o PLAIN.tar`, or name a folder for plain \
+             copies (--unpack DIR, unpack_to=DIR)"
+        )?;
+    }
+    Ok(())
 }
 
 fn write_changed(

@@ -11,6 +11,7 @@ impl ReadError {
         match self {
             Self::Format { .. }
             | Self::Tar { .. }
+            | Self::Compressed { .. }
             | Self::Checksum { .. }
             | Self::Limit { .. }
             | Self::LabelWithoutClass { .. }
@@ -42,6 +43,7 @@ impl ReadError {
             }
             Self::Format { offset, .. }
             | Self::Tar { offset, .. }
+            | Self::Compressed { offset, .. }
             | Self::Checksum { offset, .. }
             | Self::Remote { offset, .. }
             | Self::ChangedWhileOpen { offset, .. } => {

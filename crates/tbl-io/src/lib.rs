@@ -38,6 +38,7 @@ mod storage;
 mod tar;
 mod tar_writer;
 mod tbl_version;
+mod unpack;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 mod uring;
 mod verify;
@@ -80,6 +81,7 @@ pub use storage::{Object, Opened, Storage, Stores};
 pub use tar::{MemberCounts, MemberKind, SkippedMember, TarArchive};
 pub use tar_writer::{TarOptions, TarSummary, TarWriter};
 pub use tbl_version::TblVersion;
+pub use unpack::Unpack;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 pub use uring::{Completed, UringReader};
 pub use verify::{Finding, Oddity, VerifySummary, verify};

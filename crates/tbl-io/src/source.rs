@@ -74,6 +74,13 @@ impl Source {
         Ok(Self { location, len: metadata.len(), backing, times: Times::default() })
     }
 
+    /// An open file, with the location that errors name.
+    pub(crate) fn of_file(location: &Location, file: File) -> Result<Self, ReadError> {
+        let len = file.metadata().map_err(|error| ReadError::io(location, error))?.len();
+        let backing = Backing::File(Arc::new(file));
+        Ok(Self { location: location.clone(), len, backing, times: Times::default() })
+    }
+
     /// Bytes in memory under a name that errors will use.
     pub fn from_bytes(name: impl AsRef<OsStr>, bytes: Vec<u8>) -> Self {
         let len = bytes.len() as u64;

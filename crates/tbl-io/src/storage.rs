@@ -11,6 +11,7 @@ use std::sync::Arc;
 use glob::{MatchOptions, Pattern};
 use tbl_format::path::unescape;
 
+use crate::atomic_file::folder_of;
 use crate::braces::expand_braces;
 use crate::error::ReadError;
 use crate::folder::Folder;
@@ -18,6 +19,7 @@ use crate::limits::ReadLimits;
 use crate::location::Location;
 use crate::ranges::Pin;
 use crate::source::Source;
+use crate::unpack::{Unpack, unpacked};
 
 /// A store of objects that have URLs, such as a bucket or a server.
 ///
@@ -75,7 +77,10 @@ pub struct Object {
 ///
 /// Clones share the stores.
 #[derive(Clone, Debug, Default)]
-pub struct Stores(BTreeMap<String, Arc<dyn Storage>>);
+pub struct Stores {
+    by_scheme: BTreeMap<String, Arc<dyn Storage>>,
+    unpack: Option<Unpack>,
+}
 
 /// A folder or a file, whatever the file holds.
 #[derive(Debug)]
@@ -96,17 +101,40 @@ impl Stores {
     /// Adds a store for URLs that start with `SCHEME://`. It replaces an earlier one.
     #[must_use]
     pub fn with(mut self, scheme: &str, store: Arc<dyn Storage>) -> Self {
-        self.0.insert(scheme.to_owned(), store);
+        self.by_scheme.insert(scheme.to_owned(), store);
         self
     }
 
-    /// Opens a file or lists a folder. No byte is read.
+    /// Unpacks TAR archives that are compressed by gzip or Zstandard when they are opened. Without it
+    /// they are refused.
+    #[must_use]
+    pub fn unpacking(self, unpack: Unpack) -> Self {
+        Self { unpack: Some(unpack), ..self }
+    }
+
+    /// The same stores for the sources of a file that will be called `destination`: unless they unpack
+    /// archives elsewhere, plain copies are next to it and have no name.
+    #[must_use]
+    pub fn unpacking_for(self, destination: &Path) -> Self {
+        if self.unpack.is_some() {
+            return self;
+        }
+        self.unpacking(Unpack::Discard(folder_of(destination).to_owned()))
+    }
+
+    /// Opens a file or lists a folder. No byte is read, except where compressed archives are
+    /// [unpacked](Self::unpacking).
     ///
     /// # Errors
     /// [`ReadError::NoStore`] for a URL with another scheme, [`ReadError::Io`],
-    /// [`ReadError::NotAFile`] for a device or a FIFO, and those of the [store](Storage::open).
+    /// [`ReadError::NotAFile`] for a device or a FIFO, those of the [store](Storage::open), and
+    /// [`ReadError::Compressed`] if unpacking fails.
     pub fn open(&self, location: impl AsRef<OsStr>) -> Result<Opened, ReadError> {
         if let Some(source) = self.open_file(&location)? {
+            let source = match &self.unpack {
+                Some(place) => unpacked(source, place)?,
+                None => source,
+            };
             return Ok(Opened::File(source));
         }
         let location = Location::new(location);
@@ -189,7 +217,7 @@ impl Stores {
     /// The location without credentials, as messages name it.
     #[must_use]
     pub fn printable(&self, location: &Location) -> Location {
-        match location.scheme().map(|scheme| self.0.get(scheme)) {
+        match location.scheme().map(|scheme| self.by_scheme.get(scheme)) {
             None => location.clone(),
             Some(Some(store)) => store.printable(location),
             // What may be secret depends on the scheme.
@@ -208,11 +236,11 @@ impl Stores {
         location: &Location,
     ) -> Result<Option<&Arc<dyn Storage>>, ReadError> {
         let Some(scheme) = location.scheme() else { return Ok(None) };
-        self.0.get(scheme).map(Some).ok_or_else(|| self.no_store(location))
+        self.by_scheme.get(scheme).map(Some).ok_or_else(|| self.no_store(location))
     }
 
     fn no_store(&self, location: &Location) -> ReadError {
-        let schemes = self.0.keys().cloned().collect();
+        let schemes = self.by_scheme.keys().cloned().collect();
         ReadError::NoStore { location: self.printable(location), schemes }
     }
 }

@@ -65,6 +65,7 @@ pub(crate) fn convert(
     };
     let options = ConvertOptions { sync, overwrite, ..ConvertOptions::new(target) };
     let stores = DataStores::new(&stores.unwrap_or_default())?.stores();
+    let stores = stores.unpacking_for(&destination);
     let mut heard = Heard::new(progress_callback);
     let (sources, labels) = interruptible(py, || -> Result<_, Error> {
         let sources = tbl_io::open_all_in(&stores, &sources)?;

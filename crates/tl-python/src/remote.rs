@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use tbl_io::Stores;
+use tbl_io::{Stores, Unpack};
 
 use crate::detached::detached;
 use crate::error::Error;
@@ -20,12 +20,21 @@ pub(crate) struct StoreSettings {
     read_ahead: Option<u64>,
     deadline: Option<f64>,
     hedge: bool,
+    /// The folder for plain copies of compressed archives.
+    unpack_to: Option<PathBuf>,
 }
 
 impl Default for StoreSettings {
     fn default() -> Self {
         let storage_options = Vec::new();
-        Self { storage_options, connections: None, read_ahead: None, deadline: None, hedge: true }
+        Self {
+            storage_options,
+            connections: None,
+            read_ahead: None,
+            deadline: None,
+            hedge: true,
+            unpack_to: None,
+        }
     }
 }
 
@@ -54,6 +63,19 @@ pub(crate) fn expand(
 pub(crate) struct DataStores {
     #[cfg(feature = "remote")]
     remote: turboloader::RemoteStores,
+    unpack_to: Option<PathBuf>,
+}
+
+impl DataStores {
+    pub(crate) fn stores(&self) -> Stores {
+        let stores = Stores::new();
+        #[cfg(feature = "remote")]
+        let stores = self.remote.add_to(stores);
+        match &self.unpack_to {
+            Some(folder) => stores.unpacking(Unpack::Keep(folder.clone())),
+            None => stores,
+        }
+    }
 }
 
 #[cfg(feature = "remote")]
@@ -74,11 +96,8 @@ impl DataStores {
             options.deadline =
                 seconds.filter(|deadline| !deadline.is_zero()).ok_or_else(refused)?;
         }
-        Ok(Self { remote: turboloader::RemoteStores::new(options) })
-    }
-
-    pub(crate) fn stores(&self) -> Stores {
-        self.remote.add_to(Stores::new())
+        let unpack_to = settings.unpack_to.clone();
+        Ok(Self { remote: turboloader::RemoteStores::new(options), unpack_to })
     }
 
     /// Requests and bytes so far, by name.
@@ -111,16 +130,13 @@ impl DataStores {
 #[cfg(not(feature = "remote"))]
 impl DataStores {
     pub(crate) fn new(settings: &StoreSettings) -> Result<Self, Error> {
-        let StoreSettings { storage_options, connections, read_ahead, deadline, hedge } = settings;
+        let StoreSettings { storage_options, connections, read_ahead, deadline, hedge, unpack_to } =
+            settings;
         let is_default = storage_options.is_empty() && *hedge && deadline.is_none();
         if is_default && connections.is_none() && read_ahead.is_none() {
-            return Ok(Self {});
+            return Ok(Self { unpack_to: unpack_to.clone() });
         }
         Err(Error::setting(&"options of stores: this build lacks the feature `remote`"))
-    }
-
-    pub(crate) fn stores(&self) -> Stores {
-        Stores::new()
     }
 
     pub(crate) fn stats(&self) -> Vec<(&'static str, u64)> {

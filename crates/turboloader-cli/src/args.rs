@@ -16,8 +16,10 @@ mod shard;
 #[cfg(feature = "remote")]
 mod store;
 
+use std::path::PathBuf;
+
 use clap::ValueEnum;
-use tbl_io::Stores;
+use tbl_io::{Stores, Unpack};
 
 pub(crate) use damage::DamageChoice;
 pub(crate) use decode_mode::{DecodeModeArgs, NO_DECODE_MODE};
@@ -39,6 +41,11 @@ pub(crate) struct GlobalArgs {
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
 
+    /// Unpack TAR archives that are compressed by gzip or zstd into this folder, once; later commands
+    /// find the plain archives there. Without it they are refused; `convert` needs no folder
+    #[arg(long, global = true, value_name = "DIR")]
+    unpack: Option<PathBuf>,
+
     #[cfg(feature = "remote")]
     #[command(flatten)]
     stores: StoreArgs,
@@ -47,10 +54,13 @@ pub(crate) struct GlobalArgs {
 impl GlobalArgs {
     /// The stores that URLs may name.
     pub(crate) fn stores(&self) -> Stores {
+        let stores = Stores::new();
         #[cfg(feature = "remote")]
-        return self.remote().add_to(Stores::new());
-        #[cfg(not(feature = "remote"))]
-        Stores::new()
+        let stores = self.remote().add_to(stores);
+        match &self.unpack {
+            Some(folder) => stores.unpacking(Unpack::Keep(folder.clone())),
+            None => stores,
+        }
     }
 
     /// The remote ones of them, which count requests.

@@ -11,7 +11,7 @@ use std::time::Instant;
 use clap::ValueEnum;
 use tbl_io::{
     AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Escaped, Note, Prepare,
-    SampleSource, Selection, SourceKind, Target as FileKind,
+    SampleSource, Selection, SourceKind, Stores, Target as FileKind,
 };
 use tl_pipeline::Dataset;
 use turboloader::{ConversionNotes, Probe, Rasterize, RowIndexer, Square};
@@ -29,10 +29,13 @@ mod metadata;
 /// to another they keep row indexes and metadata blocks as well; docs/format.md lists the blocks
 /// that change. The command reports data that the destination cannot store.
 /// The destination appears under its name only when it is complete.
+/// TAR archives that are compressed by gzip or zstd are unpacked into a file without a name next to
+/// the destination, or into the folder of --unpack.
 /// Several data sets are joined by class name. A label that cannot be read ends the conversion.
 ///
 /// Examples:
 ///   tl convert train.tar -o train.tbl
+///   tl convert train.tar.gz -o train.tbl
 ///   tl convert train.tar -o train.tbl --jpeg-index
 ///   tl convert shard-*.tar -o train.tbl --compress lz4 -j 4
 ///   tl convert masks.tar -o masks.tbl --compress zstd:9
@@ -162,7 +165,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     options.workers = args.jobs.unwrap_or_else(output::default_workers);
     (options.sync, options.overwrite) = (!args.no_sync, args.force);
     let start = Instant::now();
-    let dataset = open(global, &args.sources)?;
+    let dataset = open_in(&global.stores().unpacking_for(&args.output), global, &args.sources)?;
     let metadata = args.metadata.as_deref().map(metadata::read).transpose()?;
     let selection = select(&dataset)?.with_file_metadata(metadata.as_slice());
     let summary = match to {
@@ -218,7 +221,15 @@ pub(crate) const NO_TABLE: Failure = Failure::Usage {
 
 /// Opens data sets to copy their samples, and prints the notes on them.
 pub(crate) fn open<P: AsRef<OsStr>>(global: &GlobalArgs, paths: &[P]) -> Result<Dataset, Failure> {
-    let sources = data_set::open_sources(global, paths)?;
+    open_in(&global.stores(), global, paths)
+}
+
+fn open_in<P: AsRef<OsStr>>(
+    stores: &Stores,
+    global: &GlobalArgs,
+    paths: &[P],
+) -> Result<Dataset, Failure> {
+    let sources = data_set::open_sources_in(stores, global, paths)?;
     require_samples(&sources)?;
     let dataset = data_set::join(sources)?;
     note_labels(&dataset);

@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use tbl_io::{Entry, Field, Location, Note, ReadError, SampleSource, SampleSourceExt, Source};
+use tbl_io::{
+    Entry, Field, Location, Note, ReadError, SampleSource, SampleSourceExt, Source, Stores,
+};
 use tl_pipeline::{Dataset, TableKind};
 
 use crate::args::GlobalArgs;
@@ -23,8 +25,16 @@ pub(crate) fn open_sources<P: AsRef<OsStr>>(
     global: &GlobalArgs,
     paths: &[P],
 ) -> Result<Vec<Box<dyn SampleSource>>, Failure> {
-    tbl_io::open_all_in(&global.stores(), paths)
-        .map_err(|error| or_no_samples(global, paths, error))
+    open_sources_in(&global.stores(), global, paths)
+}
+
+/// Opens what `paths` stand for in these stores.
+pub(crate) fn open_sources_in<P: AsRef<OsStr>>(
+    stores: &Stores,
+    global: &GlobalArgs,
+    paths: &[P],
+) -> Result<Vec<Box<dyn SampleSource>>, Failure> {
+    tbl_io::open_all_in(stores, paths).map_err(|error| or_no_samples(global, paths, error))
 }
 
 /// Joins open sources to one data set, and prints the notes on them on standard error.

@@ -30,6 +30,7 @@ mod tar_index;
 mod tar_of_tars;
 mod tar_writer;
 mod tbl;
+mod unpack;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 mod uring;
 mod views;

@@ -194,6 +194,7 @@ class StoreSettings(TypedDict, total=False):
     read_ahead: int | None
     deadline: float | None
     hedge: bool
+    unpack_to: str | os.PathLike[str] | None
 
 
 def stores(
@@ -204,6 +205,7 @@ def stores(
     read_ahead: Any = None,
     deadline: Any = None,
     hedge: Any = True,
+    unpack_to: Any = None,
 ) -> dict[str, Any]:
     """Return the settings of stores as the native library reads them."""
     check_flags(hedge=hedge)
@@ -213,6 +215,7 @@ def stores(
         "read_ahead": one_or_more("read_ahead", read_ahead, most=1 << 62),
         "deadline": deadline,
         "hedge": hedge,
+        "unpack_to": None if unpack_to is None else os.fspath(unpack_to),
     }
 
 
@@ -374,6 +377,7 @@ class Settings:
     read_ahead: int | None = None
     deadline: float | None = None
     hedge: bool = True
+    unpack_to: str | os.PathLike[str] | None = None
     buckets: int | tuple[int, int] | None = None
     parity: str | None = None
     worker_id: int | None = None

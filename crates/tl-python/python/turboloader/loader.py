@@ -129,6 +129,9 @@ class DataLoader:
         For stores: the most requests at once for a bucket (default 256), the bytes requested
         before they are used (default 256 MiB, or two windows of a block shuffle), the seconds after
         which a read has failed (default 180), and whether a late request is sent once more.
+    unpack_to
+        A folder on this machine: TAR archives that are compressed by gzip or zstd are unpacked into
+        it once, and found there later. Without it they are refused.
     buckets
         Groups images of similar sizes and pads them: a window in batches, or (window, multiple).
     parity
