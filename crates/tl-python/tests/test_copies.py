@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import pathlib
 import random
 import subprocess
 import sys
+import tarfile
 
 import numpy as np
 import pytest
@@ -147,3 +150,47 @@ def test_the_original_refuses_zstandard(tmp_path):
         assert (
             not refused or f"Invalid TBL v2 header (magic/version mismatch): {path}" in run.stderr
         )
+
+
+def test_a_compressed_archive_is_unpacked_once(tmp_path):
+    made = samples(random.Random(3), 8)
+    write(tmp_path / "a.tbl", made)
+    tl.convert(tmp_path / "a.tbl", tmp_path / "a.tar", sync=False)
+    packed = tmp_path / "a.tar.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "a.tar").read_bytes()))
+    with pytest.raises(tl.FormatError, match=r"write one with `tl convert .*unpack_to=DIR"):
+        len(tl.DataLoader(packed, decode=False))
+    tl.convert(packed, tmp_path / "b.tbl", sync=False)
+    assert read(tmp_path / "b.tbl") == made
+    for _ in range(2):
+        loader = tl.DataLoader(packed, batch_size=8, decode=False, unpack_to=tmp_path / "plain")
+        (batch,) = loader
+        assert batch["bytes"] == [data for _, data, _, _ in made]
+        assert len(list((tmp_path / "plain").iterdir())) == 1
+    reader = tl.TblReader(packed, unpack_to=tmp_path / "plain")
+    assert [reader[index] for index in range(8)] == [data for _, data, _, _ in made]
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(tl.FormatError, match=r"at byte \d+: gzip: the data ends early"):
+        tl.convert(packed, tmp_path / "c.tbl")
+    assert not (tmp_path / "c.tbl").exists()
+
+
+def test_classes_of_an_archive_of_archives(tmp_path):
+    for name in ("n01440764", "n01443537"):
+        with tarfile.open(tmp_path / f"{name}.tar", "w") as archive:
+            for number in range(3):
+                data = bmp(image(number))
+                info = tarfile.TarInfo(f"{name}_{number}.JPEG")
+                info.size = len(data)
+                archive.addfile(info, io.BytesIO(data))
+    with tarfile.open(tmp_path / "train.tar", "w") as archive:
+        for name in ("n01443537", "n01440764"):
+            archive.add(tmp_path / f"{name}.tar", f"{name}.tar")
+    loader = tl.DataLoader(tmp_path / "train.tar", batch_size=6, image_size=8)
+    assert loader.class_names == ["n01440764", "n01443537"] and loader.notes == []
+    (batch,) = loader
+    assert batch["label"].numpy().tolist() == [1, 1, 1, 0, 0, 0]
+    with pytest.warns(UserWarning, match="the classes are the names of 2 archives, first"):
+        loader = tl.DataLoader(str(tmp_path / "n*.tar"), batch_size=6, image_size=8)
+    (batch,) = loader
+    assert batch["label"].numpy().tolist() == [0, 0, 0, 1, 1, 1]

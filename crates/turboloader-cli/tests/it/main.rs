@@ -1,6 +1,7 @@
 //! The `tl` binary, run as a user runs it.
 
 mod benchmark;
+mod compression;
 mod converting;
 mod damage;
 mod decoding;
