@@ -97,7 +97,7 @@ fn encoder() -> tbl_io::Encoder {
             writer.expect("the temporary folder is writable").encoder()
         };
     }
-    ENCODER.with(|encoder| *encoder)
+    ENCODER.with(Clone::clone)
 }
 
 /// A sound file of one sample with these names, which writers refuse to make.
