@@ -7,6 +7,7 @@ use crate::format::Format;
 use crate::limits::Limits;
 use crate::options::Color;
 use crate::orientation::Orientation;
+use crate::pixel::luma;
 
 /// Decoded pixels: rows from top to bottom without padding, `channels` bytes per pixel.
 ///
@@ -34,6 +35,21 @@ impl Image {
     /// Bytes in one row.
     pub fn row_bytes(&self) -> usize {
         self.width as usize * usize::from(self.channels)
+    }
+
+    /// Converts RGB to grey, as Pillow's `convert("L")` does; images of other channels stay.
+    pub fn make_grey(&mut self) {
+        if self.channels != 3 {
+            return;
+        }
+        let pixels = self.data.len() / 3;
+        for pixel in 0..pixels {
+            let start = 3 * pixel;
+            let rgb = [self.data[start], self.data[start + 1], self.data[start + 2]];
+            self.data[pixel] = luma(rgb);
+        }
+        self.data.truncate(pixels);
+        self.channels = 1;
     }
 
     /// Takes on a size that `limits` allows; the contents are unspecified.

@@ -73,7 +73,7 @@ fn map<const N: usize, const M: usize>(
 }
 
 /// ITU-R 601 luma in 16-bit fixed point, rounded: Pillow's `L24`.
-fn luma([r, g, b]: [u8; 3]) -> u8 {
+pub(crate) fn luma([r, g, b]: [u8; 3]) -> u8 {
     let sum = u32::from(r) * 19595 + u32::from(g) * 38470 + u32::from(b) * 7471 + 0x8000;
     // The weights add up to 65 536, so the top byte of the sum is the luma.
     sum.to_be_bytes()[1]

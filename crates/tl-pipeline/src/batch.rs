@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::{Deref, Range};
 
 use tbl_io::ReadError;
+use tl_decode::Image;
 use tl_handoff::permits::HeldBatch;
 use tl_handoff::pool::Lease;
 use tl_handoff::slab::FieldPointers;
@@ -91,7 +92,9 @@ pub struct Sample<'a> {
     pub width: u32,
     /// Height in pixels; 0 for bytes that were not decoded.
     pub height: u32,
-    /// RGB rows without padding, or the stored bytes.
+    /// Channels of a pixel, 3 or 1; 0 for bytes that were not decoded.
+    pub channels: u32,
+    /// Rows without padding, or the stored bytes.
     pub bytes: &'a [u8],
 }
 
@@ -278,11 +281,14 @@ impl Batch {
     /// second.
     #[must_use]
     pub fn shape(&self) -> Option<Dimensions> {
-        let ImageSpec { views, width, height, output } = self.spec?;
+        let ImageSpec { views, width, height, output, channels } = self.spec?;
         let width = width as usize;
         let height = height as usize;
-        let interleaved = output.layout == Layout::Hwc;
-        let [a, b, c] = if interleaved { [height, width, 3] } else { [3, height, width] };
+        let channels = channels.count() as usize;
+        let [a, b, c] = match output.layout {
+            Layout::Hwc => [height, width, channels],
+            Layout::Chw => [channels, height, width],
+        };
         Some(match views {
             1 => Dimensions { sizes: [self.len, a, b, c, 1], rank: 4 },
             views => Dimensions { sizes: [self.len, views as usize, a, b, c], rank: 5 },
@@ -385,9 +391,11 @@ impl Batch {
         let RowExtras { image, view_of, .. } = self.lease.extra(row);
         if let Some(dataset) = view_of {
             let bytes = dataset.view(self.indices()[row]).ok()??;
-            return Some(Sample { width: 0, height: 0, bytes });
+            return Some(Sample { width: 0, height: 0, channels: 0, bytes });
         }
-        Some(Sample { width: image.width, height: image.height, bytes: &image.data })
+        let Image { width, height, channels, .. } = *image;
+        let channels = if width == 0 { 0 } else { channels.into() };
+        Some(Sample { width, height, channels, bytes: &image.data })
     }
 
     /// Pointers to the fields, for passing them on without copying.

@@ -133,8 +133,8 @@ impl Sizes<'_> {
         recipe.plan_into(size.0, size.1, draw, &mut self.plan).ok()?;
         let bytes = self.plan.scratch_bytes().ok()?;
         let (width, height) = self.plan.output_size();
-        let result =
-            u64::from(width) * u64::from(height) * 3 * recipe.output().dtype.bytes() as u64;
+        let pixel = u64::from(recipe.channels().count()) * recipe.output().dtype.bytes() as u64;
+        let result = u64::from(width) * u64::from(height) * pixel;
         let limit = self.shared.config.decode.limits.max_decoded_bytes;
         (bytes.max(result) <= limit).then_some((width, height))
     }

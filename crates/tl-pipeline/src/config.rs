@@ -1,7 +1,7 @@
 //! The settings of a loader: the work, the batches, the threads, the order.
 
-use tl_decode::DecodeOptions;
-use tl_transform::{BoundTransforms, DecodeMode, Dtype, Layout, UserTransforms};
+use tl_decode::{Color, DecodeOptions};
+use tl_transform::{BoundTransforms, Channels, DecodeMode, Dtype, Layout, UserTransforms};
 
 use crate::batching::Batching;
 use crate::cache::{CacheConfig, CacheKind};
@@ -91,7 +91,7 @@ pub struct LoaderConfig {
     pub cache: CacheConfig,
     /// The number of bad samples that ends an epoch. Default more than half of the epoch.
     pub error_budget: ErrorBudget,
-    /// The options of image decoding. Batches hold RGB whatever its colour is.
+    /// The options of image decoding. Its colour is that of the recipe's channels.
     pub decode: DecodeOptions,
     /// The code of the user's transforms that the recipe names. Default none.
     pub user_transforms: UserTransforms,
@@ -139,6 +139,15 @@ impl LoaderConfig {
             .map(|image| self.user_transforms.bind(image.recipe().unwrap_or(recipe)));
         let images = images.collect::<Result<_, _>>()?;
         Ok(BoundRecipes { first: self.user_transforms.bind(recipe)?, images })
+    }
+
+    /// The options of decoding, with the colour that the recipe takes.
+    pub(crate) fn decode_options(&self) -> DecodeOptions {
+        let color = match &self.work {
+            Work::Images(recipe) if recipe.channels() == Channels::Grey => Color::L8,
+            Work::Images(_) | Work::Bytes | Work::Views | Work::Columns(_) => Color::Rgb8,
+        };
+        DecodeOptions { color, ..self.decode }
     }
 
     /// Cached images are whole and exact, so only recipes that decode exactly can use them.

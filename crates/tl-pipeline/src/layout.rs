@@ -2,7 +2,7 @@
 
 use tl_handoff::slab::{RowBytes, SlabLayout};
 use tl_handoff::sync::Arc;
-use tl_transform::{Layout, OutputSpec, Recipe};
+use tl_transform::{Channels, Layout, OutputSpec, Recipe};
 
 use crate::batching::PaddingStats;
 use crate::config::LoaderConfig;
@@ -23,6 +23,8 @@ pub struct ImageSpec {
     pub height: u32,
     /// Type and arrangement of the numbers.
     pub output: OutputSpec,
+    /// The channels of each image.
+    pub channels: Channels,
 }
 
 impl ImageSpec {
@@ -37,9 +39,10 @@ impl ImageSpec {
     pub fn shape(&self) -> Vec<usize> {
         let width = self.width as usize;
         let height = self.height as usize;
+        let channels = self.channels.count() as usize;
         let image = match self.output.layout {
-            Layout::Hwc => [height, width, 3],
-            Layout::Chw => [3, height, width],
+            Layout::Hwc => [height, width, channels],
+            Layout::Chw => [channels, height, width],
         };
         let views = (self.views > 1).then_some(self.views as usize);
         views.into_iter().chain(image).collect()
@@ -49,7 +52,8 @@ impl ImageSpec {
     pub(crate) fn bytes(&self) -> Option<usize> {
         let width = self.width as usize;
         let height = self.height as usize;
-        [self.views as usize, width, height, 3, self.output.dtype.bytes()]
+        let channels = self.channels.count() as usize;
+        [self.views as usize, width, height, channels, self.output.dtype.bytes()]
             .into_iter()
             .try_fold(1usize, usize::checked_mul)
     }
@@ -123,7 +127,8 @@ impl BatchLayout {
 
 fn spec_of(recipe: &Recipe, size: (u32, u32)) -> ImageSpec {
     let (width, height) = size;
-    ImageSpec { views: recipe.views(), width, height, output: recipe.output() }
+    let channels = recipe.channels();
+    ImageSpec { views: recipe.views(), width, height, output: recipe.output(), channels }
 }
 
 fn shape(

@@ -125,7 +125,7 @@ impl Loader {
         // The slabs that can be returned at once; those in flight are not free.
         let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
-        let caches = Caches::open(&config.cache, &config.decode);
+        let caches = Caches::open(&config.cache, &config.decode_options());
         let shared = Shared {
             dataset: Arc::new(dataset),
             config,

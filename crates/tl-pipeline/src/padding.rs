@@ -4,7 +4,7 @@
 //! place: its top left corner is the row's, and zeros follow on the right and below. All bits zero
 //! are the number zero in every element type.
 
-use tl_transform::{Layout, OutputSpec};
+use tl_transform::{Channels, Layout, OutputSpec};
 
 /// A plane of numbers, or of pixels of several, within a larger one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +19,13 @@ pub(crate) struct Padding {
 
 impl Padding {
     /// For images in the form of `output`.
-    pub(crate) fn of_images(output: OutputSpec, outer: (u32, u32)) -> Self {
+    pub(crate) fn of_images(output: OutputSpec, channels: Channels, outer: (u32, u32)) -> Self {
         let number_bytes = output.dtype.bytes();
+        let channels = channels.count() as usize;
         if output.layout == Layout::Hwc {
-            Self { planes: 1, pixel_bytes: 3 * number_bytes, outer }
+            Self { planes: 1, pixel_bytes: channels * number_bytes, outer }
         } else {
-            Self { planes: 3, pixel_bytes: number_bytes, outer }
+            Self { planes: channels, pixel_bytes: number_bytes, outer }
         }
     }
 
@@ -84,15 +85,21 @@ mod tests {
 
     #[test]
     fn every_number_keeps_its_place_and_zeros_surround_it() {
-        for layout in [Layout::Chw, Layout::Hwc] {
+        let forms = [
+            (Layout::Chw, Channels::Rgb),
+            (Layout::Hwc, Channels::Rgb),
+            (Layout::Chw, Channels::Grey),
+        ];
+        for (layout, channels) in forms {
+            let count = channels.count() as usize;
             for (dtype, outer) in [(Dtype::U8, (5, 4)), (Dtype::F32, (3, 3)), (Dtype::F16, (1, 6))]
             {
                 let number_bytes = dtype.bytes();
-                let padding = Padding::of_images(OutputSpec { dtype, layout }, outer);
+                let padding = Padding::of_images(OutputSpec { dtype, layout }, channels, outer);
                 for size in (0..=outer.0).flat_map(|w| (0..=outer.1).map(move |h| (w, h))) {
-                    let bytes = (size.0 * size.1) as usize * 3 * number_bytes;
+                    let bytes = (size.0 * size.1) as usize * count * number_bytes;
                     let image: Vec<u8> = (1..=u8::MAX).cycle().take(bytes).collect();
-                    let mut row = vec![99; (outer.0 * outer.1) as usize * 3 * number_bytes];
+                    let mut row = vec![99; (outer.0 * outer.1) as usize * count * number_bytes];
                     row[..bytes].copy_from_slice(&image);
                     padding.spread(&mut row, size);
                     assert_eq!(row, expected(padding, &image, size), "{padding:?} {size:?}");
@@ -104,7 +111,7 @@ mod tests {
     #[test]
     fn an_image_that_is_too_large_is_refused() {
         let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
-        let padding = Padding::of_images(output, (4, 2));
+        let padding = Padding::of_images(output, Channels::Rgb, (4, 2));
         let spread = || padding.spread(&mut [0; 24], (2, 3));
         assert!(std::panic::catch_unwind(spread).is_err());
     }

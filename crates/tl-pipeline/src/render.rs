@@ -7,7 +7,8 @@ use tl_simd::Level;
 use tl_simd::jpeg::Scale;
 use tl_simd::resample::ImageView;
 use tl_transform::{
-    BoundTransforms, Dtype, Image, Layout, OutputSpec, Parity, Plan, Recipe, Runner, StepError,
+    BoundTransforms, Channels, Dtype, Image, Layout, OutputSpec, Parity, Plan, Recipe, Runner,
+    StepError,
 };
 
 use crate::metrics::WorkerMetrics;
@@ -43,6 +44,9 @@ pub struct Renderer {
     parity: Parity,
     /// The form of the output.
     spec: OutputSpec,
+    channels: Channels,
+    /// A result in three planes, the first of which is the output.
+    planes_of_grey: Vec<u8>,
 }
 
 impl Renderer {
@@ -50,22 +54,33 @@ impl Renderer {
     #[must_use]
     pub fn new(recipe: &Recipe) -> Self {
         let (mean, std) = recipe.normalization();
+        let channels = recipe.channels();
+        let spec = match channels {
+            Channels::Rgb => recipe.output(),
+            Channels::Grey => OutputSpec { layout: Layout::Chw, ..recipe.output() },
+        };
         let pixels = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
         Self {
-            output: tl_transform::Renderer::new(recipe.output(), mean, std),
+            output: tl_transform::Renderer::new(spec, mean, std),
             pixels: tl_transform::Renderer::new(pixels, [0.0; CHANNELS], [1.0; CHANNELS]),
             planes: PlanePass::default(),
             runner: Runner::new(),
             image: Image::new(),
             parity: recipe.parity(),
-            spec: recipe.output(),
+            spec,
+            channels,
+            planes_of_grey: Vec::new(),
         }
     }
 
     /// Bytes of a result of this size.
     #[must_use]
     pub fn output_bytes(&self, size: (u32, u32)) -> usize {
-        self.output.output_bytes(size)
+        let bytes = self.output.output_bytes(size);
+        match self.channels {
+            Channels::Rgb => bytes,
+            Channels::Grey => bytes / CHANNELS,
+        }
     }
 
     /// Runs `plan` on the `width` x `height` RGB image `pixels` and writes the result to `out`.
@@ -116,6 +131,26 @@ impl Renderer {
         self.planes.trim(bytes);
         self.runner.trim(bytes);
         self.image.trim(bytes);
+        if self.planes_of_grey.capacity() > bytes {
+            self.planes_of_grey = Vec::new();
+        }
+    }
+
+    /// Lets `run` make a result of three channels, and leaves those of the output in `out`.
+    fn with_channels(
+        &mut self,
+        out: &mut [u8],
+        run: impl FnOnce(&mut Self, &mut [u8]) -> Result<(), StepError>,
+    ) -> Result<(), StepError> {
+        if self.channels == Channels::Rgb {
+            return run(self, out);
+        }
+        let mut planes = std::mem::take(&mut self.planes_of_grey);
+        planes.resize(out.len() * CHANNELS, 0);
+        let result = run(self, &mut planes);
+        out.copy_from_slice(&planes[..out.len()]);
+        self.planes_of_grey = planes;
+        result
     }
 
     /// [`Renderer::render`] of an image that has at least the region [`Pass::source`] of the head.
@@ -126,14 +161,16 @@ impl Renderer {
         out: &mut [u8],
         metrics: &mut WorkerMetrics,
     ) -> Result<(), StepError> {
-        if plan.is_one_pass() {
-            self.output.render(&plan.head, source, out);
-            return self.erase(plan, out, metrics);
-        }
-        let (width, height) = plan.head.output_size();
-        self.image.reshape(width, height);
-        self.pixels.render(&plan.head, source, self.image.pixels_mut());
-        self.finish(plan, out, metrics)
+        self.with_channels(out, |renderer, out| {
+            if plan.is_one_pass() {
+                renderer.output.render(&plan.head, source, out);
+                return renderer.erase(plan, out, metrics);
+            }
+            let (width, height) = plan.head.output_size();
+            renderer.image.reshape(width, height);
+            renderer.pixels.render(&plan.head, source, renderer.image.pixels_mut());
+            renderer.finish(plan, out, metrics)
+        })
     }
 
     /// Runs `plan` on the planes of a JPEG that was decoded at `scale` and has at least
@@ -153,14 +190,17 @@ impl Renderer {
         metrics: &mut WorkerMetrics,
     ) -> Result<(), StepError> {
         let pass = &plan.head;
-        if plan.is_one_pass() {
-            self.planes.run(&mut self.output, pass, scale, planes, out);
-            return self.erase(plan, out, metrics);
-        }
-        let (width, height) = pass.output_size();
-        self.image.reshape(width, height);
-        self.planes.run(&mut self.pixels, pass, scale, planes, self.image.pixels_mut());
-        self.finish(plan, out, metrics)
+        self.with_channels(out, |renderer, out| {
+            if plan.is_one_pass() {
+                renderer.planes.run(&mut renderer.output, pass, scale, planes, out);
+                return renderer.erase(plan, out, metrics);
+            }
+            let (width, height) = pass.output_size();
+            renderer.image.reshape(width, height);
+            let pixels = renderer.image.pixels_mut();
+            renderer.planes.run(&mut renderer.pixels, pass, scale, planes, pixels);
+            renderer.finish(plan, out, metrics)
+        })
     }
 
     /// Runs the rest of the plan on the head's result, `self.image`.

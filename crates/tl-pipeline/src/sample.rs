@@ -16,7 +16,7 @@ use tl_handoff::slab::ColumnsMut;
 use tl_simd::Level;
 use tl_simd::jpeg::Scale;
 use tl_simd::resample::{ImageView, Rect};
-use tl_transform::{BoundTransforms, DecodeMode, Draw, Plan, Recipe};
+use tl_transform::{BoundTransforms, Channels, DecodeMode, Draw, Plan, Recipe};
 
 use crate::error::SampleFault;
 use crate::metrics::WorkerMetrics;
@@ -128,11 +128,15 @@ pub struct SampleRenderer {
 }
 
 impl SampleRenderer {
-    /// A renderer for `recipe`. It decodes to RGB whatever colour `options` names.
+    /// A renderer for `recipe`. It decodes to the recipe's channels whatever colour `options` names.
     #[must_use]
     pub fn new(recipe: &Recipe, options: DecodeOptions) -> Self {
+        let color = match recipe.channels() {
+            Channels::Rgb => Color::Rgb8,
+            Channels::Grey => Color::L8,
+        };
         Self {
-            decoder: Decoder::new(DecodeOptions { color: Color::Rgb8, ..options }),
+            decoder: Decoder::new(DecodeOptions { color, ..options }),
             image: Image::new(),
             outputs: Outputs::new(recipe, options.limits.max_decoded_bytes),
             damage: None,
@@ -216,9 +220,11 @@ impl SampleRenderer {
                     }
                     Input::Pixels(pixels, (width, height)) => {
                         (image.width, image.height) = (width, height);
-                        image.channels = Color::Rgb8.channels();
+                        image.channels = self.decoder.options().color.channels();
                         image.data.clear();
-                        image.data.extend_from_slice(pixels);
+                        let pixels = pixels.chunks_exact(CHANNELS);
+                        let channels = usize::from(image.channels);
+                        image.data.extend(pixels.flat_map(|pixel| &pixel[..channels]));
                         metrics.lap(Stage::Write);
                     }
                 }
@@ -259,13 +265,14 @@ impl SampleRenderer {
         let is_whole = if self.parts_of(stored).ok()?.is_some() {
             let index = stored.row_index.map(RowIndex::parse).transpose().ok()?;
             let on_damaged = self.decoder.options().on_damaged;
-            let request = JpegRequest { on_damaged, index, ..JpegRequest::default() };
+            let color = self.decoder.options().color;
+            let request = JpegRequest { color, on_damaged, index, ..JpegRequest::default() };
             let decoded = self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image);
             decoded.is_ok_and(|decoded| decoded.damage.is_none())
         } else {
             decode_whole(&mut self.decoder, stored, &mut self.image).is_ok_and(|d| d.is_none())
         };
-        is_whole.then_some(&self.image)
+        (is_whole && self.spread_grey().is_ok()).then_some(&self.image)
     }
 
     fn render_into(
@@ -336,6 +343,27 @@ impl SampleRenderer {
         Ok((!turned).then_some(info))
     }
 
+    /// Makes three equal channels of a decoded image of one, which operations take.
+    fn spread_grey(&mut self) -> Result<(), SampleFault> {
+        let image = &mut self.image;
+        if image.channels != 1 {
+            return Ok(());
+        }
+        let grey = image.data.len();
+        let bytes = grey.saturating_mul(CHANNELS);
+        let limit = self.decoder.options().limits.max_decoded_bytes;
+        if bytes as u64 > limit {
+            return Err(SampleFault::OutputSize { bytes: bytes as u64, limit });
+        }
+        image.channels = Color::Rgb8.channels();
+        image.data.resize(bytes, 0);
+        for pixel in (0..grey).rev() {
+            let value = image.data[pixel];
+            image.data[pixel * CHANNELS..][..CHANNELS].fill(value);
+        }
+        Ok(())
+    }
+
     fn render_whole(
         &mut self,
         stored: &mut Stored<'_>,
@@ -344,6 +372,7 @@ impl SampleRenderer {
         metrics: &mut WorkerMetrics,
     ) -> Result<(), SampleFault> {
         self.damage = decode_whole(&mut self.decoder, stored, &mut self.image)?;
+        self.spread_grey()?;
         metrics.lap(Stage::Decode);
         self.plan((self.image.width, self.image.height), drawn)?;
         let rows = self.outputs.rows(targets)?;
@@ -364,6 +393,7 @@ impl SampleRenderer {
         self.plan((info.width, info.height), drawn)?;
         let rows = self.outputs.rows(targets)?;
         let request = JpegRequest {
+            color: self.decoder.options().color,
             on_damaged: self.decoder.options().on_damaged,
             index: stored.row_index.map(RowIndex::parse).transpose()?,
             ..JpegRequest::default()
@@ -388,6 +418,7 @@ impl SampleRenderer {
         let region = union(self.outputs.all_plans().map(|plan| plan.head.source()));
         let request = JpegRequest { region, ..request };
         self.damage = self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image)?.damage;
+        self.spread_grey()?;
         metrics.lap(Stage::Decode);
         let Image { width, height, data, .. } = &self.image;
         let Rect { x, y, .. } = region.unwrap_or(Rect::of_size(*width, *height));
@@ -399,7 +430,12 @@ impl SampleRenderer {
     /// The scale at which planes are decoded; `None` where pixels are.
     fn scale(&self, info: &ImageInfo) -> Option<Scale> {
         let mode = self.outputs.decode_mode();
-        if mode == DecodeMode::Exact || !matches!(info.channels, 1 | 3) {
+        // The grey of colours follows from their pixels.
+        let has_planes = match self.outputs.channels() {
+            Channels::Rgb => matches!(info.channels, 1 | 3),
+            Channels::Grey => info.channels == 1,
+        };
+        if mode == DecodeMode::Exact || !has_planes {
             return None;
         }
         // The largest one is enough for all images of the sample.
@@ -438,5 +474,8 @@ fn decode_whole(
     }
     (image.width, image.height, image.channels) = (width, height, Color::Rgb8.channels());
     mem::swap(stored.bytes, &mut image.data);
+    if decoder.options().color == Color::L8 {
+        image.make_grey();
+    }
     Ok(None)
 }

@@ -300,7 +300,8 @@ impl PyBatch {
     /// A copy of an image, which lies in no field of the slab.
     fn image(&self, row: usize) -> PyResult<Option<Tensor>> {
         let Some(sample) = self.batch.sample(row) else { return Ok(None) };
-        let shape = vec![sample.height as usize, sample.width as usize, 3];
+        let channels = sample.channels as usize;
+        let shape = vec![sample.height as usize, sample.width as usize, channels];
         Ok(Some(Tensor::new(Memory::of(sample.bytes)?, shape, Element::U8)))
     }
 

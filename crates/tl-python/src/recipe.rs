@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tl_pipeline::{OnError, Renderer};
 use tl_transform::op::ToFloat;
 use tl_transform::{
-    BatchOp, BoundTransforms, DecodeMode, Draw, Dtype, Layout, Op, OutputSpec, Parity, Plan,
-    Recipe, RecipeError,
+    BatchOp, BoundTransforms, Channels, DecodeMode, Draw, Dtype, Layout, Op, OutputSpec, Parity,
+    Plan, Recipe, RecipeError,
 };
 
 use crate::detached::detached;
@@ -33,6 +33,8 @@ struct Options {
     /// How many times the result's side a scaled photograph has to have; none decodes exactly.
     decode_margin: Option<f32>,
     parity: Option<String>,
+    /// 3, or 1 for grey.
+    channels: Option<u32>,
 }
 
 #[pymethods]
@@ -62,6 +64,14 @@ impl PyRecipe {
             .map_err(|error| Error::from(as_given(error, inserted)))?;
         if let Some(decode_margin) = options.decode_margin {
             recipe = recipe.with_decode(DecodeMode::Fast { decode_margin })?;
+        }
+        match options.channels {
+            None | Some(3) => {}
+            Some(1) => recipe = recipe.with_channels(Channels::Grey),
+            Some(other) => {
+                let message = format!("channels is {other}, expected 3 (RGB) or 1 (grey)");
+                return Err(Error::setting(&message));
+            }
         }
         if let Some(parity) = options.parity {
             let parity: Parity = serde_json::from_value(Value::from(parity)).map_err(refused)?;
@@ -201,8 +211,11 @@ impl PyRecipe {
         }
         let width = made.0 as usize;
         let height = made.1 as usize;
-        let interleaved = recipe.output().layout == Layout::Hwc;
-        let image = if interleaved { [height, width, 3] } else { [3, height, width] };
+        let channels = recipe.channels().count() as usize;
+        let image = match recipe.output().layout {
+            Layout::Hwc => [height, width, channels],
+            Layout::Chw => [channels, height, width],
+        };
         let views = (recipe.views() > 1).then_some(recipe.views() as usize);
         Ok((numbers, views.into_iter().chain(image).collect()))
     }

@@ -215,7 +215,7 @@ impl PySamples {
     }
 
     /// Applies the recipe to sample ``index`` in this epoch; the result has shape (height, width,
-    /// 3) or (3, height, width). Recipes with several views make a tensor with these first.
+    /// channels) or (channels, height, width). Recipes with several views make a tensor with these first.
     ///
     /// ``number`` is the sample's where this data set is a part of a larger one, whose bytes it has.
     /// ``seed`` replaces that of the data set.
@@ -238,7 +238,9 @@ impl PySamples {
         let OutputSpec { dtype, layout } = self.recipe.output();
         // Decoded pixels that nothing is done to stay as they are.
         let is_interleaved = layout == Layout::Hwc || self.recipe.ops().is_empty();
-        let one = if is_interleaved { [height, width, 3] } else { [3, height, width] };
+        let channels = self.recipe.channels().count() as usize;
+        let one =
+            if is_interleaved { [height, width, channels] } else { [channels, height, width] };
         let views = (self.recipe.views() > 1).then_some(self.recipe.views() as usize);
         let shape = views.into_iter().chain(one).collect();
         Ok(Tensor::new(Memory::of(&image.data)?, shape, dtype.into()))

@@ -202,3 +202,29 @@ def test_transforms_by_name_that_are_refused(folder: pathlib.Path) -> None:
         with pytest.raises(tl.LoaderError) as caught:
             tl.DataLoader(folder, 4, transform=transform, fields=fields)
         assert message in str(caught.value)
+
+
+def test_grey(tmp_path: pathlib.Path) -> None:
+    """Images of one channel have the pixels of Pillow's mode L."""
+    pytest.importorskip("PIL")
+    from PIL import Image
+
+    for index in range(3):
+        pixels = image(index, 31, 22)
+        Image.fromarray(pixels).save(tmp_path / f"c{index}.png")
+        Image.fromarray(pixels[..., 0]).save(tmp_path / f"g{index}.png")
+    files = sorted(tmp_path.iterdir())
+    expected = [
+        np.asarray(Image.open(file).convert("L").resize((10, 12), Image.Resampling.BILINEAR))
+        for file in files
+    ]
+    resize = T.Resize((12, 10))
+    for last in (True, False):
+        loader = tl.DataLoader(tmp_path, 4, transform=resize, channels=1, channels_last=last)
+        found = np.array(only(loader, "image")["image"])
+        assert found.shape == ((6, 12, 10, 1) if last else (6, 1, 12, 10))
+        assert np.array_equal(found.reshape(6, 12, 10), expected)
+    whole = only(tl.DataLoader(tmp_path, 4, channels=1), "image")["image"]
+    assert [one.shape for one in whole] == [(31, 22, 1)] * 6
+    with pytest.raises(tl.SettingError, match="channels is 2, expected 3"):
+        tl.DataLoader(tmp_path, 4, channels=2)

@@ -38,7 +38,7 @@ pub use hash::RecipeHash;
 pub use image::Image;
 pub use interpolation::Interpolation;
 pub use op::Op;
-pub use output::{Dtype, Layout, OutputSpec};
+pub use output::{Channels, Dtype, Layout, OutputSpec};
 pub use parity::Parity;
 pub use pass::{Padding, Pass};
 pub use plan::Plan;

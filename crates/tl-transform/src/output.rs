@@ -16,6 +16,31 @@ pub struct OutputSpec {
     pub layout: Layout,
 }
 
+/// The channels of the images that a recipe makes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Channels {
+    /// Red, green, blue.
+    #[default]
+    Rgb,
+    /// Grey, one channel: images are converted as by Pillow's `convert("L")` when they are decoded.
+    ///
+    /// Operations get three equal channels, and the first one of their result is the output. All
+    /// operations of torchvision do the same to an image of mode `L`.
+    Grey,
+}
+
+impl Channels {
+    /// The number of channels of the output.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        match self {
+            Self::Rgb => 3,
+            Self::Grey => 1,
+        }
+    }
+}
+
 /// Declares how recipes hold a type of the kernels: by name.
 macro_rules! by_name {
     ($module:ident: $type:ident { $($name:literal => $variant:ident),* }) => {

@@ -13,7 +13,7 @@ use crate::op::{
     self, CenterCrop, Domain, FixedSizes, Normalize, Op, RandomHorizontalFlip, RandomResizedCrop,
     Resize, ToFloat,
 };
-use crate::output::{Dtype, Layout, OutputSpec};
+use crate::output::{Channels, Dtype, Layout, OutputSpec};
 use crate::parity::Parity;
 use crate::plan::Plan;
 use crate::stream::Draw;
@@ -48,6 +48,8 @@ pub struct Recipe {
     batch_ops: Vec<BatchOp>,
     #[serde(skip_serializing_if = "is_one")]
     draws: u32,
+    #[serde(skip_serializing_if = "is_rgb")]
+    channels: Channels,
 }
 
 const fn one() -> u32 {
@@ -57,6 +59,11 @@ const fn one() -> u32 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 const fn is_one(draws: &u32) -> bool {
     *draws == 1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_rgb(channels: &Channels) -> bool {
+    *channels == Channels::Rgb
 }
 
 impl Recipe {
@@ -109,9 +116,7 @@ impl Recipe {
         if to_float == (output.dtype == Dtype::U8) {
             return Err(RecipeError::OutputType { dtype: output.dtype.name(), to_float });
         }
-        let decode = DecodeMode::Exact;
-        let parity = Parity::default();
-        Ok(Self { ops, output, decode, parity, batch_ops: Vec::new(), draws: one() })
+        Ok(Self { ops, output, ..Self::decode() })
     }
 
     /// The usual ImageNet training recipe: a random resized crop of `size` x `size` (area 8 % to
@@ -145,7 +150,9 @@ impl Recipe {
         let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
         let decode = DecodeMode::Exact;
         let parity = Parity::default();
-        Self { ops: Vec::new(), output, decode, parity, batch_ops: Vec::new(), draws: one() }
+        let channels = Channels::default();
+        let ops = Vec::new();
+        Self { ops, output, decode, parity, batch_ops: Vec::new(), draws: one(), channels }
     }
 
     /// The recipe up to the conversion to float, without the mixing of batches: pixels to look at.
@@ -166,7 +173,7 @@ impl Recipe {
     pub fn with_output(self, output: OutputSpec) -> Result<Self, RecipeError> {
         let recipe = Self::new(self.ops, output)?.with_parity(self.parity);
         let recipe = recipe.with_decode(self.decode)?.with_batch_ops(self.batch_ops)?;
-        Ok(Self { draws: self.draws, ..recipe })
+        Ok(Self { draws: self.draws, channels: self.channels, ..recipe })
     }
 
     /// The same operations on photographs decoded another way.
@@ -229,6 +236,18 @@ impl Recipe {
             return Err(RecipeError::TooManyViews { views, limit: Self::MAX_VIEWS });
         }
         Ok(recipe)
+    }
+
+    /// The same recipe with results of these channels.
+    #[must_use]
+    pub fn with_channels(self, channels: Channels) -> Self {
+        Self { channels, ..self }
+    }
+
+    /// The channels of the results. Default RGB.
+    #[must_use]
+    pub fn channels(&self) -> Channels {
+        self.channels
     }
 
     /// The number of times that the recipe is carried out on every image, each time with other random
@@ -370,6 +389,9 @@ impl fmt::Display for Recipe {
             write!(f, "{op} -> ")?;
         }
         write!(f, "{} {}", self.output.dtype, self.output.layout)?;
+        if self.channels == Channels::Grey {
+            f.write_str(", grey")?;
+        }
         if self.parity != Parity::default() {
             write!(f, ", {}", self.parity)?;
         }
@@ -396,14 +418,16 @@ struct Unchecked {
     batch_ops: Vec<BatchOp>,
     #[serde(default = "one")]
     draws: u32,
+    #[serde(default)]
+    channels: Channels,
 }
 
 impl TryFrom<Unchecked> for Recipe {
     type Error = RecipeError;
 
     fn try_from(unchecked: Unchecked) -> Result<Self, RecipeError> {
-        let Unchecked { ops, output, decode, parity, batch_ops, draws } = unchecked;
+        let Unchecked { ops, output, decode, parity, batch_ops, draws, channels } = unchecked;
         let recipe = Self::new(ops, output)?.with_parity(parity).with_decode(decode)?;
-        recipe.with_batch_ops(batch_ops)?.with_draws(draws)
+        Ok(recipe.with_batch_ops(batch_ops)?.with_draws(draws)?.with_channels(channels))
     }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 use tbl_io::{Facts, ReadError};
-use tl_decode::{DecodeOptions, Exif, Limits};
+use tl_decode::{Color, DecodeOptions, Exif, Limits};
 
 use crate::dataset::Dataset;
 
@@ -65,6 +65,9 @@ impl Namer {
                 // An image beyond a limit is an error, also if another run could decode it.
                 // `on_damaged` is left out: damaged samples are not cached.
                 limits(&mut common, decode.limits);
+                if decode.color == Color::L8 {
+                    common.update(b"grey");
+                }
             }
         }
         Self { common }

@@ -132,6 +132,14 @@ impl ImageField {
                     decode mode, not `{recipe}` and `{first}`"
                 )))
             }
+            (ImageSource::Sample, ImageTransform::Recipe(recipe))
+                if recipe.channels() != first.channels() =>
+            {
+                Err(refused(format!(
+                    "image `{name}`: recipes of one image decode it once and need the same \
+                    channels, not `{recipe}` and `{first}`"
+                )))
+            }
             _ => Ok(()),
         }
     }

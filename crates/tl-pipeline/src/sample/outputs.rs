@@ -1,9 +1,9 @@
 //! The images that are made of one decoded sample, each by its recipe.
 
-use tl_decode::{Color, Image};
+use tl_decode::Image;
 use tl_handoff::slab::ColumnsMut;
 use tl_simd::Level;
-use tl_transform::{BoundTransforms, DecodeMode, Plan, Recipe, StepError};
+use tl_transform::{BoundTransforms, Channels, DecodeMode, Plan, Recipe, StepError};
 
 use super::{Drawn, Target, Targets};
 use crate::error::{AnnotationFault, SampleFault};
@@ -84,6 +84,11 @@ impl Outputs {
         self.first.recipe.decode_mode()
     }
 
+    /// The channels of the decoded pixels, which all recipes have in common.
+    pub(super) fn channels(&self) -> Channels {
+        self.first.recipe.channels()
+    }
+
     /// The plans of the loader's recipe.
     pub(super) fn plans(&self) -> &[Plan] {
         &self.first.plans
@@ -156,7 +161,7 @@ impl Outputs {
 
     /// Spreads a result that is at the front of `row` to images of `size`, with zeros around it.
     pub(super) fn pad(&self, row: &mut [u8], size: (u32, u32)) {
-        let padding = Padding::of_images(self.first.recipe.output(), size);
+        let padding = Padding::of_images(self.first.recipe.output(), self.channels(), size);
         self.first.plans.iter().for_each(|plan| padding.spread(row, plan.output_size()));
     }
 
@@ -181,7 +186,7 @@ impl Outputs {
             self.check_limit(bytes as u64)?;
             (image.width, image.height) = (width, image.height.saturating_add(height));
         }
-        image.channels = Color::Rgb8.channels();
+        image.channels = self.channels().count().to_le_bytes()[0];
         image.data.resize(bytes, 0);
         Ok(&mut image.data)
     }

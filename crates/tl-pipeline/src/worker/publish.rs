@@ -105,6 +105,7 @@ fn mix(
     let mixing = recipe.mixing(run.config().seed, first.epoch, group)?;
     let images = complete.images(rows.clone());
     let size = (spec.width, spec.height);
-    mixing.run(Level::detect(), spec.output, size, images, &mut scratch.unmixed);
+    let channels = recipe.channels();
+    mixing.run(Level::detect(), spec.output, channels, size, images, &mut scratch.unmixed);
     Some(Mixed { rows, mixing })
 }

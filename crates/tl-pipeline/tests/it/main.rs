@@ -16,6 +16,7 @@ mod fast;
 mod field_names;
 mod fields;
 mod going_on;
+mod grey;
 mod images;
 mod labels;
 mod lifetimes;

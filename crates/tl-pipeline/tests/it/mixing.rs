@@ -4,7 +4,7 @@ use tl_pipeline::{Batch, Dataset, Loader, LoaderConfig, Mixed, OnError, Pipeline
 use tl_simd::Level;
 use tl_transform::batch_op::{CutMix, MixUp, Mosaic};
 use tl_transform::op::{GridMask, Normalize, RandomErasing, RandomResizedCrop, ToFloat};
-use tl_transform::{BatchOp, Dtype, Layout, Mixing, OutputSpec, Recipe};
+use tl_transform::{BatchOp, Channels, Dtype, Layout, Mixing, OutputSpec, Recipe};
 
 use crate::content::record;
 use crate::memory::{Stored, bmp, bmps, config, dataset, loader, pixels, sample};
@@ -86,7 +86,7 @@ fn mixed_batches_do_not_depend_on_workers() {
 fn mix(mixing: Mixing, batch: &Batch) -> Vec<u8> {
     let spec = batch.spec().unwrap();
     let (mut images, size) = (batch.images().to_vec(), (spec.width, spec.height));
-    mixing.run(Level::Scalar, spec.output, size, &mut images, &mut Vec::new());
+    mixing.run(Level::Scalar, spec.output, Channels::Rgb, size, &mut images, &mut Vec::new());
     images
 }
 

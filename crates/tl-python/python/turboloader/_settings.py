@@ -380,6 +380,7 @@ class Settings:
     unpack_to: str | os.PathLike[str] | None = None
     buckets: int | tuple[int, int] | None = None
     parity: str | None = None
+    channels: int | None = None
     worker_id: int | None = None
     source: Any = field(default=None, repr=False)
     format: str | None = None
@@ -564,7 +565,7 @@ class Settings:
         return is_table
 
     def _of_recipes(self) -> dict[str, Any]:
-        names = ("dtype", "channels_last", "decode_margin", "parity", "batch_transform")
+        names = ("dtype", "channels_last", "decode_margin", "parity", "channels", "batch_transform")
         return {name: getattr(self, name) for name in names}
 
     def _of_images(self) -> dict[str, Any]:

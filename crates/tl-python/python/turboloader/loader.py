@@ -137,6 +137,8 @@ class DataLoader:
     parity
         ``"pil"`` or ``"tensor"``: transforms give the bits of torchvision on Pillow images, or on
         tensors.
+    channels
+        3 for RGB, the default, or 1 for grey images, as Pillow's ``convert("L")`` makes them.
     worker_id
         The number of this process among ``num_workers`` processes that divide the data set. The
         number of threads is then chosen.

@@ -374,6 +374,7 @@ def recipe(
     channels_last: bool | None = None,
     decode_margin: float | None = None,
     parity: str | None = None,
+    channels: int | None = None,
     batch_transform: BatchTransform | Sequence[BatchTransform] = (),
 ) -> Recipe:
     """Check transforms and make a recipe of them: plain data with a hash.
@@ -392,6 +393,9 @@ def recipe(
     parity
         ``"pil"``, the default, for torchvision's bits on Pillow images, ``"tensor"`` for those on
         tensors.
+    channels
+        3, the default, for RGB, or 1 for grey, as Pillow's ``convert("L")`` makes it. Transforms do
+        to a grey image what they do to one of mode ``L``; functions get three equal channels.
     batch_transform
         Ways of mixing the images of a batch, of which each batch takes one.
     """
@@ -413,6 +417,7 @@ def recipe(
         "channels_last": channels_last,
         "decode_margin": margin,
         "parity": parity,
+        "channels": channels,
     }
     batch_operations = [one.to_dict() for one in mixing]
     made = Recipe.of_ops(json.dumps(operations), json.dumps(batch_operations), options)

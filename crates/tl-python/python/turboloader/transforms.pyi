@@ -296,6 +296,7 @@ def recipe(
     channels_last: bool | None = ...,
     decode_margin: float | None = ...,
     parity: str | None = ...,
+    channels: int | None = ...,
     batch_transform: BatchTransform | Sequence[BatchTransform] = ...,
 ) -> Recipe: ...
 def from_torchvision(transform: Any) -> Transform: ...

@@ -4,7 +4,7 @@ use crate::Level;
 use crate::kernels::normalize::{Dtype, Layout};
 use crate::kernels::resample::Rect;
 use crate::vector::color::ColorSimd;
-use crate::vector::{RGB, Simd, dispatch};
+use crate::vector::{Simd, dispatch};
 
 /// Blends `row` with `other` in place: `other * (1 - lambda) + row * lambda`, rounded to the type
 /// after each step. That is torchvision's `MixUp`, which has `other` be the row before.
@@ -67,6 +67,8 @@ pub struct Format {
     pub dtype: Dtype,
     /// The order of the numbers.
     pub layout: Layout,
+    /// Numbers of a pixel.
+    pub channels: usize,
 }
 
 impl Format {
@@ -77,7 +79,8 @@ impl Format {
     /// When it does not fit the address space.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let sides = [self.size.0 as usize, self.size.1 as usize, RGB, self.dtype.bytes()];
+        let Self { size, dtype, channels, .. } = self;
+        let sides = [size.0 as usize, size.1 as usize, *channels, dtype.bytes()];
         let bytes = sides.into_iter().try_fold(1_usize, usize::checked_mul);
         bytes.expect("the image fits into the address space")
     }
@@ -91,8 +94,8 @@ impl Format {
     /// The bytes of each line of the rectangles: where they start, and how many they are.
     fn lines(&self, source: Rect, target: Rect) -> impl Iterator<Item = (usize, usize, usize)> {
         let (planes, numbers) = match self.layout {
-            Layout::Hwc => (1, RGB),
-            Layout::Chw => (RGB, 1),
+            Layout::Hwc => (1, self.channels),
+            Layout::Chw => (self.channels, 1),
         };
         let pixel = numbers * self.dtype.bytes();
         let width = self.size.0 as usize;

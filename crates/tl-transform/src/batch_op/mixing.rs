@@ -5,7 +5,7 @@ use tl_simd::Level;
 use tl_simd::mix::{self, Format};
 use tl_simd::resample::Rect;
 
-use crate::output::OutputSpec;
+use crate::output::{Channels, OutputSpec};
 use crate::pass::rect;
 
 /// The mixing that was drawn for one batch.
@@ -66,11 +66,13 @@ impl Mixing {
         &self,
         level: Level,
         output: OutputSpec,
+        channels: Channels,
         size: (u32, u32),
         images: &mut [u8],
         spare: &mut Vec<u8>,
     ) {
-        let format = Format { size, dtype: output.dtype, layout: output.layout };
+        let OutputSpec { dtype, layout } = output;
+        let format = Format { size, dtype, layout, channels: channels.count() as usize };
         let mut batch = Batch::new(images, format, self.sources(), spare);
         // From the last image to the first, so that those before an image are as they were.
         for image in (0..batch.count).rev() {

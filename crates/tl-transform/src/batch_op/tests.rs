@@ -10,7 +10,7 @@ use tl_simd::resample::Rect;
 use super::*;
 use crate::error::RecipeError;
 use crate::op::{CenterCrop, Resize, Size, ToFloat};
-use crate::output::{Layout, OutputSpec};
+use crate::output::{Channels, Layout, OutputSpec};
 use crate::recipe::Recipe;
 
 const WIDTH: u32 = 7;
@@ -102,7 +102,14 @@ fn rectangles_and_mosaics_take_every_pixel_from_its_place() {
                 }
                 let mut mixed = bytes(&before, dtype);
                 let mut spare = Vec::new();
-                mixing.run(Level::detect(), output, (WIDTH, HEIGHT), &mut mixed, &mut spare);
+                mixing.run(
+                    Level::detect(),
+                    output,
+                    Channels::Rgb,
+                    (WIDTH, HEIGHT),
+                    &mut mixed,
+                    &mut spare,
+                );
                 assert_eq!(mixed, bytes(&expected, dtype), "{mixing:?} {output:?} {count}");
             }
         }
@@ -124,7 +131,7 @@ fn images_are_blended_with_the_one_before() {
         let mut mixed = bytes(&before, Dtype::F32);
         let mut spare = Vec::new();
         let mixing = Mixing::MixUp { lambda: 0.3 };
-        mixing.run(Level::detect(), output, (WIDTH, HEIGHT), &mut mixed, &mut spare);
+        mixing.run(Level::detect(), output, Channels::Rgb, (WIDTH, HEIGHT), &mut mixed, &mut spare);
         assert_eq!(mixed, bytes(&expected, Dtype::F32), "{count} images");
     }
 }

@@ -196,6 +196,13 @@ pub(super) fn fit(
         window: Rect::of_size(resized.0, resized.1),
         filter: if longer > side { Filter::Lanczos } else { Filter::Nearest },
     };
-    let source = ImageView::packed(&image.data, width, height, 3);
+    let spread: Vec<u8>;
+    let pixels = if image.channels == 1 {
+        spread = image.data.iter().flat_map(|&grey| [grey; 3]).collect();
+        &spread
+    } else {
+        &image.data
+    };
+    let source = ImageView::packed(pixels, width, height, 3);
     resampler.run(level, source, &resize, |y, row| canvas.row(left, top + y, row));
 }
