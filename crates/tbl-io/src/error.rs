@@ -13,7 +13,7 @@ use crate::label::LabelDefect;
 use crate::location::Location;
 use crate::ranges::{Pin, RangeFault};
 
-pub use defect::{FileKind, RawDefect, TarDefect};
+pub use defect::{FileKind, ImagesDefect, RawDefect, TarDefect};
 
 /// An error that prevents reading a data set or one of its samples.
 ///
@@ -47,6 +47,8 @@ pub enum ReadError {
         by: &'static str,
         source: std::io::Error,
     },
+    /// A file of images of one size is damaged, or a file next to it.
+    Images { location: Location, offset: u64, source: ImagesDefect },
     /// A TBL file is not one array of raw images.
     NotRaw {
         location: Location,
@@ -155,6 +157,7 @@ impl ReadError {
             | Self::Format { location, .. }
             | Self::Tar { location, .. }
             | Self::Compressed { location, .. }
+            | Self::Images { location, .. }
             | Self::NotRaw { location, .. }
             | Self::Checksum { location, .. }
             | Self::SampleOutOfRange { location, .. }
@@ -187,6 +190,7 @@ impl ReadError {
             | Self::Format { .. }
             | Self::Tar { .. }
             | Self::Compressed { .. }
+            | Self::Images { .. }
             | Self::Checksum { .. }
             | Self::Limit { .. }
             | Self::Label { .. }
@@ -239,6 +243,7 @@ impl ReadError {
             Self::Format { .. }
                 | Self::Tar { .. }
                 | Self::Compressed { .. }
+                | Self::Images { .. }
                 | Self::Checksum { .. }
                 | Self::ChangedWhileOpen { .. }
                 | Self::Remote { .. }
@@ -289,6 +294,7 @@ impl ReadError {
             Self::Compressed { offset, by, source, .. } => {
                 write!(f, "at byte {offset}: {by}: {source}")
             }
+            Self::Images { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
             Self::NotRaw { index, source, .. } => write!(f, "sample {index}: {source}"),
             Self::Checksum { offset, what, stored, computed, .. } => write!(
                 f,

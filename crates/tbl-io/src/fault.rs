@@ -12,6 +12,7 @@ impl ReadError {
             Self::Format { .. }
             | Self::Tar { .. }
             | Self::Compressed { .. }
+            | Self::Images { .. }
             | Self::Checksum { .. }
             | Self::Limit { .. }
             | Self::LabelWithoutClass { .. }
@@ -44,6 +45,7 @@ impl ReadError {
             Self::Format { offset, .. }
             | Self::Tar { offset, .. }
             | Self::Compressed { offset, .. }
+            | Self::Images { offset, .. }
             | Self::Checksum { offset, .. }
             | Self::Remote { offset, .. }
             | Self::ChangedWhileOpen { offset, .. } => {

@@ -13,6 +13,7 @@ mod fault;
 mod folder;
 mod grouping;
 mod identity;
+mod images;
 mod interrupt;
 mod json;
 mod kind;
@@ -52,10 +53,11 @@ pub use convert::{
     AsStored, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, FileLayout, Prepare,
     Prepared, RowIndex, Selection, Target, convert,
 };
-pub use error::{FileKind, RawDefect, ReadError, TarDefect};
+pub use error::{FileKind, ImagesDefect, RawDefect, ReadError, TarDefect};
 pub use escape::Escaped;
 pub use folder::{Folder, FolderSkips};
 pub use grouping::{join_base, split_base};
+pub use images::ImageFile;
 pub use interrupt::{interruptible, is_interrupted};
 pub use kind::{ErrorKind, ErrorPlace};
 pub use label::LabelDefect;

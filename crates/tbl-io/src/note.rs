@@ -74,6 +74,11 @@ pub enum Note {
         /// The offset of the bytes.
         offset: u64,
     },
+    /// A file of images has no file with labels next to it.
+    NoLabelFile {
+        /// The file that was looked for.
+        labels: Location,
+    },
     /// The data set has no samples.
     NoSamples,
     /// Some samples have a label and others have none.
@@ -249,6 +254,7 @@ impl fmt::Display for Note {
             Self::TrailingBytes { offset } => {
                 write!(f, "bytes from byte {offset} on are not part of the archive")
             }
+            Self::NoLabelFile { labels } => write!(f, "no labels: {labels} does not exist"),
             Self::NoSamples => f.write_str("no samples"),
             Self::PartlyLabelled { samples, first } => {
                 write!(f, "samples without a label among labelled ones: {samples}, first {first}")

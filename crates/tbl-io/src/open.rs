@@ -6,6 +6,7 @@ use std::io;
 use crate::at_once::{AT_ONCE, at_once};
 use crate::error::ReadError;
 use crate::folder::Folder;
+use crate::images::ImageFile;
 use crate::limits::ReadLimits;
 use crate::location::Location;
 use crate::reader::{ReadOptions, TblFile};
@@ -15,8 +16,8 @@ use crate::source::Source;
 use crate::storage::{Opened, Stores, not_one};
 use crate::tar::TarArchive;
 
-/// Opens a data set by what it is: a folder, a TBL file by its magic, otherwise a TAR archive.
-/// File names do not matter.
+/// Opens a data set by what it is: a folder, a TBL file or MNIST's by their magic, one of CIFAR by the
+/// class names next to it, otherwise a TAR archive. Other file names do not matter.
 ///
 /// ```
 /// let folder = tempfile::tempdir()?;
@@ -47,12 +48,12 @@ pub fn open_in(
     }
 }
 
-/// A file by its first bytes: TBL by its magic, otherwise a TAR archive.
+/// A file by its first bytes: TBL and MNIST by their magic, otherwise a TAR archive.
 ///
 /// # Errors
 /// The reader's, for a damaged or foreign file.
 pub fn open_source(source: Source) -> Result<Box<dyn SampleSource>, ReadError> {
-    Container::of_file(source, ReadOptions::default()).map(Container::boxed)
+    Container::of_file(&Stores::new(), source, ReadOptions::default()).map(Container::boxed)
 }
 
 /// Opens data sets one after the other, each as [`open`] does.
@@ -75,7 +76,8 @@ pub fn open_all_in<L: AsRef<OsStr>>(
     stores: &Stores,
     locations: &[L],
 ) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
-    let open = |opened| Container::open(opened, ReadOptions::default()).map(Container::boxed);
+    let open =
+        |opened| Container::open(stores, opened, ReadOptions::default()).map(Container::boxed);
     open_each(stores, locations, open)
 }
 
@@ -168,6 +170,7 @@ pub(crate) enum Container {
     Folder(Box<Folder>),
     Tar(TarArchive),
     Tbl(TblFile),
+    Images(ImageFile),
 }
 
 impl Container {
@@ -176,19 +179,29 @@ impl Container {
             Self::Folder(folder) => folder,
             Self::Tar(archive) => Box::new(archive),
             Self::Tbl(file) => Box::new(file),
+            Self::Images(file) => Box::new(file),
         }
     }
 
-    /// Opens a data set by its content, a TBL file with these options.
-    pub(crate) fn open(opened: Opened, options: ReadOptions) -> Result<Self, ReadError> {
+    /// Opens a data set by its content, a TBL file with these options. Files that belong to it are
+    /// opened in `stores`.
+    pub(crate) fn open(
+        stores: &Stores,
+        opened: Opened,
+        options: ReadOptions,
+    ) -> Result<Self, ReadError> {
         match opened {
             Opened::Folder(folder) => Ok(Self::Folder(folder)),
-            Opened::File(source) => Self::of_file(source, options),
+            Opened::File(source) => Self::of_file(stores, source, options),
         }
     }
 
     /// As [`open`](Self::open) for a file that is open already.
-    pub(crate) fn of_file(source: Source, options: ReadOptions) -> Result<Self, ReadError> {
+    pub(crate) fn of_file(
+        stores: &Stores,
+        source: Source,
+        options: ReadOptions,
+    ) -> Result<Self, ReadError> {
         if ShardIndex::is(&source)? {
             let text = "is a shard index, expected a file with samples, such as one of its shards";
             let error = io::Error::new(io::ErrorKind::InvalidInput, text);
@@ -197,6 +210,8 @@ impl Container {
         let opened = source.clone();
         let container = if is_tbl(&source)? {
             TblFile::from_source(source, options).map(Self::Tbl)
+        } else if let Some(file) = ImageFile::open(stores, &source)? {
+            Ok(Self::Images(file))
         } else {
             TarArchive::new(source, ReadLimits::default()).map(Self::Tar)
         }?;

@@ -146,6 +146,8 @@ pub enum SourceKind {
     Folder,
     /// A TAR archive, plain or WebDataset.
     Tar,
+    /// A file of images of one size: MNIST, CIFAR.
+    Images,
     /// A TBL version 1 file.
     Tbl1,
     /// A TBL version 2 file.

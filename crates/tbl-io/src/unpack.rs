@@ -176,27 +176,82 @@ fn make(
         AtomicFile::create(target, Placement { overwrite: true, sync }).map_err(io_error)?;
     let input = Input { source, at: 0, fault: None };
     let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
-    let mut out = Output { file: draft.file(), fault: None };
+    let mut out = Output { inner: draft.file(), fault: None };
     let done = match compressor {
         Compressor::Gzip => gunzip(&mut input, &mut out),
         Compressor::Zstd => unzstd(&mut input, &mut out),
     };
     let Err(error) = done else { return Ok(draft) };
+    Err(out.fault.map_or_else(|| input_error(input, compressor, error), io_error))
+}
+
+/// The error of `source`, or of the compressed data.
+fn input_error(input: BufReader<Input<'_>>, compressor: Compressor, error: io::Error) -> ReadError {
     let offset = input.get_ref().at - input.buffer().len() as u64;
-    if let Some(fault) = input.into_inner().fault {
-        return Err(fault);
+    let Input { source, fault, .. } = input.into_inner();
+    let location = source.location().clone();
+    let by = compressor.name();
+    fault.unwrap_or(ReadError::Compressed { location, offset, by, source: error })
+}
+
+/// The first four bytes of what gzip compressed in `source`; `None` if it did not compress it, or if
+/// these cannot be unpacked.
+pub(crate) fn gunzipped_front(source: &Source) -> Result<Option<[u8; 4]>, ReadError> {
+    if Compressor::of(source)? != Some(Compressor::Gzip) {
+        return Ok(None);
     }
-    Err(match out.fault {
-        Some(error) => io_error(error),
-        None => {
-            let location = source.location().clone();
-            ReadError::Compressed { location, offset, by: compressor.name(), source: error }
+    let mut input = BufReader::new(Input { source, at: 0, fault: None });
+    let mut front = [0; 4];
+    let read = GzDecoder::new(&mut input).read_exact(&mut front);
+    match input.into_inner().fault {
+        Some(fault) => Err(fault),
+        None => Ok(read.is_ok().then_some(front)),
+    }
+}
+
+/// A file that is compressed by gzip in memory, with the same location. It may have at most `limit`
+/// bytes.
+///
+/// # Errors
+/// [`ReadError::Compressed`] with the offset in the compressed file, [`ReadError::Limit`].
+pub(crate) fn gunzipped(source: &Source, limit: u64) -> Result<Source, ReadError> {
+    let input = Input { source, at: 0, fault: None };
+    let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
+    let mut out = Output { inner: Limited { bytes: Vec::new(), limit }, fault: None };
+    if let Err(error) = gunzip(&mut input, &mut out) {
+        if out.fault.is_none() {
+            return Err(input_error(input, Compressor::Gzip, error));
         }
-    })
+        let location = source.location().clone();
+        let what = "bytes to hold in memory";
+        return Err(ReadError::Limit { location, what, limit, need: limit.saturating_add(1) });
+    }
+    Ok(Source::from_bytes(source.location(), out.inner.bytes))
+}
+
+/// Memory that grows with what arrives, up to a limit.
+struct Limited {
+    bytes: Vec<u8>,
+    limit: u64,
+}
+
+impl Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let need = self.bytes.len() as u64 + bytes.len() as u64;
+        if need > self.limit || self.bytes.try_reserve(bytes.len()).is_err() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Unpacks members one after the other, as `gzip -d` does: zeros after the last one are padding.
-fn gunzip(input: &mut BufReader<Input<'_>>, out: &mut Output<'_>) -> io::Result<()> {
+fn gunzip(input: &mut BufReader<Input<'_>>, out: &mut Output<impl Write>) -> io::Result<()> {
     loop {
         copy(&mut GzDecoder::new(&mut *input), out)?;
         loop {
@@ -218,13 +273,13 @@ fn gunzip(input: &mut BufReader<Input<'_>>, out: &mut Output<'_>) -> io::Result<
     }
 }
 
-fn unzstd(input: &mut BufReader<Input<'_>>, out: &mut Output<'_>) -> io::Result<()> {
+fn unzstd(input: &mut BufReader<Input<'_>>, out: &mut Output<impl Write>) -> io::Result<()> {
     let mut decoder = zstd::stream::read::Decoder::with_buffer(input)?;
     decoder.window_log_max(MAX_WINDOW_LOG)?;
     copy(&mut decoder, out)
 }
 
-fn copy(from: &mut impl Read, out: &mut Output<'_>) -> io::Result<()> {
+fn copy(from: &mut impl Read, out: &mut Output<impl Write>) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
         let len = match from.read(&mut buffer) {
@@ -235,7 +290,7 @@ fn copy(from: &mut impl Read, out: &mut Output<'_>) -> io::Result<()> {
             }
             Err(error) => return Err(error),
         };
-        if let Err(error) = out.file.write_all(buffer.get(..len).unwrap_or_default()) {
+        if let Err(error) = out.inner.write_all(buffer.get(..len).unwrap_or_default()) {
             let kind = error.kind();
             out.fault = Some(error);
             return Err(kind.into());
@@ -271,8 +326,8 @@ impl Read for Input<'_> {
     }
 }
 
-/// The plain file. The error of a write is kept aside.
-struct Output<'a> {
-    file: &'a File,
+/// The plain bytes. The error of a write is kept aside.
+struct Output<W> {
+    inner: W,
     fault: Option<io::Error>,
 }

@@ -195,6 +195,7 @@ impl PyLoader {
             kinds.insert(match shard.kind() {
                 SourceKind::Folder => "folder",
                 SourceKind::Tar => "tar",
+                SourceKind::Images => "images",
                 SourceKind::Tbl1 | SourceKind::Tbl2 => "tbl",
                 SourceKind::Table | _ => {
                     TableSource::of(&**shard).map_or("table", |table| table.format())

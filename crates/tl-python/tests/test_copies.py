@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import struct
 import subprocess
 import sys
 import tarfile
@@ -194,3 +195,46 @@ def test_classes_of_an_archive_of_archives(tmp_path):
         loader = tl.DataLoader(str(tmp_path / "n*.tar"), batch_size=6, image_size=8)
     (batch,) = loader
     assert batch["label"].numpy().tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_mnist_and_cifar_are_read_as_they_are_downloaded(tmp_path):
+    rng = np.random.default_rng(1)
+    digits = rng.integers(0, 256, (12, 28, 28), np.uint8)
+    labels = rng.integers(0, 10, 12, np.uint8)
+    packed = tmp_path / "train-images-idx3-ubyte.gz"
+    packed.write_bytes(gzip.compress(struct.pack(">4I", 0x803, 12, 28, 28) + digits.tobytes()))
+    (tmp_path / "train-labels-idx1-ubyte.gz").write_bytes(
+        gzip.compress(struct.pack(">2I", 0x801, 12) + labels.tobytes())
+    )
+    loader = tl.DataLoader(packed, batch_size=12, output_format="numpy", image_size=28)
+    (batch,) = loader
+    assert loader.notes == [] and batch["label"].tolist() == labels.tolist()
+    assert (batch["image"] == digits[..., None]).all() and batch["image"].shape[3] == 3
+
+    folder = tmp_path / "cifar-10-batches-bin"
+    folder.mkdir()
+    names = [
+        "airplane",
+        "automobile",
+        "bird",
+        "cat",
+        "deer",
+        "dog",
+        "frog",
+        "horse",
+        "ship",
+        "truck",
+    ]
+    (folder / "batches.meta.txt").write_text("\n".join(names) + "\n\n")
+    planes = rng.integers(0, 256, (20, 3, 32, 32), np.uint8)
+    for part in range(2):
+        rows = range(part * 10, part * 10 + 10)
+        records = b"".join(bytes([row % 10]) + planes[row].tobytes() for row in rows)
+        (folder / f"data_batch_{part + 1}.bin").write_bytes(records)
+    loader = tl.DataLoader(
+        str(folder / "data_batch_*.bin"), batch_size=20, output_format="numpy", image_size=32
+    )
+    (batch,) = loader
+    assert loader.class_names == names
+    assert batch["label"].tolist() == [*range(10), *range(10)]
+    assert (batch["image"] == planes.transpose(0, 2, 3, 1)).all()

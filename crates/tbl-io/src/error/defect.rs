@@ -90,6 +90,34 @@ pub enum RawDefect {
     },
 }
 
+/// A defect of a file of images of one size, or of the labels next to it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
+pub enum ImagesDefect {
+    /// The file has MNIST's labels.
+    #[error("a file of labels, expected the file of images that they belong to")]
+    Labels,
+    /// The file of labels is something else.
+    #[error("not a file of labels of MNIST, expected the bytes 00 00 08 01")]
+    NotLabels,
+    /// The file is shorter or longer than its header says, or than whole records are.
+    #[error("{what} need {need} bytes, the file has {have}")]
+    Length { what: &'static str, need: u64, have: u64 },
+    /// No image has this size.
+    #[error("images of {width}x{height} pixels, expected 1 to 65535 per side")]
+    Size { width: u32, height: u32 },
+    /// There are not as many labels as images.
+    #[error("{labels} labels, expected one for each of {images} images")]
+    LabelCount { labels: u64, images: u64 },
+    /// A label is beyond the class names.
+    #[error("label {label} is not a class: expected a number below {class_count}")]
+    Label { label: u8, class_count: usize },
+    /// The file of class names has another number of them.
+    #[error("{found} class names, expected {expected}")]
+    ClassCount { found: usize, expected: usize },
+}
+
 /// A violation of the TAR format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

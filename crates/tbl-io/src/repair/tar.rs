@@ -12,6 +12,7 @@ use crate::open::Container;
 use crate::reader::ReadOptions;
 use crate::sample::SampleSourceExt;
 use crate::source::Source;
+use crate::storage::Stores;
 use crate::tar::header::{BLOCK_BYTES, Block, Header, SPARSE_MAP_CONTINUES, is_zero, text};
 use crate::tar::index::{MAX_METADATA_BYTES, find_header};
 use crate::tar::pax::PaxRecords;
@@ -85,7 +86,7 @@ fn check_is_archive(source: &Source) -> Result<(), ReadError> {
     if starts_with_header || find_header(source, 0)?.is_some() {
         return Ok(());
     }
-    Container::of_file(source.clone(), ReadOptions::default()).map(drop)
+    Container::of_file(&Stores::new(), source.clone(), ReadOptions::default()).map(drop)
 }
 
 struct Salvage<'a> {

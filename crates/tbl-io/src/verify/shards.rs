@@ -78,9 +78,9 @@ impl Examined {
             Err(error) if !ReadError::is_damage(&error) => Err(error),
             opened => Ok(opened),
         };
-        let open = |opened| or_damage(Self::open(opened));
+        let open = |opened| or_damage(Self::open(stores, opened));
         let open_shard = |index: &ShardIndex, number| {
-            let examined = Self::open(index.open_whole(stores, number)?);
+            let examined = Self::open(stores, index.open_whole(stores, number)?);
             or_damage(examined.and_then(|examined| {
                 index.check_count(number, examined.source.sample_count())?;
                 Ok(examined)
@@ -89,10 +89,10 @@ impl Examined {
         open_each_shard(stores, locations, open, open_shard)
     }
 
-    fn open(opened: Opened) -> Result<Self, ReadError> {
+    fn open(stores: &Stores, opened: Opened) -> Result<Self, ReadError> {
         let options = ReadOptions { verify: Verify::All, ..ReadOptions::default() };
         let mut report = Report::default();
-        let source: Box<dyn SampleSource> = match Container::open(opened, options)? {
+        let source: Box<dyn SampleSource> = match Container::open(stores, opened, options)? {
             Container::Folder(folder) => {
                 let notes = folder.notes().into_iter().filter(|note| *note != Note::NoSamples);
                 report.oddities.extend(notes.map(Oddity::Note));
@@ -114,6 +114,10 @@ impl Examined {
                         other => other?,
                     }
                 }
+                Box::new(file)
+            }
+            Container::Images(file) => {
+                report.oddities.extend(file.notes().into_iter().map(Oddity::Note));
                 Box::new(file)
             }
         };

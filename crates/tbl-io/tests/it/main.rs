@@ -15,6 +15,7 @@ mod convert;
 
 mod damage;
 mod folder;
+mod images;
 mod labels;
 mod mapped;
 mod npy;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod allocations;
+mod archives;
 mod buckets;
 mod budget;
 mod cache_kills;

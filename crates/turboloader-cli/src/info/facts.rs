@@ -187,6 +187,7 @@ fn kind_name(kind: SourceKind) -> &'static str {
     match kind {
         SourceKind::Folder => "folder",
         SourceKind::Tar => "tar",
+        SourceKind::Images => "images",
         SourceKind::Tbl1 => "tbl1",
         SourceKind::Tbl2 => "tbl2",
         SourceKind::Table => "table",
