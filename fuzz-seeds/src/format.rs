@@ -4,14 +4,14 @@
 use tbl_format::checksum::{header_crc32, payload_crc16};
 use tbl_format::extension::RowIndexes;
 use tbl_io::{
-    Damage, ReadError, ReadLimits, ReadOptions, SampleSource, SampleSourceExt, Source, TarArchive,
-    TblFile, Verify,
+    Damage, ReadError, ReadLimits, ReadOptions, SampleSource, SampleSourceExt, Source, SourceKind,
+    Stores, TarArchive, TblFile, Unpack, Verify,
 };
 
 /// Samples read from one input; an index may claim thousands that all lie in the same bytes.
 const MAX_SAMPLES: u64 = 64;
 
-/// Bytes of one sample; LZ4 expands up to 255 times.
+/// Bytes of one sample; LZ4 expands up to 255 times, Zstandard up to 32 768 times.
 const MAX_SAMPLE_BYTES: u64 = 1 << 20;
 
 /// Opens `data` as a TAR archive and reads every sample.
@@ -21,6 +21,34 @@ pub fn tar(data: &[u8]) {
     if let Ok(archive) = TarArchive::new(Source::from_bytes("fuzz.tar", data.to_vec()), limits) {
         read_samples(&archive);
         assert!(archive.sample_count() <= archive.member_counts().regular);
+    }
+}
+
+/// Opens `data` as a TAR archive that is compressed as a whole, and reads every sample.
+pub fn packed_tar(data: &[u8]) {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let path = folder.path().join("fuzz.tar.gz");
+    std::fs::write(&path, data).expect("there is room for a file");
+    let stores = Stores::new().unpacking(Unpack::Discard(folder.path().to_owned()));
+    if let Ok(source) = tbl_io::open_in(&stores, &path) {
+        read_samples(&*source);
+    }
+}
+
+/// Opens `data` as a file of images of one size and reads every sample, which is an image then.
+pub fn images(data: &[u8]) {
+    let Ok(source) = tbl_io::open_source(Source::from_bytes("fuzz", data.to_vec())) else { return };
+    if source.kind() != SourceKind::Images {
+        return;
+    }
+    let mut bytes = Vec::new();
+    for index in 0..source.sample_count().min(MAX_SAMPLES) {
+        let facts = source.facts(index).expect("its length was checked");
+        if facts.bytes <= MAX_SAMPLE_BYTES {
+            source.read_into(index, &mut bytes).expect("its length was checked");
+            let info = tl_decode::probe(&bytes).expect("it is an image");
+            assert_eq!((info.width, info.height), (facts.width, facts.height));
+        }
     }
 }
 
@@ -102,7 +130,7 @@ fn read_raw(file: &TblFile) {
 
 /// Puts the checksums of a version 2 file right, so that mutations get past them.
 ///
-/// A payload under LZ4 is left alone: its decoder sees the mutated bytes before its checksum is
+/// A compressed payload is left alone: its decoder sees the mutated bytes before its checksum is
 /// compared.
 pub fn fix_tbl2_checksums(file: &mut [u8]) {
     const HEADER_BYTES: usize = 64;
@@ -118,7 +146,7 @@ pub fn fix_tbl2_checksums(file: &mut [u8]) {
         let Some(entry) = file.get(at..at + ENTRY_BYTES) else { return };
         let offset = u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| entry[i]));
         let stored_bytes = u32::from_le_bytes([8, 9, 10, 11].map(|i| entry[i]));
-        let compressed = entry[21] & 1 != 0;
+        let compressed = entry[21] & (1 | 8) != 0;
         let payload = usize::try_from(offset)
             .ok()
             .and_then(|start| Some(start..start.checked_add(stored_bytes as usize)?))

@@ -29,6 +29,16 @@ fn tar_seeds_pass() {
 }
 
 #[test]
+fn packed_tar_seeds_pass() {
+    replay("packed_tar", fuzz_seeds::packed_tar);
+}
+
+#[test]
+fn images_seeds_pass() {
+    replay("images", fuzz_seeds::images);
+}
+
+#[test]
 fn shard_index_seeds_pass() {
     replay("shard_index", fuzz_seeds::shard_index);
 }
