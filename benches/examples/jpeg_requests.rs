@@ -82,7 +82,7 @@ fn ours(
 }
 
 fn parse_scale(text: &str) -> Result<Scale, String> {
-    let scale = Scale::ALL.into_iter().find(|scale| scale.to_string() == text);
+    let scale = Scale::HALVINGS.into_iter().find(|scale| scale.to_string() == text);
     scale.ok_or(format!("no scale: {text}"))
 }
 

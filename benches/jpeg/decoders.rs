@@ -80,10 +80,10 @@ impl Contender for Ours {
 
     fn decode(&mut self, job: &Job) -> &[u8] {
         let scale = match job.eighths {
-            1 => Scale::Eighth,
-            2 => Scale::Quarter,
-            4 => Scale::Half,
-            _ => Scale::Full,
+            1 => Scale::EIGHTH,
+            2 => Scale::QUARTER,
+            4 => Scale::HALF,
+            _ => Scale::FULL,
         };
         let index = (self.name == BY_INDEX && !job.index.is_empty())
             .then(|| RowIndex::parse(&job.index).expect("it was just made"));

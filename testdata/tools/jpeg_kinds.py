@@ -12,6 +12,7 @@ import io
 import pathlib
 import struct
 import subprocess
+import sys
 import tempfile
 
 from PIL import Image, ImageFile
@@ -210,20 +211,42 @@ def digest(path, scale, mode):
     return hashlib.sha256(pixels).hexdigest()
 
 
+def eighths(path):
+    """The digest of the pixels at 1/8, 2/8 and so on to 16/8, one after the other: as djpeg has them.
+
+    It has no RGB of four components, and before version 3 it smooths files without AC coefficients in
+    another way than Pillow's library; such files have none. Pillow has only 1/8, 2/8, 4/8 and 8/8.
+    """
+    pixels = hashlib.sha256()
+    for n in range(1, 17):
+        command = ["djpeg", "-strict", "-rgb", "-pnm", "-scale", f"{n}/8", str(path)]
+        done = subprocess.run(command, capture_output=True)
+        if done.returncode != 0:
+            return None
+        scaled = Image.open(io.BytesIO(done.stdout)).tobytes()
+        if n == 8 and hashlib.sha256(scaled).hexdigest() != digest(path, 1, "RGB"):
+            return None
+        pixels.update(scaled)
+    return pixels.hexdigest()
+
+
 def entry(path):
-    """What is not named in an entry is refused."""
+    """What is not named in an entry is refused; `eighths` may also be what djpeg does not have."""
     digests = {name: digest(path, scale, "RGB") for name, scale in SCALES.items()}
     digests["grey"] = digest(path, 1, "L")
+    digests["eighths"] = eighths(path)
     lines = [f'{name} = "{text}"' for name, text in digests.items() if text is not None]
     return "\n".join(["[[image]]", f'file = "{path.name}"', *lines]) + "\n"
 
 
 def main():
-    for name, data in files():
+    # With --manifest the files stay as they are.
+    for name, data in files() if sys.argv[1:] != ["--manifest"] else ():
         (FOLDER / f"{name}.jpg").write_bytes(data)
     entries = [entry(path) for path in sorted(FOLDER.glob("*.jpg"))]
     head = (
-        "# Written by testdata/tools/jpeg_kinds.py: SHA-256 of what Pillow decodes each file to.\n"
+        "# Written by testdata/tools/jpeg_kinds.py: SHA-256 of what Pillow decodes each file to,\n"
+        "# and `eighths` of what djpeg decodes it to at all of its scales.\n"
         "# A scale without one is refused.\n\n"
     )
     (FOLDER / "manifest.toml").write_text(head + "\n".join(entries))

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         out.write_all(&image.data)?;
     } else {
         let bytes = include_bytes!("../testdata/jpeg/420.jpg");
-        let image = decode(bytes, Scale::Half, Rect { x: 2, y: 1, width: 8, height: 4 })?;
+        let image = decode(bytes, Scale::HALF, Rect { x: 2, y: 1, width: 8, height: 4 })?;
         writeln!(out, "{}x{}, {} bytes", image.width, image.height, image.data.len())?;
     }
     Ok(())
@@ -28,10 +28,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn scale_of(divisor: &str) -> Result<Scale, Box<dyn Error>> {
     Ok(match divisor {
-        "1" => Scale::Full,
-        "2" => Scale::Half,
-        "4" => Scale::Quarter,
-        "8" => Scale::Eighth,
+        "1" => Scale::FULL,
+        "2" => Scale::HALF,
+        "4" => Scale::QUARTER,
+        "8" => Scale::EIGHTH,
         _ => return Err("the scale is one of 1, 2, 4 and 8".into()),
     })
 }

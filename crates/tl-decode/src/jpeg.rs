@@ -75,7 +75,7 @@ pub(crate) enum StoredColor {
 /// let mut image = Image::new();
 /// let region = Rect { x: 2, y: 3, width: 6, height: 4 };
 /// let request =
-///     JpegRequest { scale: Scale::Half, region: Some(region), ..JpegRequest::default() };
+///     JpegRequest { scale: Scale::HALF, region: Some(region), ..JpegRequest::default() };
 /// decoder.decode(bytes, &request, &mut image)?;
 /// assert_eq!((image.width, image.height), (6, 4));
 /// # Ok::<(), tl_decode::DecodeError>(())

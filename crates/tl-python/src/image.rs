@@ -63,29 +63,22 @@ pub(crate) fn decode(py: Python<'_>, data: &[u8], gray: bool, exif: bool) -> PyR
     tensor(&decoded.map_err(Error::from)?)
 }
 
-/// Decodes a part of a JPEG image, at 1, 1/2, 1/4 or 1/8 of its size.
+/// Decodes a part of a JPEG image, at 1/8 to 16/8 of its size.
 ///
 /// ``region`` is (x, y, width, height) in pixels of the scaled image.
 #[pyfunction]
-#[pyo3(signature = (data, *, region=None, scale=1, gray=false))]
+#[pyo3(signature = (data, *, region=None, eighths=8, gray=false))]
 pub(crate) fn decode_jpeg(
     py: Python<'_>,
     data: &[u8],
     region: Option<(u32, u32, u32, u32)>,
-    scale: u32,
+    eighths: u8,
     gray: bool,
 ) -> PyResult<Tensor> {
-    let scale = match scale {
-        1 => Scale::Full,
-        2 => Scale::Half,
-        4 => Scale::Quarter,
-        8 => Scale::Eighth,
-        _ => {
-            let message =
-                format!("scale is {scale}, expected 1, 2, 4 or 8: the divisor of the sides");
-            return Err(Error::setting(&message).into());
-        }
-    };
+    let scale = Scale::from_eighths(eighths).ok_or_else(|| {
+        let most = Scale::MOST_EIGHTHS;
+        Error::setting(&format!("eighths is {eighths}, expected 1 to {most}"))
+    })?;
     let region = region.map(|(x, y, width, height)| Rect { x, y, width, height });
     let request = JpegRequest { scale, region, color: color(gray), ..JpegRequest::default() };
     let decoded = detached(py, || {

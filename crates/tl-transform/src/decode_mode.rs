@@ -40,7 +40,7 @@ impl DecodeMode {
     /// what they are resized to.
     #[must_use]
     pub fn scale(self, pass: &Pass) -> Scale {
-        let Self::Fast { decode_margin } = self else { return Scale::Full };
+        let Self::Fast { decode_margin } = self else { return Scale::FULL };
         // Exact products: a target has at most 32 bits, a margin 24, a reduction one.
         let enough = |side: u32, target: u32, reduction: f64| {
             f64::from(side) >= f64::from(target) * f64::from(decode_margin) * reduction
@@ -49,7 +49,7 @@ impl DecodeMode {
             enough(pass.region.width, pass.resized.0, reduction)
                 && enough(pass.region.height, pass.resized.1, reduction)
         };
-        let mut smallest_first = Scale::ALL.into_iter().zip([1.0, 2.0, 4.0, 8.0]).rev();
+        let mut smallest_first = Scale::HALVINGS.into_iter().zip([1.0, 2.0, 4.0, 8.0]).rev();
         smallest_first.find(|&(_, reduction)| fits(reduction)).unwrap_or_default().0
     }
 
@@ -87,17 +87,17 @@ mod tests {
             assert_eq!(mode.scale(&pass), expected, "{mode} {width}x{height}");
         };
         let margin = |decode_margin| DecodeMode::Fast { decode_margin };
-        check(margin(1.0), (448, 200), Scale::Half);
-        check(margin(1.0), (447, 200), Scale::Full);
-        check(margin(1.0), (448, 199), Scale::Full);
-        check(margin(1.0), (896, 400), Scale::Quarter);
-        check(margin(1.0), (1792, 800), Scale::Eighth);
-        check(margin(1.5), (672, 300), Scale::Half);
-        check(margin(1.5), (671, 300), Scale::Full);
-        check(margin(2.0), (4000, 799), Scale::Half);
-        check(margin(2.0), (4000, 800), Scale::Quarter);
-        check(margin(1.0), (10, 10), Scale::Full);
-        check(DecodeMode::Exact, (4000, 4000), Scale::Full);
+        check(margin(1.0), (448, 200), Scale::HALF);
+        check(margin(1.0), (447, 200), Scale::FULL);
+        check(margin(1.0), (448, 199), Scale::FULL);
+        check(margin(1.0), (896, 400), Scale::QUARTER);
+        check(margin(1.0), (1792, 800), Scale::EIGHTH);
+        check(margin(1.5), (672, 300), Scale::HALF);
+        check(margin(1.5), (671, 300), Scale::FULL);
+        check(margin(2.0), (4000, 799), Scale::HALF);
+        check(margin(2.0), (4000, 800), Scale::QUARTER);
+        check(margin(1.0), (10, 10), Scale::FULL);
+        check(DecodeMode::Exact, (4000, 4000), Scale::FULL);
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "REGION", value_parser = part::region, conflicts_with = "exif")]
     pub(crate) region: Option<Rect>,
 
-    /// Decode at a smaller size: 1/2, 1/4 or 1/8
+    /// Decode at another size: 1/8 to 16/8, such as 1/4 or 3/8
     #[arg(long, value_name = "SCALE", value_parser = part::scale, conflicts_with = "exif")]
     pub(crate) scale: Option<Scale>,
 

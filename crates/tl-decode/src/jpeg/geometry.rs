@@ -256,7 +256,7 @@ fn upsampling([across, down]: [(u32, u32); 2], scale: Scale, width: u32) -> Upsa
     let (Some(across), Some(down)) = (whole(across), whole(down)) else {
         return Upsampling::Fractional;
     };
-    let fancy = scale != Scale::Eighth;
+    let fancy = scale != Scale::EIGHTH;
     let wide = width > 2;
     match (across, down) {
         (1, 1) => Upsampling::None,
@@ -267,13 +267,10 @@ fn upsampling([across, down]: [(u32, u32); 2], scale: Scale, width: u32) -> Upsa
     }
 }
 
+/// Twice the scale, unless it is the full one or more.
 fn larger(scale: Scale) -> Option<Scale> {
-    match scale {
-        Scale::Full => None,
-        Scale::Half => Some(Scale::Full),
-        Scale::Quarter => Some(Scale::Half),
-        Scale::Eighth => Some(Scale::Quarter),
-    }
+    let eighths = scale.eighths();
+    (eighths < Scale::FULL.eighths()).then(|| Scale::from_eighths(2 * eighths)).flatten()
 }
 
 #[cfg(test)]
@@ -292,8 +289,8 @@ mod tests {
 
     #[test]
     fn components_are_scaled_and_upsampled_as_libjpeg_does() {
-        use Scale::{Eighth, Full, Half, Quarter};
         use Upsampling::{Fractional, H1V2, H2V1, H2V2, None, Replicate};
+        let eighths = |eighths| Scale::from_eighths(eighths).unwrap();
         // The scale, size and upsampling of the second component.
         let check = |size, factors: &[u8], scale, expected| {
             let geometry = Geometry::new(&frame(size, factors), scale, Option::None).unwrap();
@@ -303,25 +300,35 @@ mod tests {
         };
         let of_420 = [0x22, 0x11, 0x11];
         let of_411 = [0x41, 0x11, 0x11];
-        check((35, 29), &of_420, Full, (Full, (18, 15), H2V2));
-        check((35, 29), &of_420, Half, (Full, (18, 15), None));
-        check((35, 29), &of_420, Eighth, (Quarter, (5, 4), None));
-        check((35, 29), &of_411, Full, (Full, (9, 29), Replicate(4, 1)));
+        check((35, 29), &of_420, Scale::FULL, (Scale::FULL, (18, 15), H2V2));
+        check((35, 29), &of_420, Scale::HALF, (Scale::FULL, (18, 15), None));
+        check((35, 29), &of_420, Scale::EIGHTH, (Scale::QUARTER, (5, 4), None));
+        check((35, 29), &of_411, Scale::FULL, (Scale::FULL, (9, 29), Replicate(4, 1)));
+        // Twice 3/8, and 4 * 3/8 in both directions.
+        check((35, 29), &of_420, eighths(3), (eighths(6), (14, 11), None));
+        check((35, 29), &of_411, eighths(3), (eighths(3), (4, 11), Replicate(4, 1)));
+        check((35, 29), &[0x44, 0x11, 0x11], eighths(3), (eighths(12), (14, 11), None));
+        check((35, 29), &of_420, eighths(9), (eighths(9), (20, 17), H2V2));
         // It could only be larger in both directions.
-        check((35, 29), &of_411, Quarter, (Quarter, (3, 8), Replicate(4, 1)));
-        check((35, 29), &[0x21, 0x11, 0x11], Half, (Half, (9, 15), H2V1));
-        check((35, 29), &[0x21, 0x11, 0x11], Eighth, (Eighth, (3, 4), Replicate(2, 1)));
-        check((4, 29), &[0x21, 0x11, 0x11], Full, (Full, (2, 29), Replicate(2, 1)));
-        check((4, 4), &[0x12, 0x11, 0x11], Full, (Full, (4, 2), H1V2));
-        check((4, 4), &of_420, Full, (Full, (2, 2), Replicate(2, 2)));
-        check((30, 8), &[0x31, 0x21, 0x11], Full, (Full, (20, 8), Fractional));
+        check((35, 29), &of_411, Scale::QUARTER, (Scale::QUARTER, (3, 8), Replicate(4, 1)));
+        check((35, 29), &[0x21, 0x11, 0x11], Scale::HALF, (Scale::HALF, (9, 15), H2V1));
+        check(
+            (35, 29),
+            &[0x21, 0x11, 0x11],
+            Scale::EIGHTH,
+            (Scale::EIGHTH, (3, 4), Replicate(2, 1)),
+        );
+        check((4, 29), &[0x21, 0x11, 0x11], Scale::FULL, (Scale::FULL, (2, 29), Replicate(2, 1)));
+        check((4, 4), &[0x12, 0x11, 0x11], Scale::FULL, (Scale::FULL, (4, 2), H1V2));
+        check((4, 4), &of_420, Scale::FULL, (Scale::FULL, (2, 2), Replicate(2, 2)));
+        check((30, 8), &[0x31, 0x21, 0x11], Scale::FULL, (Scale::FULL, (20, 8), Fractional));
     }
 
     #[test]
     fn a_region_needs_a_sample_more_where_a_filter_reaches_over_its_edge() {
         let frame = frame((64, 64), &[0x22, 0x11, 0x11]);
         let region = Rect { x: 16, y: 32, width: 16, height: 16 };
-        let geometry = Geometry::new(&frame, Scale::Full, Some(region)).unwrap();
+        let geometry = Geometry::new(&frame, Scale::FULL, Some(region)).unwrap();
         let [luma, chroma, _] = geometry.components() else { panic!("three components") };
         assert_eq!((luma.columns.clone(), luma.rows.clone()), (16..32, 32..48));
         assert_eq!((chroma.columns.clone(), chroma.rows.clone()), (7..17, 15..25));
@@ -329,16 +336,16 @@ mod tests {
         assert_eq!((chroma.block_columns(), chroma.block_rows()), (0..3, 1..4));
         assert_eq!(geometry.frame_window(), Window { rows: 1..4, columns: 0..3 });
         // At half the size each sample is a pixel.
-        let geometry = Geometry::new(&frame, Scale::Half, Some(Rect::of_size(8, 8))).unwrap();
+        let geometry = Geometry::new(&frame, Scale::HALF, Some(Rect::of_size(8, 8))).unwrap();
         assert_eq!(geometry.frame_window(), Window { rows: 0..1, columns: 0..1 });
     }
 
     #[test]
     fn an_only_component_is_not_subsampled() {
         let frame = frame((35, 29), &[0x24]);
-        let geometry = Geometry::new(&frame, Scale::Half, None).unwrap();
+        let geometry = Geometry::new(&frame, Scale::HALF, None).unwrap();
         let [only] = geometry.components() else { panic!("one component") };
-        assert_eq!((only.scale, only.size), (Scale::Half, (18, 15)));
+        assert_eq!((only.scale, only.size), (Scale::HALF, (18, 15)));
         assert_eq!(only.upsampling, Upsampling::None);
         assert_eq!(frame.blocks(&frame.components()[0]), (5, 4));
     }

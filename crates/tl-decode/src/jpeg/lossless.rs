@@ -28,7 +28,7 @@ pub(super) fn decode(
     limits: &Limits,
 ) -> Result<Vec<u8>, DecodeError> {
     let frame = &image.frame;
-    if scale != Scale::Full || !matches!(color, PlaneColor::Grey | PlaneColor::Rgb) {
+    if scale != Scale::FULL || !matches!(color, PlaneColor::Grey | PlaneColor::Rgb) {
         return Err(Feature::JpegFrame(frame.kind).into());
     }
     if frame.max_sampling != (1, 1) || image.first_scan.count != frame.components().len() {

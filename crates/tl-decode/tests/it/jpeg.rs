@@ -10,10 +10,10 @@ use tl_decode::{
 use crate::manifest::{Entry, entries_of, sha256};
 
 const SCALES: [(Scale, &str); 4] = [
-    (Scale::Full, "full"),
-    (Scale::Half, "half"),
-    (Scale::Quarter, "quarter"),
-    (Scale::Eighth, "eighth"),
+    (Scale::FULL, "full"),
+    (Scale::HALF, "half"),
+    (Scale::QUARTER, "quarter"),
+    (Scale::EIGHTH, "eighth"),
 ];
 
 fn folder() -> PathBuf {
@@ -59,6 +59,32 @@ fn every_kind_decodes_as_pillow_does_at_every_scale_and_level() {
             }
             let color = Color::L8;
             check(&mut decoder, &entry, "grey", JpegRequest { color, ..JpegRequest::default() });
+        }
+    }
+}
+
+/// At all sixteen scales, one after the other, whole and by a region.
+#[test]
+fn every_kind_decodes_as_libjpeg_turbo_does_at_every_eighth() {
+    for level in Level::available() {
+        let mut decoder = decoder().with_level(level);
+        let mut numbers = Numbers(3);
+        let (mut whole, mut part) = (Image::new(), Image::new());
+        for entry in entries() {
+            let Some(expected) = entry.get("eighths") else { continue };
+            let (file, bytes) = (entry.file(), read(&entry));
+            let mut pixels = Vec::new();
+            for scale in Scale::all() {
+                let request = JpegRequest { scale, ..JpegRequest::default() };
+                decoder.decode(&bytes, &request, &mut whole).expect(file);
+                pixels.extend_from_slice(&whole.data);
+                let region = numbers.rect(whole.width, whole.height);
+                let request = JpegRequest { region: Some(region), ..request };
+                decoder.decode(&bytes, &request, &mut part).expect(file);
+                let cut = crop(&whole.data, whole.row_bytes(), region, 3);
+                assert!(part.data == cut, "{file} at {scale}, {region:?}");
+            }
+            assert_eq!(sha256(&pixels), expected, "{file} at {level}");
         }
     }
 }

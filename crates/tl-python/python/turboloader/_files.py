@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from . import _native
 from ._native import ImageInfo, TblWriter, Tensor, open_raw_view
 from ._paths import expand, refuse_url
-from ._settings import StoreSettings, names, stores
+from ._settings import StoreSettings, names, one_or_more, stores
 from .exceptions import PathExistsError, SettingError, of_path
 
 if TYPE_CHECKING:
@@ -76,9 +76,10 @@ def decode_jpeg(
     *,
     region: tuple[int, int, int, int] | None = None,
     scale: int = 1,
+    eighths: int | None = None,
     gray: bool = False,
 ) -> Tensor:
-    """Decode a part of a JPEG image, or at a smaller scale; what lies outside is passed over.
+    """Decode a part of a JPEG image, or at another scale; what lies outside is passed over.
 
     Parameters
     ----------
@@ -88,6 +89,9 @@ def decode_jpeg(
         (x, y, width, height) in pixels of the scaled image; all of it if None.
     scale
         What the sides are divided by: 1, 2, 4 or 8.
+    eighths
+        The scale in eighths instead, 1 to 16: sides become n/8, rounded up. Every scale has the
+        pixels of libjpeg-turbo.
     gray
         Whether to decode to grey.
 
@@ -96,8 +100,24 @@ def decode_jpeg(
     >>> data = pathlib.Path("photo.jpg").read_bytes()
     >>> decode_jpeg(data, region=(10, 20, 64, 64), scale=2).shape
     (64, 64, 3)
+    >>> decode_jpeg(data, eighths=3).shape
+    (113, 170, 3)
     """
-    return _native.decode_jpeg(_bytes(data), region=region, scale=scale, gray=gray)
+    if scale not in (1, 2, 4, 8):
+        raise SettingError(f"scale is {scale}, expected 1, 2, 4 or 8: the divisor of the sides")
+    if eighths is None:
+        eighths = 8 // scale
+    elif scale != 1:
+        raise SettingError("scale and eighths are the same setting; pass only one")
+    return _native.decode_jpeg(
+        _bytes(data), region=region, eighths=_checked_eighths(eighths), gray=gray
+    )
+
+
+def _checked_eighths(eighths: int) -> int:
+    number = one_or_more("eighths", eighths, most=16)
+    assert number is not None
+    return number
 
 
 class TblReader(_native.TblReader):

@@ -32,55 +32,71 @@ impl Default for Block {
     }
 }
 
-/// How many samples a block becomes along each side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Scale {
-    /// 8x8 samples.
-    #[default]
-    Full,
-    /// 4x4 samples.
-    Half,
-    /// 2x2 samples.
-    Quarter,
-    /// One sample, the mean.
-    Eighth,
-}
+/// The size to decode at: how many samples a block becomes along each side, of 8 at full size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Scale(u8);
 
 impl Scale {
-    /// Every scale, the largest first.
-    pub const ALL: [Self; 4] = [Self::Full, Self::Half, Self::Quarter, Self::Eighth];
+    /// 8x8 samples.
+    pub const FULL: Self = Self(8);
+    /// 4x4 samples.
+    pub const HALF: Self = Self(4);
+    /// 2x2 samples.
+    pub const QUARTER: Self = Self(2);
+    /// One sample, the mean.
+    pub const EIGHTH: Self = Self(1);
+
+    /// The scales that halve the sides, once or several times, the largest first.
+    pub const HALVINGS: [Self; 4] = [Self::FULL, Self::HALF, Self::QUARTER, Self::EIGHTH];
+
+    /// The largest number of eighths.
+    pub const MOST_EIGHTHS: u8 = 16;
+
+    /// The scale of `eighths` eighths, 1 to [`Self::MOST_EIGHTHS`].
+    #[must_use]
+    pub const fn from_eighths(eighths: u8) -> Option<Self> {
+        match eighths {
+            1..=Self::MOST_EIGHTHS => Some(Self(eighths)),
+            _ => None,
+        }
+    }
+
+    /// Every scale, the smallest first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (1..=Self::MOST_EIGHTHS).map(Self)
+    }
+
+    /// The scale in eighths.
+    #[must_use]
+    pub const fn eighths(self) -> u8 {
+        self.0
+    }
 
     /// Samples along each side of a block.
     #[must_use]
     pub const fn block_side(self) -> usize {
-        match self {
-            Self::Full => 8,
-            Self::Half => 4,
-            Self::Quarter => 2,
-            Self::Eighth => 1,
-        }
+        self.0 as usize
     }
 
-    /// The scaled length of `len` samples, rounded up.
+    /// The scaled length of `len` samples, rounded up; the largest number if it would be larger.
     #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "compared before")]
     pub const fn apply(self, len: u32) -> u32 {
-        match self {
-            Self::Full => len,
-            Self::Half => len.div_ceil(2),
-            Self::Quarter => len.div_ceil(4),
-            Self::Eighth => len.div_ceil(8),
-        }
+        let scaled = (len as u64 * self.0 as u64).div_ceil(SIDE as u64);
+        if scaled > u32::MAX as u64 { u32::MAX } else { scaled as u32 }
+    }
+}
+
+impl Default for Scale {
+    fn default() -> Self {
+        Self::FULL
     }
 }
 
 impl fmt::Display for Scale {
-    /// The fraction: "1/2".
+    /// The fraction: "1/2", or "5/4".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Full => "1/1",
-            Self::Half => "1/2",
-            Self::Quarter => "1/4",
-            Self::Eighth => "1/8",
-        })
+        let halvings = self.0.trailing_zeros().min(SIDE.ilog2());
+        write!(f, "{}/{}", self.0 >> halvings, SIDE >> halvings)
     }
 }

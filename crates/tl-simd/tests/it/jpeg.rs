@@ -35,7 +35,7 @@ fn transformed(
 }
 
 fn levels_agree(quantizer: &[u16; 64], blocks: &[Block], gap: usize) {
-    for scale in Scale::ALL {
+    for scale in Scale::all() {
         let expected = transformed(Level::Scalar, scale, quantizer, blocks, gap);
         for level in Level::available() {
             let out = transformed(level, scale, quantizer, blocks, gap);
@@ -82,13 +82,13 @@ fn sums_of_cosines(block: &Block) -> [f64; 64] {
 fn a_transform_is_a_sum_of_cosines() {
     for seed in 0..200 {
         let mut block = random_blocks(1, 9, seed)[0];
-        let full = transformed(Level::Scalar, Scale::Full, &[1; 64], &[block], 0);
+        let full = transformed(Level::Scalar, Scale::FULL, &[1; 64], &[block], 0);
         for (&sample, expected) in full.iter().zip(sums_of_cosines(&block)) {
             assert!((f64::from(sample) - expected).abs() < 0.6, "{sample} for {expected}");
         }
         block.0[1..].fill(0);
         let mean = sums_of_cosines(&block)[0];
-        for scale in Scale::ALL {
+        for scale in Scale::all() {
             for sample in transformed(Level::Scalar, scale, &[1; 64], &[block], 0) {
                 assert!((f64::from(sample) - mean).abs() < 0.6, "{scale}: {sample} for {mean}");
             }
@@ -96,14 +96,51 @@ fn a_transform_is_a_sum_of_cosines() {
     }
 }
 
+/// The samples of a transform to `side` points, before they are rounded.
+fn sized_sums(block: &Block, side: u32) -> Vec<f64> {
+    let wave = |at: u32, frequency: u32| match frequency {
+        0 => FRAC_1_SQRT_2,
+        _ => (f64::from(frequency * (2 * at + 1)) * PI / f64::from(2 * side)).cos(),
+    };
+    let used = side.min(8);
+    let sample = |y: u32, x: u32| {
+        let term =
+            |v: u32, u: u32| f64::from(block.0[(8 * v + u) as usize]) * wave(y, v) * wave(x, u);
+        let sum: f64 = (0..used * used).map(|k| term(k / used, k % used)).sum();
+        (sum / 4.0 + 128.0).clamp(0.0, 255.0)
+    };
+    (0..side * side).map(|i| sample(i / side, i % side)).collect()
+}
+
+#[test]
+fn a_transform_to_another_size_is_a_sum_of_cosines_of_its_own() {
+    for seed in 0..50 {
+        let block = random_blocks(1, 8, seed)[0];
+        for side in [3, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16] {
+            let scale = Scale::from_eighths(side).expect("1 to 16");
+            let samples = transformed(Level::Scalar, scale, &[1; 64], &[block], 0);
+            for (&sample, expected) in samples.iter().zip(sized_sums(&block, side.into())) {
+                let error = (f64::from(sample) - expected).abs();
+                assert!(error < 0.75, "{side}: {sample} for {expected}");
+            }
+        }
+    }
+}
+
 #[test]
 fn scaled_lengths_are_rounded_up() {
-    let scaled = |len| Scale::ALL.map(|scale| scale.apply(len));
+    let scaled = |len| Scale::HALVINGS.map(|scale| scale.apply(len));
     assert_eq!(scaled(0), [0, 0, 0, 0]);
     assert_eq!(scaled(1), [1, 1, 1, 1]);
     assert_eq!(scaled(17), [17, 9, 5, 3]);
     assert_eq!(scaled(u32::MAX), [u32::MAX, 1 << 31, 1 << 30, 1 << 29]);
-    assert_eq!(Scale::ALL.map(|scale| scale.to_string()), ["1/1", "1/2", "1/4", "1/8"]);
+    let of_17: Vec<u32> = Scale::all().map(|scale| scale.apply(17)).collect();
+    assert_eq!(of_17, [3, 5, 7, 9, 11, 13, 15, 17, 20, 22, 24, 26, 28, 30, 32, 34]);
+    assert_eq!(Scale::from_eighths(16).map(|scale| scale.apply(u32::MAX)), Some(u32::MAX));
+    assert_eq!([Scale::from_eighths(0), Scale::from_eighths(17)], [None, None]);
+    let names: Vec<String> = Scale::all().map(|scale| scale.to_string()).collect();
+    let expected = "1/8 1/4 3/8 1/2 5/8 3/4 7/8 1/1 9/8 5/4 11/8 3/2 13/8 7/4 15/8 2/1";
+    assert_eq!(names.join(" "), expected);
 }
 
 /// Calls `kernel` with every level and length, on rows `near` and `far`, and compares its output of

@@ -114,7 +114,7 @@ fn check_idct(level: Level, fields: &[&str]) {
     let [kind, seed, across, down, crcs @ ..] = fields else { unreachable!("{fields:?}") };
     let (kind, seed) = (Kind::named(kind), number(seed));
     let (across, down): (usize, usize) = (number(across), number(down));
-    for (scale, expected) in Scale::ALL.into_iter().zip(crcs) {
+    for (scale, expected) in Scale::HALVINGS.into_iter().zip(crcs) {
         let blocks = kind.blocks(seed, across * down);
         let plane = transform(level, scale, &kind.quantizer(seed), blocks, across, [0; 2]);
         assert_eq!(crc(&plane.samples), *expected, "{level} {scale} {fields:?}");
@@ -135,7 +135,7 @@ fn check_color(level: Level, fields: &[&str]) {
         } else {
             [width.div_ceil(number(fields[4])), height.div_ceil(number(fields[5]))]
         };
-        transform(level, Scale::Full, &quantizer, blocks, across * h, size)
+        transform(level, Scale::FULL, &quantizer, blocks, across * h, size)
     });
     let (mut interleaved, mut converted) = (Vec::new(), Vec::new());
     for y in 0..height {

@@ -11,12 +11,13 @@ pub(super) fn region(text: &str) -> Result<Rect, &'static str> {
     }
 }
 
-/// Reads `1/4`.
+/// Reads `1/4`, or any other number of eighths up to `16/8`.
 pub(super) fn scale(text: &str) -> Result<Scale, &'static str> {
-    Scale::ALL
-        .into_iter()
-        .find(|scale| scale.to_string() == text)
-        .ok_or("a scale is 1/1, 1/2, 1/4 or 1/8")
+    let eighths = text.strip_suffix("/8").and_then(|eighths| eighths.parse().ok());
+    eighths
+        .and_then(Scale::from_eighths)
+        .or_else(|| Scale::all().find(|scale| scale.to_string() == text))
+        .ok_or("expected a scale from 1/8 to 16/8, such as 1/4 or 3/8")
 }
 
 /// Reads the name of a level that this CPU has.

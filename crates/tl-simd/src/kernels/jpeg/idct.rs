@@ -1,6 +1,7 @@
 //! Dequantisation and the inverse DCT, whole or reduced, of runs of blocks.
 
 mod definition;
+mod sized;
 mod vectors;
 
 use super::{Block, SIDE, Scale};

@@ -6,7 +6,7 @@
 //! pass saturated to 16 bits.
 
 use super::weights::{EVEN_4, EVEN_8, ODD_2, ODD_4, ODD_8, SHARED_8};
-use super::{CONST_BITS, MEAN_BITS, PASS1_BITS, SHIFTS_2, SHIFTS_4, SHIFTS_8};
+use super::{CONST_BITS, MEAN_BITS, PASS1_BITS, SHIFTS_2, SHIFTS_4, SHIFTS_8, sized};
 use crate::kernels::jpeg::{Block, SIDE, Scale};
 
 type Words = [i16; SIDE];
@@ -23,10 +23,11 @@ pub(super) fn idct(
     for (i, block) in blocks.iter().enumerate() {
         let rows = &mut out[i * side..];
         match scale {
-            Scale::Full => full(block, quantizer, rows, stride),
-            Scale::Half => half(block, quantizer, rows, stride),
-            Scale::Quarter => quarter(block, quantizer, rows, stride),
-            Scale::Eighth => rows[0] = eighth(block.0[0], quantizer[0]),
+            Scale::FULL => full(block, quantizer, rows, stride),
+            Scale::HALF => half(block, quantizer, rows, stride),
+            Scale::QUARTER => quarter(block, quantizer, rows, stride),
+            Scale::EIGHTH => rows[0] = eighth(block.0[0], quantizer[0]),
+            _ => sized::idct(side, block, quantizer, rows, stride),
         }
     }
 }

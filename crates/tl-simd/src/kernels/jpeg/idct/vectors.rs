@@ -31,10 +31,10 @@ pub(super) fn idct<S: JpegSimd>(
     out: &mut [u8],
 ) {
     match scale {
-        Scale::Full => groups::<S, 8, 4>(simd, run, blocks, out),
-        Scale::Half => groups::<S, 4, 8>(simd, run, blocks, out),
-        Scale::Quarter => groups::<S, 2, 16>(simd, run, blocks, out),
-        Scale::Eighth => definition::idct(scale, run.quantizer, blocks, out, run.stride),
+        Scale::FULL => groups::<S, 8, 4>(simd, run, blocks, out),
+        Scale::HALF => groups::<S, 4, 8>(simd, run, blocks, out),
+        Scale::QUARTER => groups::<S, 2, 16>(simd, run, blocks, out),
+        _ => definition::idct(scale, run.quantizer, blocks, out, run.stride),
     }
 }
 
@@ -101,9 +101,9 @@ fn transform<S: JpegSimd, const POINTS: usize>(
     out: &mut [u8],
 ) {
     let (scale, wide) = match POINTS {
-        8 => (Scale::Full, full(simd, run, blocks, out)),
-        4 => (Scale::Half, half(simd, run, blocks, out)),
-        _ => (Scale::Quarter, quarter(simd, run, blocks, out)),
+        8 => (Scale::FULL, full(simd, run, blocks, out)),
+        4 => (Scale::HALF, half(simd, run, blocks, out)),
+        _ => (Scale::QUARTER, quarter(simd, run, blocks, out)),
     };
     if wide {
         definition::idct(scale, run.quantizer, blocks, out, run.stride);
