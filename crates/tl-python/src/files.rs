@@ -244,6 +244,37 @@ impl PyTblWriter {
         Ok(detached(py, || self.with(|writer| Ok(writer.write_sample(&sample)?)))??)
     }
 
+    /// Adds an image as raw pixels: an array of ``uint8`` and shape (height, width, 3). Reading it
+    /// decodes nothing, but takes many times the bytes of a photograph.
+    #[pyo3(signature = (
+        pixels: "npt.NDArray[Any]", *, key: "str | bytes | None" = None, label=None
+    ))]
+    fn add_pixels(
+        &self,
+        py: Python<'_>,
+        pixels: &Bound<'_, PyAny>,
+        key: Option<Bound<'_, PyAny>>,
+        label: Option<i64>,
+    ) -> PyResult<()> {
+        let view = PyMemoryView::from(pixels)?;
+        let shape: Vec<u32> = view.getattr("shape")?.extract()?;
+        let format: String = view.getattr("format")?.extract()?;
+        let (&[height, width, 3], "B") = (&shape[..], &*format) else {
+            let message = format!(
+                "pixels are of shape {shape:?} and format {format:?}, expected (height, width, 3) \
+                 of uint8"
+            );
+            return Err(Error::setting(&message).into());
+        };
+        let bytes = view.call_method0("tobytes")?;
+        let data = bytes.cast::<PyBytes>()?.as_bytes();
+        let key = key.as_ref().map(name_bytes).transpose()?;
+        let format = SampleFormat::RawU8;
+        let key = key.as_deref();
+        let sample = NewSample { format, width, height, key, label, ..NewSample::new(data) };
+        Ok(detached(py, || self.with(|writer| Ok(writer.write_sample(&sample)?)))??)
+    }
+
     /// Adds a metadata block to sample ``index``, which has been added, or with ``None`` to the whole
     /// file; ``kind`` is as in `TblReader.metadata`.
     ///

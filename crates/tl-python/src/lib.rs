@@ -21,6 +21,7 @@ mod names;
 mod no_tables;
 mod recipe;
 mod remote;
+mod report;
 mod samples;
 mod settings;
 #[cfg(feature = "tables")]
@@ -45,7 +46,7 @@ mod native {
     #[pymodule_export]
     use crate::image::{PyImageInfo, decode, decode_jpeg, probe};
     #[pymodule_export]
-    use crate::loader::{PyEpoch, PyLoader, PyReport};
+    use crate::loader::{PyEpoch, PyLoader};
     #[cfg(not(feature = "tables"))]
     #[pymodule_export]
     use crate::no_tables::{convert_table, idv_file, tbf_segment};
@@ -53,6 +54,8 @@ mod native {
     use crate::recipe::{PyRecipe, signatures};
     #[pymodule_export]
     use crate::remote::expand;
+    #[pymodule_export]
+    use crate::report::PyReport;
     #[pymodule_export]
     use crate::samples::PySamples;
     #[cfg(feature = "tables")]

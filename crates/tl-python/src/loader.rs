@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use serde_json::Value;
 use tbl_io::{Note, SourceKind};
 use tl_pipeline::{
-    Columns, Dataset, Epoch, ImageField, Loader, LoaderNote, LoaderState, PipelineError, Report,
+    Columns, Dataset, Epoch, ImageField, Loader, LoaderNote, LoaderState, PipelineError,
     TableSource, Work,
 };
 use turboloader::Explanation;
@@ -21,6 +21,7 @@ use crate::batch::{Contents, PyBatch};
 use crate::detached::{PATIENCE, detached, interruptible};
 use crate::error::Error;
 use crate::remote::DataStores;
+use crate::report::{PyReport, counters};
 use crate::settings::Settings;
 use crate::tensor::Form;
 use crate::user::UserTransforms;
@@ -216,9 +217,15 @@ impl PyLoader {
         self.stores.stats().into_iter().collect()
     }
 
+    /// The contents and counters of the caches: of ``"memory"`` and ``"disk"`` a dict each.
+    fn cache_stats(&self) -> Result<BTreeMap<&'static str, BTreeMap<&'static str, u64>>, Error> {
+        let stats = self.open()?.cache_stats();
+        Ok(BTreeMap::from([("memory", counters(stats.memory)), ("disk", counters(stats.disk))]))
+    }
+
     /// The counters, read as rates and shares.
     fn report(&self) -> Result<PyReport, Error> {
-        Ok(PyReport { report: self.open()?.report() })
+        Ok(self.open()?.report().into())
     }
 
     /// Notes on the data set, such as files that were passed over, and on the loader.
@@ -358,71 +365,6 @@ impl PyEpoch {
         self.loader.get().functions.refuse_within()?;
         self.epoch.close();
         Ok(())
-    }
-}
-
-/// The use of a loader's time, and its limit.
-#[pyclass(frozen, name = "Report", module = "turboloader")]
-pub(crate) struct PyReport {
-    report: Report,
-}
-
-#[pymethods]
-impl PyReport {
-    /// Samples received in a second.
-    #[getter]
-    fn rate(&self) -> f64 {
-        self.report.rate()
-    }
-
-    /// Samples a second if what limits took no time.
-    #[getter]
-    fn reachable(&self) -> f64 {
-        self.report.reachable()
-    }
-
-    /// The part of its time that the consumer waited, 0 to 1.
-    #[getter]
-    fn consumer_wait(&self) -> f64 {
-        self.report.consumer_wait()
-    }
-
-    /// The part of their time that the workers waited for the consumer, 0 to 1.
-    #[getter]
-    fn worker_wait(&self) -> f64 {
-        self.report.worker_wait()
-    }
-
-    /// Batches received.
-    #[getter]
-    fn batches(&self) -> u64 {
-        self.report.stats().batches
-    }
-
-    /// Samples received.
-    #[getter]
-    fn samples(&self) -> u64 {
-        self.report.stats().samples
-    }
-
-    /// Batches whose memory is in use now: in the making, ready, or with the consumer.
-    #[getter]
-    fn batches_in_use(&self) -> u64 {
-        self.report.stats().slabs_in_use
-    }
-
-    /// The limit of the loader, in one sentence.
-    #[getter]
-    fn verdict(&self) -> String {
-        self.report.verdict()
-    }
-
-    fn __str__(&self) -> String {
-        self.report.to_string()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Report({})", self.report.verdict())
     }
 }
 

@@ -154,6 +154,8 @@ class Loader:
     def __new__(cls, /, paths: list[str], settings: dict[str, Any]) -> Loader: ...
     def audit(self, /) -> list[tuple[int, str, str]]:
         """The bad samples in the batches received so far: the error, and how each was handled."""
+    def cache_stats(self, /) -> dict[str, dict[str, int]]:
+        """The contents and counters of the caches: of ``"memory"`` and ``"disk"`` a dict each."""
     def check(self, /, state: str) -> int:
         """Refuses a state that `resume` would refuse, and returns its epoch."""
     @property
@@ -463,6 +465,18 @@ class TblWriter:
         The data is stored as it is, text as UTF-8. A sample keeps its blocks in the order in which
         they are added.
         """
+    def add_pixels(
+        self,
+        /,
+        pixels: npt.NDArray[Any],
+        *,
+        key: str | bytes | None = None,
+        label: SupportsIndex | None = None,
+    ) -> None:
+        """
+        Adds an image as raw pixels: an array of ``uint8`` and shape (height, width, 3). Reading it
+        decodes nothing, but takes many times the bytes of a photograph.
+        """
     def add_sample(
         self,
         /,
@@ -623,11 +637,11 @@ def decode_jpeg(
     data: bytes,
     *,
     region: tuple[SupportsIndex, SupportsIndex, SupportsIndex, SupportsIndex] | None = None,
-    scale: SupportsIndex = 1,
+    eighths: SupportsIndex = 8,
     gray: bool = False,
 ) -> Tensor:
     """
-    Decodes a part of a JPEG image, at 1, 1/2, 1/4 or 1/8 of its size.
+    Decodes a part of a JPEG image, at 1/8 to 16/8 of its size.
 
     ``region`` is (x, y, width, height) in pixels of the scaled image.
     """

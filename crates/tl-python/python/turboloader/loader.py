@@ -296,6 +296,14 @@ class DataLoader:
         """
         return self._native.remote_stats()
 
+    def cache_stats(self) -> dict[str, dict[str, int]]:
+        """Return the contents and counters of the caches: a dict each of ``"memory"``, ``"disk"``.
+
+        ``entries`` and ``bytes`` are what a cache has now, ``hits`` and ``misses`` how often a
+        sample was found or not, ``inserted``, ``refused`` and ``evicted`` what became of others.
+        """
+        return self._native.cache_stats()
+
     def report(self) -> Report:
         """Return how the loader spent its time, and what limits it."""
         return self._native.report()
