@@ -119,7 +119,16 @@ def of_class(name: str, base: str) -> str:
     if len(listed) > 100:
         rows = "".join(f"        {parameter},\n" for parameter in parameters)
         listed = f"    def __init__(\n{rows}    ) -> None: ..."
-    return f"class {name}({base}):\n{listed}\n"
+    attributes = "".join(
+        f"    {parameter.name}: {of_attribute(parameter)}\n"
+        for parameter in signature.parameters.values()
+    )
+    return f"class {name}({base}):\n{attributes}{listed}\n"
+
+
+def of_attribute(parameter: inspect.Parameter) -> str:
+    """Return the type of the attribute that a parameter becomes."""
+    return "list[Transform]" if parameter.name == "transforms" else of_value(parameter)
 
 
 def of_value(parameter: inspect.Parameter) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import io
 import os
+import pickle
 import tarfile
 import threading
 import warnings
@@ -222,15 +223,138 @@ def test_normalisation_is_arithmetic(archive):
 
 
 def test_sizes_that_disagree_are_refused(archive):
-    """test_cov_init_paths.py: no size for arrays, two sizes."""
-    with pytest.raises(tl.SettingError):
+    """test_cov_init_paths.py and test_cov_init_modality.py: no size for arrays, two sizes."""
+    with pytest.raises(ValueError, match="needs a fixed image size"):
         compat.DataLoader(archive, output_format="pytorch")
-    with pytest.raises(tl.SettingError, match="conflicting settings: image_size"):
+    with pytest.raises(ValueError, match="Conflicting sizes"):
         make(archive, transform=compat.Resize(3, 3))
+    agreed = make(archive, transform=compat.Resize(WIDTH, HEIGHT))
+    assert epoch(agreed) == epoch(make(archive))
     with pytest.raises(tl.SettingError, match="train_aug needs image_size"):
         compat.DataLoader(archive, train_aug=True)
-    with pytest.raises(tl.SettingError, match="modality"):
+    with pytest.raises(ValueError, match="modality must be one of"):
+        compat.DataLoader(archive, modality="audio")
+    with pytest.raises(ValueError, match="requires seq_len"):
         compat.DataLoader(archive, modality="tokens")
+
+
+def test_fast_loaders_take_the_first_size(tmp_path):
+    """test_v250_features.py and test_v260_features.py: no size is said."""
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w") as tar:
+        for index in range(4):
+            add(tar, f"{index}.bmp", bmp(image(index, height=HEIGHT + index)))
+    for output_format, kind, shape in (
+        ("numpy", np.uint8, (4, HEIGHT, WIDTH, 3)),
+        ("tensorflow", np.uint8, (4, HEIGHT, WIDTH, 3)),
+        ("pytorch", np.float32, (4, 3, HEIGHT, WIDTH)),
+    ):
+        loader = compat.FastDataLoader(path, 4, 1, output_format)
+        ((images, meta),) = list(loader)
+        assert (images.shape, images.dtype) == (shape, kind)
+        assert (meta["height"], meta["width"], meta["channels"]) == (HEIGHT, WIDTH, 3)
+        assert meta["filenames"] == [f"{index}.bmp" for index in range(4)]
+    first = next(iter(compat.FastDataLoader(path, 4, 1)))[0][0]
+    np.testing.assert_array_equal(first, image(0))
+    # A transform that sets a size decides it.
+    cropped = compat.FastDataLoader(path, 4, 1, transform=compat.CenterCrop(4, 3))
+    assert next(iter(cropped))[0].shape == (4, 3, 4, 3)
+    floats = compat.FastDataLoader(path, 4, 1, transform=compat.ImageNetNormalize())
+    assert next(iter(floats))[0].dtype == np.float32
+
+
+def test_a_finished_loader_says_so(archive):
+    """test_framework_tensors.py: loops until `is_finished`."""
+    loader = compat.FastDataLoader(archive, 8, 1)
+    count = 0
+    while not loader.is_finished():
+        loader.next_batch()
+        count += 1
+    assert count == 3
+
+
+def test_caches_are_emptied(archive):
+    """test_v270_features.py: cache_populated, cache_size_mb, clear_cache."""
+    loader = compat.FastDataLoader(archive, 8, 1, cache_decoded=True)
+    assert (loader.cache_populated, loader.cache_size_mb) == (False, 0)
+    first = epoch(loader)
+    assert loader.cache_populated
+    assert loader.cache_size_mb * 2**20 >= COUNT * HEIGHT * WIDTH * 3
+    assert epoch(loader) == first
+    loader.clear_cache()
+    assert (loader.cache_populated, loader.cache_size_mb) == (False, 0)
+    assert epoch(loader) == first
+
+
+def test_errors_are_runtime_errors(tmp_path):
+    """test_cov_init_modality.py: `except RuntimeError` catches what it caught."""
+    with pytest.raises(RuntimeError, match="Failed to open TAR") as caught:
+        compat.DataLoader(tmp_path / "none.tar")
+    assert isinstance(caught.value, tl.PathNotFoundError)
+    assert isinstance(caught.value, FileNotFoundError)
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert isinstance(copy, RuntimeError)
+    assert (str(copy), copy.shard) == (str(caught.value), caught.value.shard)
+    bad = tmp_path / "bad.tar"
+    with tarfile.open(bad, "w") as tar:
+        add(tar, "a.jpg", b"no image")
+    with pytest.raises(RuntimeError) as caught:
+        list(compat.DataLoader(bad))
+    assert isinstance(caught.value, tl.DecodeError)
+    with pytest.raises(RuntimeError, match="JPEG"):
+        compat.decode_jpeg_scaled(b"not a jpeg", 4, 4)
+    with pytest.raises(RuntimeError, match="Failed to open TBL"):
+        compat.TblReaderV2(tmp_path / "none.tbl")
+    # Those of the package itself stay what they are.
+    with pytest.raises(tl.PathNotFoundError) as caught:
+        tl.DataLoader(tmp_path / "none.tar")
+    assert not isinstance(caught.value, RuntimeError)
+
+
+def test_logs_go_where_they_are_sent(archive, tmp_path):
+    """test_v180_features.py: the functions of logging."""
+    path = tmp_path / "loader.log"
+    compat.set_log_output(path)
+    compat.set_log_level(compat.LogLevel.DEBUG)
+    compat.enable_logging()
+    try:
+        assert len(epoch(make(archive))) == 3
+    finally:
+        compat.disable_logging()
+        compat.set_log_output("")
+    lines = path.read_text().splitlines()
+    assert [line.split()[2] for line in lines] == ["INFO", "DEBUG", "DEBUG"]
+    assert "epoch 0 begins, 3 batches" in lines[1]
+    assert len(epoch(make(archive))) == 3
+    assert len(path.read_text().splitlines()) == 3
+
+
+def test_versions_are_those_of_the_interface():
+    """test_v190_features.py: version, features."""
+    assert compat.__version__ == compat.version() == compat.features()["version"] == "2.39.0"
+    assert compat.features()["implementation"] == tl.__version__
+    assert compat.features()["png_decode"] is True
+
+
+def test_pipelines_have_a_length():
+    """test_v190_features.py: len."""
+    chain = compat.Resize(4, 4) | compat.RandomHorizontalFlip() | compat.ImageNetNormalize()
+    assert len(chain) == 3
+    assert [step.name() for step in chain.get_transforms()][1] == "RandomHorizontalFlip"
+    assert (compat.Resize(5, 4).width, compat.Resize(5, 4).height) == (5, 4)
+    assert compat.Resize(5, 4).apply(PIXELS[..., :1]).shape == (4, 5, 1)
+
+
+def test_sizes_may_grow(archive):
+    """ProgressiveResizeLoader of its documentation."""
+    loader = compat.ProgressiveResizeLoader(
+        archive, 8, 1, initial_size=4, final_size=8, warmup_epochs=3
+    )
+    sizes = []
+    for number in range(5):
+        loader.set_epoch(number)
+        sizes.append(next(iter(loader))[0].shape[1])
+    assert (sizes, loader.size_schedule) == ([4, 6, 8, 8, 8], [4, 6, 8])
 
 
 PIXELS = image(3, height=256, width=200)
@@ -273,7 +397,7 @@ def test_transforms_on_their_own():
     floats = compat.ToTensor(compat.TensorFormat.TENSORFLOW_HWC).apply(PIXELS)
     assert (floats.shape, floats.dtype) == (PIXELS.shape, np.float32)
     chain = compat.Resize(64, 64) | compat.ToTensor() | compat.ImageNetNormalize()
-    assert (chain.is_deterministic(), chain.name()) == (True, "Compose")
+    assert (chain.is_deterministic(), chain.name()) == (True, "ComposedTransforms")
     assert not (compat.RandAugment() | chain).is_deterministic()
     assert chain.apply(PIXELS).shape == (3, 64, 64)
     half = compat.ComposedTransforms([compat.Resize(8, 4)])
@@ -346,8 +470,17 @@ def test_pictures_are_decoded(photos):
     info = tl.probe(data)
     whole = compat.decode_jpeg(data)
     assert (whole.shape, whole.dtype) == ((info.height, info.width, 3), np.uint8)
-    half = compat.decode_jpeg_scaled(data, info.width // 2, info.height // 2)
-    assert half.shape == (-(-info.height // 2), -(-info.width // 2), 3)
+    for eighths in range(1, 17):
+        sides = [-(-side * eighths // 8) for side in (info.width, info.height)]
+        scaled = compat.decode_jpeg_scaled(data, *sides)
+        assert scaled.shape == (sides[1], sides[0], 3)
+        np.testing.assert_array_equal(scaled, tl.decode_jpeg(data, eighths=eighths).numpy())
+        x, y, width, height = 7, 3, sides[0] - 9, sides[1] - 5
+        part, first, *size = compat.decode_jpeg_region(data, *sides, x, y, width, height)
+        assert (first, size) == (x, sides)
+        np.testing.assert_array_equal(part, scaled[y : y + height, x : x + width])
+    # None covers three times the size.
+    assert compat.decode_jpeg_scaled(data, 3 * info.width, 1).shape == whole.shape
     assert compat.decode_jpeg_scaled(data, info.width, 1).shape == whole.shape
     with pytest.raises(ValueError, match="JPEG"):
         compat.decode_jpeg(b"not a jpeg")

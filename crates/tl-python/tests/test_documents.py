@@ -86,7 +86,19 @@ def run_code(document):
 
 
 # Those of turboloader.ray are run where its cluster is.
-MODULES = ["_files", "_idv", "_paths", "_tbf", "compat", "loader", "torch", "transforms"]
+MODULES = [
+    "_files",
+    "_idv",
+    "_paths",
+    "_tbf",
+    "compat",
+    "compat.pytorch_compat",
+    "compat.sequence",
+    "compat.tbl",
+    "loader",
+    "torch",
+    "transforms",
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -47,6 +47,11 @@ class ToDtype(Transform):
     def __init__(self, dtype: Any, scale: bool = ...) -> None: ...
 
 class RandomResizedCrop(Transform):
+    size: Any
+    scale: Any
+    ratio: Any
+    interpolation: Any
+    antialias: bool
     def __init__(
         self,
         size: Any,
@@ -57,6 +62,10 @@ class RandomResizedCrop(Transform):
     ) -> None: ...
 
 class Resize(Transform):
+    size: Any
+    interpolation: Any
+    max_size: Any
+    antialias: bool
     def __init__(
         self,
         size: Any,
@@ -66,9 +75,15 @@ class Resize(Transform):
     ) -> None: ...
 
 class CenterCrop(Transform):
+    size: Any
     def __init__(self, size: Any) -> None: ...
 
 class RandomCrop(Transform):
+    size: Any
+    padding: Any
+    pad_if_needed: bool
+    fill: Any
+    padding_mode: Any
     def __init__(
         self,
         size: Any,
@@ -79,12 +94,19 @@ class RandomCrop(Transform):
     ) -> None: ...
 
 class FiveCrop(Transform):
+    size: Any
     def __init__(self, size: Any) -> None: ...
 
 class TenCrop(Transform):
+    size: Any
+    vertical_flip: bool
     def __init__(self, size: Any, vertical_flip: bool = ...) -> None: ...
 
 class RandomShortestSize(Transform):
+    min_size: Any
+    max_size: Any
+    interpolation: Any
+    antialias: bool
     def __init__(
         self,
         min_size: Any,
@@ -94,6 +116,10 @@ class RandomShortestSize(Transform):
     ) -> None: ...
 
 class ScaleJitter(Transform):
+    target_size: Any
+    scale_range: Any
+    interpolation: Any
+    antialias: bool
     def __init__(
         self,
         target_size: Any,
@@ -103,18 +129,30 @@ class ScaleJitter(Transform):
     ) -> None: ...
 
 class Pad(Transform):
+    padding: Any
+    fill: Any
+    padding_mode: Any
     def __init__(self, padding: Any, fill: Any = ..., padding_mode: Any = ...) -> None: ...
 
 class RandomZoomOut(Transform):
+    fill: Any
+    side_range: Any
+    p: float
     def __init__(self, fill: Any = ..., side_range: Any = ..., p: float = ...) -> None: ...
 
 class RandomHorizontalFlip(Transform):
+    p: float
     def __init__(self, p: float = ...) -> None: ...
 
 class RandomVerticalFlip(Transform):
+    p: float
     def __init__(self, p: float = ...) -> None: ...
 
 class ColorJitter(Transform):
+    brightness: Any
+    contrast: Any
+    saturation: Any
+    hue: Any
     def __init__(
         self,
         brightness: Any = ...,
@@ -124,33 +162,49 @@ class ColorJitter(Transform):
     ) -> None: ...
 
 class Grayscale(Transform):
+    num_output_channels: int
     def __init__(self, num_output_channels: int = ...) -> None: ...
 
 class RandomGrayscale(Transform):
+    p: float
     def __init__(self, p: float = ...) -> None: ...
 
 class RandomInvert(Transform):
+    p: float
     def __init__(self, p: float = ...) -> None: ...
 
 class RandomPosterize(Transform):
+    bits: Any
+    p: float
     def __init__(self, bits: Any, p: float = ...) -> None: ...
 
 class RandomSolarize(Transform):
+    threshold: Any
+    p: float
     def __init__(self, threshold: Any, p: float = ...) -> None: ...
 
 class RandomAdjustSharpness(Transform):
+    sharpness_factor: Any
+    p: float
     def __init__(self, sharpness_factor: Any, p: float = ...) -> None: ...
 
 class RandomAutocontrast(Transform):
+    p: float
     def __init__(self, p: float = ...) -> None: ...
 
 class RandomEqualize(Transform):
+    p: float
     def __init__(self, p: float = ...) -> None: ...
 
 class RandomChannelPermutation(Transform):
     def __init__(self) -> None: ...
 
 class RandomPhotometricDistort(Transform):
+    brightness: Any
+    contrast: Any
+    saturation: Any
+    hue: Any
+    p: float
     def __init__(
         self,
         brightness: Any = ...,
@@ -161,12 +215,21 @@ class RandomPhotometricDistort(Transform):
     ) -> None: ...
 
 class GaussianBlur(Transform):
+    kernel_size: Any
+    sigma: Any
     def __init__(self, kernel_size: Any, sigma: Any = ...) -> None: ...
 
 class GaussianNoise(Transform):
+    mean: Any
+    sigma: Any
+    clip: bool
     def __init__(self, mean: Any = ..., sigma: Any = ..., clip: bool = ...) -> None: ...
 
 class RandomErasing(Transform):
+    p: float
+    scale: Any
+    ratio: Any
+    value: Any
     def __init__(
         self,
         p: float = ...,
@@ -176,6 +239,12 @@ class RandomErasing(Transform):
     ) -> None: ...
 
 class GridMask(Transform):
+    p: float
+    distance: Any
+    ratio: Any
+    rotate: int
+    mode: int
+    value: Any
     def __init__(
         self,
         p: float = ...,
@@ -187,15 +256,25 @@ class GridMask(Transform):
     ) -> None: ...
 
 class RandomApply(Transform):
+    transforms: list[Transform]
+    p: float
     def __init__(self, transforms: Iterable[Transform], p: float = ...) -> None: ...
 
 class RandomChoice(Transform):
+    transforms: list[Transform]
+    p: Any
     def __init__(self, transforms: Iterable[Transform], p: Any = ...) -> None: ...
 
 class RandomOrder(Transform):
+    transforms: list[Transform]
     def __init__(self, transforms: Iterable[Transform]) -> None: ...
 
 class RandomRotation(Transform):
+    degrees: Any
+    interpolation: Any
+    expand: bool
+    center: Any
+    fill: Any
     def __init__(
         self,
         degrees: Any,
@@ -206,6 +285,13 @@ class RandomRotation(Transform):
     ) -> None: ...
 
 class RandomAffine(Transform):
+    degrees: Any
+    translate: Any
+    scale: Any
+    shear: Any
+    interpolation: Any
+    fill: Any
+    center: Any
     def __init__(
         self,
         degrees: Any,
@@ -218,6 +304,10 @@ class RandomAffine(Transform):
     ) -> None: ...
 
 class RandomPerspective(Transform):
+    distortion_scale: Any
+    p: float
+    interpolation: Any
+    fill: Any
     def __init__(
         self,
         distortion_scale: Any = ...,
@@ -227,6 +317,10 @@ class RandomPerspective(Transform):
     ) -> None: ...
 
 class ElasticTransform(Transform):
+    alpha: Any
+    sigma: Any
+    interpolation: Any
+    fill: Any
     def __init__(
         self,
         alpha: Any = ...,
@@ -236,9 +330,17 @@ class ElasticTransform(Transform):
     ) -> None: ...
 
 class AutoAugment(Transform):
+    policy: Any
+    interpolation: Any
+    fill: Any
     def __init__(self, policy: Any = ..., interpolation: Any = ..., fill: Any = ...) -> None: ...
 
 class RandAugment(Transform):
+    num_ops: int
+    magnitude: int
+    num_magnitude_bins: int
+    interpolation: Any
+    fill: Any
     def __init__(
         self,
         num_ops: int = ...,
@@ -249,6 +351,9 @@ class RandAugment(Transform):
     ) -> None: ...
 
 class TrivialAugmentWide(Transform):
+    num_magnitude_bins: int
+    interpolation: Any
+    fill: Any
     def __init__(
         self,
         num_magnitude_bins: int = ...,
@@ -257,6 +362,13 @@ class TrivialAugmentWide(Transform):
     ) -> None: ...
 
 class AugMix(Transform):
+    severity: int
+    mixture_width: int
+    chain_depth: int
+    alpha: Any
+    all_ops: bool
+    interpolation: Any
+    fill: Any
     def __init__(
         self,
         severity: int = ...,
@@ -272,15 +384,25 @@ class ToFloat(Transform):
     def __init__(self) -> None: ...
 
 class Normalize(Transform):
+    mean: Any
+    std: Any
     def __init__(self, mean: Any = ..., std: Any = ...) -> None: ...
 
 class MixUp(BatchTransform):
+    alpha: Any
+    num_classes: Any
+    p: float
     def __init__(self, alpha: Any = ..., num_classes: Any = ..., p: float = ...) -> None: ...
 
 class CutMix(BatchTransform):
+    alpha: Any
+    num_classes: Any
+    p: float
     def __init__(self, alpha: Any = ..., num_classes: Any = ..., p: float = ...) -> None: ...
 
 class Mosaic(BatchTransform):
+    num_classes: Any
+    p: float
     def __init__(self, num_classes: Any = ..., p: float = ...) -> None: ...
 
 ToTensor = ToFloat

@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from . import transforms as T  # noqa: N812
-from .exceptions import RecipeError, UnsupportedTransformError
+from .. import transforms as T  # noqa: N812
+from ..exceptions import RecipeError, UnsupportedTransformError
 
 __all__ = [
     "AutoAugment",
@@ -16,6 +16,7 @@ __all__ = [
     "CenterCrop",
     "ColorJitter",
     "Compose",
+    "ComposedTransforms",
     "CutMix",
     "GaussianBlur",
     "Grayscale",
@@ -88,11 +89,13 @@ class _Original(T.Transform):
         if seed is not None:
             self._draws = (seed, itertools.count())
 
-    def __or__(self, other: T.Transform) -> Compose:
-        return Compose([self, other])
+    def __or__(self, other: T.Transform) -> ComposedTransforms:
+        return ComposedTransforms([self, other])
 
     def apply(self, image: Any) -> Any:
-        """Do the transform to an image of (height, width, 3) and ``uint8``."""
+        """Do the transform to an image of (height, width, 3), or with 1 channel, and ``uint8``."""
+        if image.ndim == 3 and image.shape[2] == 1:
+            return self.apply(image.repeat(3, axis=2))[..., :1]
         if self._draws is None:
             return self(image)
         seed, numbers = self._draws
@@ -109,11 +112,18 @@ class _Original(T.Transform):
         )
 
 
-class Compose(T.Compose, _Original):
+class ComposedTransforms(T.Compose, _Original):
     """Transforms in sequence."""
 
-    def __or__(self, other: T.Transform) -> Compose:
-        return Compose([*self.transforms, other])
+    def __len__(self) -> int:
+        return len(self.transforms)
+
+    def get_transforms(self) -> list[T.Transform]:
+        """Return the transforms."""
+        return list(self.transforms)
+
+    def __or__(self, other: T.Transform) -> ComposedTransforms:
+        return ComposedTransforms([*self.transforms, other])
 
     def operations(self) -> list[dict[str, Any]]:
         """Return the operations; what is normalised is floats already where `ToTensor` comes."""
@@ -133,6 +143,9 @@ class Compose(T.Compose, _Original):
         return made.transpose(2, 0, 1) if _is_chw(self.transforms) else made
 
 
+Compose = ComposedTransforms
+
+
 def _is_chw(transforms: Sequence[Any]) -> bool:
     formats = [one.format for one in transforms if isinstance(one, ToTensor)]
     return bool(formats) and formats[-1] is TensorFormat.PYTORCH_CHW
@@ -147,6 +160,16 @@ class Resize(_Original, T.Resize):
 
     def __init__(self, width: int, height: int, interpolation: Any = "bilinear") -> None:
         T.Resize.__init__(self, [height, width], _filter(interpolation), antialias=False)
+
+    @property
+    def width(self) -> int:
+        """The width of the result."""
+        return int(self.size[1])
+
+    @property
+    def height(self) -> int:
+        """The height of the result."""
+        return int(self.size[0])
 
 
 class CenterCrop(_Original, T.CenterCrop):
