@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -23,6 +24,7 @@ IMPORTS = """\
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, overload
 import numpy.typing as npt
+from ._parts import BatchPart
 """
 
 # The methods behind operators that return this or that, for which PyO3 has no annotation.
@@ -33,9 +35,14 @@ OVERLOADS = {
     ],
     "def __getitem__(self, key: Any, /) -> Any:": [
         "def __getitem__(self, key: int, /) -> dict[str, Any]:",
+        "def __getitem__(self, key: slice, /) -> BatchPart:",
         "def __getitem__(self, key: str, /) -> Any:",
     ],
 }
+
+# The methods of `Tensor` that only raise errors with advice. Without them type checkers refuse what
+# they refuse.
+LEFT_OUT = ("__add__", "__getattr__", "__mul__", "__sub__", "__truediv__")
 
 TRANSFORMS_HEAD = """\
 # Written by stubs.py.
@@ -157,6 +164,14 @@ def of_native(generated: str) -> str:
         *others, last = [f"@overload\n    {signature}" for signature in signatures]
         overloads = "".join(f"{other} ...\n    " for other in others) + last
         generated = generated.replace(signature, overloads)
+    before, name, tensor = generated.partition("class Tensor:")
+    for method in LEFT_OUT:
+        # Up to the next line of the same depth.
+        found = re.compile(rf"    def {method}\(.*\n(?: {{8}}.*\n|\n(?= {{8}}))*")
+        tensor, count = found.subn("", tensor)
+        if count != 1:
+            raise SystemExit(f"generated {count} times: Tensor.{method}")
+    generated = before + name + tensor
     head, exports, rest = generated.partition("__all__")
     text = "# Written by stubs.py.\n" + head + IMPORTS + exports + rest
     return ruff(ruff(text, "check", "--fix", "--unsafe-fixes"), "format")

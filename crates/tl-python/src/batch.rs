@@ -5,10 +5,10 @@ mod stored;
 use std::sync::{Arc, OnceLock};
 
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PySlice, PyTuple};
 use tl_pipeline::{Batch, ColumnSpec, LoaderConfig, MaskType, Work};
 use zerocopy::IntoBytes;
 
@@ -144,9 +144,10 @@ impl Contents {
 
 /// Samples with their labels, in the order of the epoch.
 ///
-/// ``batch["image"]`` is one tensor for all samples, ``batch[0]`` a dict of the first sample, and
-/// iterating gives one sample after the other. ``keys()``, ``values()`` and ``items()`` are those of
-/// the fields, so that ``dict(batch)`` and ``**batch`` work.
+/// ``batch["image"]`` or ``batch.image`` is one tensor for all samples, ``batch[0]`` a dict of the
+/// first sample, ``batch[2:4]`` a `BatchPart`, and iterating gives one sample after the other.
+/// ``keys()``, ``values()`` and ``items()`` are those of the fields, so that ``dict(batch)`` and
+/// ``**batch`` work. Pickling and deep copies give a `BatchPart` with its fields.
 ///
 /// The memory belongs to the holders of the batch and its parts: it can be written, and the loader
 /// uses it again only when all of them are gone.
@@ -347,6 +348,11 @@ impl PyBatch {
         Ok(sample)
     }
 
+    /// The name of what fields are handed out as.
+    fn form(&self) -> &'static str {
+        self.contents.form.name()
+    }
+
     fn all<'py>(&self, py: Python<'py>, form: Form) -> PyResult<Bound<'py, PyDict>> {
         let fields = PyDict::new(py);
         for name in self.contents.names() {
@@ -377,12 +383,56 @@ impl PyBatch {
         if let Ok(row) = key.extract::<isize>() {
             return Ok(self.sample(py, wrap(row, self.batch.len())?)?.into_any());
         }
-        let name: String = key.extract()?;
+        if key.is_instance_of::<PySlice>() {
+            let parts = py.import("turboloader._parts")?;
+            return parts
+                .call_method1("part", (self.batch.number(), self.tensors(py)?, self.form(), key));
+        }
+        let wrong = |_| {
+            let kind = key.get_type();
+            PyTypeError::new_err(format!(
+                "{kind}: a batch is indexed by the name of a field, the number of a sample, or a slice"
+            ))
+        };
+        let name: String = key.extract().map_err(wrong)?;
         Ok(self.field(py, &name, self.contents.form)?.into_bound(py))
+    }
+
+    /// Field ``name`` as an attribute.
+    fn __getattr__(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
+        if self.__contains__(name) {
+            return self.field(py, name, self.contents.form);
+        }
+        let names = self.contents.names();
+        let message = format!("a batch has no attribute {name:?}: its fields are {names:?}");
+        Err(PyAttributeError::new_err(message))
+    }
+
+    /// Pickles and copies the fields, as a `BatchPart`.
+    #[pyo3(signature = () -> "tuple[Any, ...]")]
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let part = py.import("turboloader._parts")?.getattr("BatchPart")?;
+        let fields = (self.batch.number(), self.tensors(py)?, self.form());
+        PyTuple::new(py, [part, fields.into_bound_py_any(py)?])
+    }
+
+    /// The fields as a dict of ``torch.Tensor`` on a device. A device of CUDA gets them by way of
+    /// pinned memory, so that the copy goes on while the caller continues.
+    #[pyo3(signature = (device: "Any", non_blocking=true) -> "dict[str, Any]")]
+    fn to<'py>(
+        &self,
+        py: Python<'py>,
+        device: &Bound<'py, PyAny>,
+        non_blocking: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let fields = self.torch(py)?;
+        py.import("turboloader._parts")?.call_method1("to_device", (fields, device, non_blocking))
     }
 
     /// The samples, one after the other.
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<SampleIterator<'py>> {
+        let names = slf.get().contents.names();
+        slf.py().import("turboloader._parts")?.call_method1("refuse_unpacking", (names,))?;
         let builtins = slf.py().import("builtins")?;
         let rows = builtins.call_method1("range", (slf.get().__len__(),))?;
         builtins.call_method1("map", (slf.getattr("__getitem__")?, rows)).map(SampleIterator)
@@ -422,6 +472,12 @@ impl PyBatch {
             return Ok(default);
         }
         self.field(py, name, self.contents.form).map(Some)
+    }
+
+    /// The fields as a dict of `Tensor`, and of lists of what is no tensor.
+    #[pyo3(signature = () -> "dict[str, Any]")]
+    fn tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.all(py, Form::Tensor)
     }
 
     /// The fields as a dict of NumPy arrays that share the batch's memory.

@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 mod batch;
+mod by_value;
 mod command;
 mod convert;
 mod detached;
@@ -37,6 +38,8 @@ use pyo3::prelude::*;
 mod native {
     #[pymodule_export]
     use crate::batch::PyBatch;
+    #[pymodule_export]
+    use crate::by_value::tensor_of;
     #[pymodule_export]
     use crate::command::tl;
     #[pymodule_export]

@@ -49,6 +49,8 @@ pub(crate) struct PyEpoch {
     loader: Py<PyLoader>,
     contents: Arc<Contents>,
     number: u32,
+    /// Whether another iteration of the loader ended this one.
+    is_replaced: AtomicBool,
 }
 
 /// The owner of threads, until it is closed.
@@ -108,7 +110,14 @@ impl PyLoader {
     fn begun(slf: &Bound<'_, Self>, epoch: Epoch) -> PyEpoch {
         let contents = Arc::clone(&slf.get().contents);
         let number = epoch.number();
-        PyEpoch { epoch: Closable::new(epoch), loader: slf.clone().unbind(), contents, number }
+        let is_replaced = AtomicBool::new(false);
+        PyEpoch {
+            epoch: Closable::new(epoch),
+            loader: slf.clone().unbind(),
+            contents,
+            number,
+            is_replaced,
+        }
     }
 }
 
@@ -324,9 +333,7 @@ impl PyEpoch {
                     (next, epoch.bad_samples())
                 }))
             })??;
-            let Some((next, bad_samples)) = next else {
-                return Err(Error::closed(&"this iteration is over").into());
-            };
+            let Some((next, bad_samples)) = next else { return Err(self.over().into()) };
             if bad_samples > 0 {
                 self.loader.get().warn_of_bad_samples(py)?;
             }
@@ -356,15 +363,30 @@ impl PyEpoch {
         self.loader.get().functions.refuse_within()?;
         let state =
             detached(py, || Ok::<_, Error>(self.epoch.lock()?.as_ref().map(Epoch::state)))??;
-        let state = state.ok_or_else(|| Error::closed(&"this iteration is over"))?;
+        let state = state.ok_or_else(|| self.over())?;
         json(&state.map_err(Error::from)?)
     }
 
-    /// Stops the threads.
-    fn close(&self) -> Result<(), Error> {
+    /// Stops the threads; ``is_replaced`` says that another iteration of the loader begins.
+    #[pyo3(signature = (*, is_replaced=false))]
+    fn close(&self, is_replaced: bool) -> Result<(), Error> {
         self.loader.get().functions.refuse_within()?;
+        self.is_replaced.store(is_replaced, Ordering::Relaxed);
         self.epoch.close();
         Ok(())
+    }
+}
+
+impl PyEpoch {
+    /// The error for an iteration that was closed.
+    fn over(&self) -> Error {
+        if self.is_replaced.load(Ordering::Relaxed) {
+            return Error::closed(
+                &"another iteration of this loader began and ended this one: nested loops and zip \
+                  need a second loader",
+            );
+        }
+        Error::closed(&"this iteration is over: its loader was closed")
     }
 }
 

@@ -5,6 +5,7 @@ use pyo3::exceptions::{PyBufferError, PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyMemoryView, PyTuple};
 
+use crate::by_value;
 use crate::element::{Element, PythonElement};
 use crate::hint::{Fields, Shape};
 use crate::memory::{ALIGNMENT, CPU, Exported, Memory};
@@ -31,6 +32,17 @@ impl Form {
             "tf" => Self::Tf,
             _ => return None,
         })
+    }
+
+    /// The name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Tensor => "tensor",
+            Self::Numpy => "numpy",
+            Self::Torch => "torch",
+            Self::Jax => "jax",
+            Self::Tf => "tf",
+        }
     }
 }
 
@@ -100,6 +112,34 @@ impl Tensor {
     /// Bytes of all numbers, without those between rows.
     fn number_bytes(&self) -> usize {
         self.shape.iter().product::<usize>() * self.element.bytes()
+    }
+
+    /// The sizes of the dimensions.
+    pub(crate) fn sides(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The type of the numbers.
+    pub(crate) fn element(&self) -> Element {
+        self.element
+    }
+
+    /// Rows from `start` to before `end`, which there are.
+    pub(crate) fn adjacent(&self, start: usize, end: usize) -> Self {
+        let inner = self.shape.get(1..).unwrap_or_default();
+        let row = inner.iter().product::<usize>() * self.element.bytes();
+        let stride = self.row_stride.unwrap_or(row);
+        let count = end - start;
+        let bytes = if count == 0 { 0 } else { (count - 1) * stride + row };
+        let memory = self.memory.part(start * stride, bytes);
+        let shape = [count].into_iter().chain(inner.iter().copied()).collect();
+        let row_stride = self.row_stride.filter(|_| count > 1);
+        Self { memory, shape, element: self.element, row_stride }
+    }
+
+    /// The same bytes as numbers of another type of this size.
+    pub(crate) fn reinterpreted(&self, element: Element) -> Self {
+        Self { element, ..self.clone() }
     }
 
     /// How many dimensions there are.
@@ -262,16 +302,52 @@ impl Tensor {
         Self::numpy(slf)?.call_method0("tolist")
     }
 
+    /// Explains where the methods of other libraries are.
+    fn __getattr__(&self, name: &str) -> PyResult<Py<PyAny>> {
+        Err(by_value::no_attribute(name))
+    }
+
+    fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        by_value::no_arithmetic(other, "+")
+    }
+
+    fn __sub__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        by_value::no_arithmetic(other, "-")
+    }
+
+    fn __mul__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        by_value::no_arithmetic(other, "*")
+    }
+
+    fn __truediv__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        by_value::no_arithmetic(other, "/")
+    }
+
+    /// Some rows as a tensor, in this order: adjacent ones share the memory, others are copied.
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+    fn rows(slf: &Bound<'_, Self>, rows: Vec<usize>) -> PyResult<Self> {
+        by_value::rows(slf, &rows)
+    }
+
+    /// Pickles and copies the numbers.
+    #[pyo3(signature = () -> "tuple[Any, ...]")]
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        by_value::reduced(slf)
+    }
+
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         let this = slf.get();
         let described =
             format!("shape={}, dtype={}", this.shape(slf.py())?.0, this.element.python_name());
         let numbers: usize = this.shape.iter().product();
         // NumPy has no bfloat16 of its own.
-        if numbers > SHOWN || this.element == Element::Bf16 {
+        if this.element == Element::Bf16 {
             return Ok(format!("Tensor({described})"));
         }
-        Ok(format!("Tensor({}, {described})", Self::tolist(slf)?))
+        if numbers <= SHOWN {
+            return Ok(format!("Tensor({}, {described})", Self::tolist(slf)?));
+        }
+        Ok(format!("Tensor({}, {described})", by_value::first_numbers(&Self::numpy(slf)?)?))
     }
 
     /// NumPy's array interface, version 3.
@@ -322,7 +398,7 @@ impl Tensor {
 
     /// The tensor as a NumPy array that shares the memory and can be written.
     #[pyo3(signature = () -> "npt.NDArray[Any]")]
-    fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let numpy = py.import("numpy")?;
         if slf.get().element != Element::Bf16 {
@@ -330,12 +406,7 @@ impl Tensor {
             return numpy.call_method1("asarray", (Bound::new(py, ArrayInterface { tensor })?,));
         }
         let dtype = py.import("ml_dtypes").map_err(|_| Self::no_numpy())?.getattr("bfloat16")?;
-        let bits = Self {
-            memory: slf.get().memory.clone(),
-            shape: slf.get().shape.clone(),
-            element: Element::F16,
-            row_stride: slf.get().row_stride,
-        };
+        let bits = slf.get().reinterpreted(Element::F16);
         Self::numpy(&Bound::new(py, bits)?)?.call_method1("view", (dtype,))
     }
 

@@ -351,7 +351,7 @@ def test_tensors_are_compared_and_counted_as_arrays_are(data):
     assert repr(labels) == f"Tensor({expected}, shape=(8,), dtype=int64)"
     assert repr(labels[2]) == "Tensor(2, shape=(), dtype=int64)"
     images = next(iter(fixed(data)))["image"]
-    assert repr(images) == f"Tensor(shape={images.shape}, dtype={images.dtype})"
+    assert repr(images).endswith(f", ..], shape={images.shape}, dtype={images.dtype})")
     if find_spec("torch"):
         import torch
 

@@ -6,8 +6,10 @@ from os import PathLike
 from typing import Any, Final, SupportsIndex, final, overload
 
 import numpy.typing as npt
-from _typeshed import SupportsLenAndGetItem
+from _typeshed import SupportsGetItem, SupportsLenAndGetItem
 from typing_extensions import disjoint_base
+
+from ._parts import BatchPart
 
 __all__ = [
     "Batch",
@@ -32,6 +34,7 @@ __all__ = [
     "open_raw_view",
     "probe",
     "signatures",
+    "tensor_of",
     "tl",
     "verify",
 ]
@@ -43,23 +46,30 @@ class Batch:
     """
     Samples with their labels, in the order of the epoch.
 
-    ``batch["image"]`` is one tensor for all samples, ``batch[0]`` a dict of the first sample, and
-    iterating gives one sample after the other. ``keys()``, ``values()`` and ``items()`` are those of
-    the fields, so that ``dict(batch)`` and ``**batch`` work.
+    ``batch["image"]`` or ``batch.image`` is one tensor for all samples, ``batch[0]`` a dict of the
+    first sample, ``batch[2:4]`` a `BatchPart`, and iterating gives one sample after the other.
+    ``keys()``, ``values()`` and ``items()`` are those of the fields, so that ``dict(batch)`` and
+    ``**batch`` work. Pickling and deep copies give a `BatchPart` with its fields.
 
     The memory belongs to the holders of the batch and its parts: it can be written, and the loader
     uses it again only when all of them are gone.
     """
 
     def __contains__(self, name: str, /) -> bool: ...
+    def __getattr__(self, name: str, /) -> Any:
+        """Field ``name`` as an attribute."""
     @overload
     def __getitem__(self, key: int, /) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> BatchPart: ...
     @overload
     def __getitem__(self, key: str, /) -> Any: ...
     def __iter__(self, /) -> Iterator[dict[str, Any]]:
         """The samples, one after the other."""
     def __len__(self, /) -> int:
         """How many samples it has."""
+    def __reduce__(self, /) -> tuple[Any, ...]:
+        """Pickles and copies the fields, as a `BatchPart`."""
     def __repr__(self, /) -> str: ...
     def get(self, /, name: str, default: Any | None = None) -> Any:
         """Field ``name``, or ``default`` if the batch lacks it."""
@@ -74,8 +84,15 @@ class Batch:
         """The batch's number in its epoch, from 0."""
     def numpy(self, /) -> dict[str, Any]:
         """The fields as a dict of NumPy arrays that share the batch's memory."""
+    def tensors(self, /) -> dict[str, Any]:
+        """The fields as a dict of `Tensor`, and of lists of what is no tensor."""
     def tf(self, /) -> dict[str, Any]:
         """The fields as a dict of ``tf.Tensor`` that share the batch's memory."""
+    def to(self, /, device: Any, non_blocking: bool = True) -> dict[str, Any]:
+        """
+        The fields as a dict of ``torch.Tensor`` on a device. A device of CUDA gets them by way of
+        pinned memory, so that the copy goes on while the caller continues.
+        """
     def torch(self, /) -> dict[str, Any]:
         """The fields as a dict of ``torch.Tensor`` that share the batch's memory."""
     def values(self, /) -> list[Any]:
@@ -87,8 +104,8 @@ class Epoch:
 
     def __iter__(self, /) -> Epoch: ...
     def __next__(self, /) -> Batch: ...
-    def close(self, /) -> None:
-        """Stops the threads."""
+    def close(self, /, *, is_replaced: bool = False) -> None:
+        """Stops the threads; ``is_replaced`` says that another iteration of the loader begins."""
     @property
     def number(self, /) -> int:
         """The epoch's number."""
@@ -554,6 +571,8 @@ class Tensor:
     def __len__(self, /) -> int: ...
     def __lt__(self, other: object, /) -> Any: ...
     def __ne__(self, other: object, /) -> Any: ...
+    def __reduce__(self, /) -> tuple[Any, ...]:
+        """Pickles and copies the numbers."""
     def __repr__(self, /) -> str: ...
     def __round__(self, /, ndigits: SupportsIndex | None = None) -> Any: ...
     def data_ptr(self, /) -> int:
@@ -576,6 +595,8 @@ class Tensor:
         """How many dimensions there are."""
     def numpy(self, /) -> npt.NDArray[Any]:
         """The tensor as a NumPy array that shares the memory and can be written."""
+    def rows(self, /, rows: SupportsGetItem[int, SupportsIndex]) -> Tensor:
+        """Some rows as a tensor, in this order: adjacent ones share the memory, others are copied."""
     @property
     def shape(self, /) -> tuple[int, ...]:
         """The dimensions."""
@@ -668,6 +689,9 @@ def signatures() -> tuple[str, str]:
     The signatures of the transforms and of those of batches, each a JSON list: names, summaries, and
     parameters with their defaults.
     """
+
+def tensor_of(data: bytes, shape: tuple[int, ...], dtype: str) -> Tensor:
+    """The tensor of these bytes, which are copied."""
 
 def tl(arguments: list[str]) -> int:
     """

@@ -136,6 +136,15 @@ def names(setting: str, names: Sequence[str]) -> list[str]:
     return list(names)
 
 
+def check_fields(fields: Any) -> None:
+    """Refuse what is neither names of fields, nor a dict from new names to them."""
+    if fields is None:
+        return
+    listed = list(fields.values()) if isinstance(fields, Mapping) else names("fields", fields)
+    if not listed or not all(isinstance(name, str) for name in listed):
+        raise SettingError(f"fields is {fields!r}, expected names such as ('image', 'label')")
+
+
 def requests(
     setting: str, columns: Sequence[str] | Mapping[str, Any]
 ) -> list[tuple[str, str | None]]:
@@ -357,6 +366,7 @@ class Settings:
     neighbors: Sequence[int] = ()
     neighbor_columns: Sequence[str] | Mapping[str, Any] = ()
     neighbor_direction: str = "outgoing"
+    fields: Sequence[str] | Mapping[str, str] | None = None
     block_bytes: int = 0
     boxes: dict[str, Any] | None = None
     mask: dict[str, Any] | None = None
@@ -412,6 +422,7 @@ class Settings:
             raise SettingError(
                 "prefetch_batches and prefetch_factor are the same setting; pass only one"
             )
+        check_fields(self.fields)
         paths = expand(path_list(data_path))
         return replace(self, data_path=paths, source=None, transform=transform, transforms=None)
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from . import _native, _settings
 from ._native import Recipe, Report
+from ._parts import Picked, picker
 from ._paths import shown
 from ._settings import Settings
 from ._warnings import warn_of_notes
@@ -99,6 +100,10 @@ class DataLoader:
         ``batch["neighbors_1"]`` of shape (batch, 5) and ``batch["neighbors_2"]`` of
         (batch, 5, 3), with -1 for none. The second lists columns of the neighbours, as for
         ``columns``, such as ``batch["neighbors_1_embedding"]``.
+    fields
+        The form of batches in a loop. Names give tuples: with ``("image", "label")``,
+        ``for images, labels in loader`` works. A dict gives dicts with its keys as names, such as
+        ``{"pixel_values": "image", "labels": "label"}``. None gives a `Batch` with all fields.
     neighbor_direction
         ``"outgoing"``, or ``"incoming"`` if the file has a reverse index.
     block_bytes
@@ -186,7 +191,7 @@ class DataLoader:
         """Return the exact number of batches of an epoch on this rank."""
         return len(self._native)
 
-    def __iter__(self) -> _native.Epoch:
+    def __iter__(self) -> Any:
         """Start the next epoch, or the rest of a loaded state's epoch, and end the current one.
 
         An epoch from which no batch was requested starts again, because trainers create iterators
@@ -196,17 +201,44 @@ class DataLoader:
         if self._current is not None and self._state is None and not self._is_chosen:
             left = self._current.remaining()
             self._state = self._current.state() if left == self._left > 0 else None
-        self._end()
-        if self._state is None:
-            epoch = self._native.epoch(self._next)
-        elif not self._is_chosen and self._native.is_over(self._state):
-            epoch = self._native.epoch(self._next + 1)
-        else:
-            epoch = self._native.resume(self._state)
+        self._end(is_replaced=True)
+        epoch = self._opened()
         self._state, self._is_chosen = None, False
         self._current, self._next = epoch, epoch.number + 1
         self._left = epoch.remaining()
-        return epoch
+        if self._settings.fields is None:
+            return epoch
+        return Picked(epoch, picker(self._settings.fields))
+
+    def _opened(self) -> _native.Epoch:
+        """Return the batches of the next iteration."""
+        if self._state is None:
+            return self._native.epoch(self._next)
+        if not self._is_chosen and self._native.is_over(self._state):
+            return self._native.epoch(self._next + 1)
+        return self._native.resume(self._state)
+
+    def peek(self) -> Any:
+        """Return the first batch of the next iteration, which still begins with it.
+
+        Looking uses up no epoch and changes no state. It decodes as many batches as are in flight.
+        A bad sample of theirs is listed by `audit` each time.
+
+        Raises
+        ------
+        SettingError
+            If an iteration is under way, whose threads have the memory, or an epoch has no batch.
+        """
+        if self._current is not None and 0 < self._current.remaining() < self._left:
+            raise SettingError("peek: an iteration is under way; make a second loader to look at")
+        epoch = self._opened()
+        try:
+            batch = next(epoch, None)
+        finally:
+            epoch.close()
+        if batch is None:
+            raise SettingError("peek: the next iteration has no batch")
+        return batch if self._settings.fields is None else picker(self._settings.fields)(batch)
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch of the next iteration.
@@ -317,9 +349,9 @@ class DataLoader:
         self._end()
         self._native.close()
 
-    def _end(self) -> None:
+    def _end(self, *, is_replaced: bool = False) -> None:
         if self._current is not None:
-            self._current.close()
+            self._current.close(is_replaced=is_replaced)
             self._current = None
 
     def __enter__(self) -> DataLoader:
