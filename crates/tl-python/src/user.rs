@@ -9,7 +9,7 @@ use pyo3::Borrowed;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
 use serde_json::Value;
 use tl_pipeline::OnError;
 use tl_transform::{Rng, UserError, UserTransform};
@@ -27,6 +27,17 @@ thread_local! {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UserTransforms {
     functions: Vec<(String, Arc<Py<PyAny>>)>,
+    /// Whether each of them has a parameter `seed`.
+    seeded: Vec<bool>,
+}
+
+/// Whether a function has a parameter `seed`; one that Python knows nothing of has none.
+fn takes_seed(function: &Bound<'_, PyAny>) -> bool {
+    let parameters = || {
+        let inspect = function.py().import("inspect")?;
+        inspect.call_method1("signature", (function,))?.getattr("parameters")?.contains("seed")
+    };
+    parameters().unwrap_or(false)
 }
 
 impl<'a, 'py> FromPyObject<'a, 'py> for UserTransforms {
@@ -39,8 +50,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for UserTransforms {
             .try_iter()?
             .map(|item| item?.extract::<(String, Py<PyAny>)>())
             .collect::<PyResult<_>>()?;
+        let py = object.py();
+        let seeded = pairs.iter().map(|(_, function)| takes_seed(function.bind(py))).collect();
         let functions = pairs.into_iter().map(|(name, function)| (name, Arc::new(function)));
-        Ok(Self { functions: functions.collect() })
+        Ok(Self { functions: functions.collect(), seeded })
     }
 }
 
@@ -72,9 +85,9 @@ impl UserTransforms {
     /// The functions as a loader has them. What they raise is kept where it ends the epoch.
     pub(crate) fn of_loader(&self, on_error: OnError) -> tl_transform::UserTransforms {
         let mut transforms = tl_transform::UserTransforms::new();
-        for (name, function) in &self.functions {
+        for ((name, function), &is_seeded) in self.functions.iter().zip(&self.seeded) {
             let function = Arc::clone(function);
-            transforms.insert(name.clone(), Function { function, on_error });
+            transforms.insert(name.clone(), Function { function, is_seeded, on_error });
         }
         transforms
     }
@@ -83,6 +96,8 @@ impl UserTransforms {
 /// A function that takes an image as a NumPy array and returns one of the same size.
 struct Function {
     function: Arc<Py<PyAny>>,
+    /// Whether it gets a number that follows from the sample's draw.
+    is_seeded: bool,
     on_error: OnError,
 }
 
@@ -91,11 +106,13 @@ impl UserTransform for Function {
         &self,
         pixels: &mut [u8],
         size: (u32, u32),
-        _rng: &mut Rng,
+        rng: &mut Rng,
         _parameters: &Value,
     ) -> Result<(), UserError> {
         let gone = || UserError::from("the interpreter is gone");
-        Python::try_attach(|py| self.call(py, pixels, size)).ok_or_else(gone)?.map_err(|error| {
+        let seed = self.is_seeded.then(|| rng.next_u32());
+        let called = Python::try_attach(|py| self.call(py, pixels, size, seed)).ok_or_else(gone)?;
+        called.map_err(|error| {
             let words = Python::attach(|py| in_words(&error, py));
             // Its traceback has the function's images: of a list of bad samples too many.
             let error = (self.on_error == OnError::Raise).then_some(error);
@@ -105,13 +122,23 @@ impl UserTransform for Function {
 }
 
 impl Function {
-    fn call(&self, py: Python<'_>, pixels: &mut [u8], size: (u32, u32)) -> PyResult<()> {
+    fn call(
+        &self,
+        py: Python<'_>,
+        pixels: &mut [u8],
+        size: (u32, u32),
+        seed: Option<u32>,
+    ) -> PyResult<()> {
         let shape = vec![size.1 as usize, size.0 as usize, 3];
         let image = Bound::new(py, Tensor::new(Memory::of(pixels)?, shape, Element::U8))?;
         let image = image.call_method0("numpy")?;
         let made = {
             let _entered = Entered::new(&self.function);
-            self.function.bind(py).call1((&image,))?
+            let named = PyDict::new(py);
+            if let Some(seed) = seed {
+                named.set_item("seed", seed)?;
+            }
+            self.function.bind(py).call((&image,), Some(&named))?
         };
         let made = py.import("numpy")?.call_method1("asarray", (made,))?;
         let same = |name| -> PyResult<bool> { made.getattr(name)?.eq(image.getattr(name)?) };

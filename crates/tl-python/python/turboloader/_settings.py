@@ -22,7 +22,6 @@ from .transforms import (
     Transform,
     Views,
     dtype_name,
-    from_torchvision,
     functions,
     recipe,
 )
@@ -137,12 +136,16 @@ def names(setting: str, names: Sequence[str]) -> list[str]:
 
 
 def check_fields(fields: Any) -> None:
-    """Refuse what is neither names of fields, nor a dict from new names to them."""
+    """Refuse what is neither names of fields, nor a dict from names to fields or their kinds."""
     if fields is None:
         return
-    listed = list(fields.values()) if isinstance(fields, Mapping) else names("fields", fields)
-    if not listed or not all(isinstance(name, str) for name in listed):
-        raise SettingError(f"fields is {fields!r}, expected names such as ('image', 'label')")
+    values = list(fields.values()) if isinstance(fields, Mapping) else names("fields", fields)
+    is_kinds = isinstance(fields, Mapping) and all(isinstance(one, Field) for one in values)
+    if not is_kinds and not (values and all(isinstance(one, str) for one in values)):
+        raise SettingError(
+            f"fields is {fields!r}, expected names such as ('image', 'label'), or a dict of names "
+            "and kinds such as {'caption': tl.Text('txt')}"
+        )
 
 
 def requests(
@@ -289,8 +292,6 @@ def recipe_of(
         return recipe(None, **options)
     if image_size is not None:
         raise SettingError("image_size and transform: pass only one; T.Resize sets the size")
-    if type(transform).__module__.partition(".")[0] == "torchvision":
-        transform = from_torchvision(transform)
     if not isinstance(transform, (Transform, Views, Sequence)) and not callable(transform):
         name = type(transform).__qualname__
         raise SettingError(f"transform is a {name}, expected transforms of turboloader")
@@ -366,11 +367,10 @@ class Settings:
     neighbors: Sequence[int] = ()
     neighbor_columns: Sequence[str] | Mapping[str, Any] = ()
     neighbor_direction: str = "outgoing"
-    fields: Sequence[str] | Mapping[str, str] | None = None
     block_bytes: int = 0
     boxes: dict[str, Any] | None = None
     mask: dict[str, Any] | None = None
-    fields: Mapping[str, Field] | None = None
+    fields: Sequence[str] | Mapping[str, str] | Mapping[str, Field] | None = None
     exif: bool = False
     enable_cache: bool = False
     cache_l1_mb: int = 512
@@ -425,6 +425,19 @@ class Settings:
         check_fields(self.fields)
         paths = expand(path_list(data_path))
         return replace(self, data_path=paths, source=None, transform=transform, transforms=None)
+
+    @property
+    def picked(self) -> Sequence[str] | Mapping[str, str] | None:
+        """The fields that a loop gets instead of a batch: a tuple of them, or a dict by new names."""
+        if isinstance(self.fields, Mapping):
+            named = {key: name for key, name in self.fields.items() if isinstance(name, str)}
+            return named or None
+        return self.fields
+
+    def _kinds(self) -> Mapping[str, Field]:
+        """Return the fields of files next to the image."""
+        fields = self.fields if isinstance(self.fields, Mapping) else {}
+        return {name: kind for name, kind in fields.items() if isinstance(kind, Field)}
 
     @property
     def paths(self) -> list[str]:
@@ -526,9 +539,7 @@ class Settings:
         memory = whole("cache_l1_mb", self.cache_l1_mb) * _MIB
         prefetch = "prefetch_batches" if self.prefetch_factor is None else "prefetch_factor"
         order = "full" if self.shuffle else "none"
-        if self.fields is not None and not isinstance(self.fields, Mapping):
-            raise SettingError(f"fields is {self.fields!r}, expected a dict of names and kinds")
-        request = Request(self.fields or {})
+        request = Request(self._kinds())
         first, images = self._images(request)
         if first != "image":
             request.renamed["image"] = first
@@ -564,7 +575,7 @@ class Settings:
         is_table = "idv" in kinds or "tbf" in kinds
         if is_table:
             others = {"keys": self.keys or None, "decode": None if self.decode else False}
-            annotated = {"boxes": self.boxes, "mask": self.mask, "fields": self.fields}
+            annotated = {"boxes": self.boxes, "mask": self.mask, "fields": self._kinds() or None}
             of_images = {**self._of_images(), **annotated, **others}
             if named := given(of_images):
                 raise SettingError(f"{named}: only supported for images, not for tables")

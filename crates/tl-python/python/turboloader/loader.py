@@ -100,10 +100,6 @@ class DataLoader:
         ``batch["neighbors_1"]`` of shape (batch, 5) and ``batch["neighbors_2"]`` of
         (batch, 5, 3), with -1 for none. The second lists columns of the neighbours, as for
         ``columns``, such as ``batch["neighbors_1_embedding"]``.
-    fields
-        The form of batches in a loop. Names give tuples: with ``("image", "label")``,
-        ``for images, labels in loader`` works. A dict gives dicts with its keys as names, such as
-        ``{"pixel_values": "image", "labels": "label"}``. None gives a `Batch` with all fields.
     neighbor_direction
         ``"outgoing"``, or ``"incoming"`` if the file has a reverse index.
     block_bytes
@@ -112,7 +108,10 @@ class DataLoader:
         The fields that hold boxes and masks, as dicts: ``column`` and ``boxes``, optionally
         ``labels``, ``format`` and ``output``; and ``column``, optionally ``dtype`` and ``padding``.
     fields
-        What batches have from files next to images, by name: a dict of `Text`, `Number`, `Array`,
+        Names, such as ``("image", "label")``: a loop gets tuples of these fields, so that
+        ``for images, labels in loader`` works; a dict of names, such as
+        ``{"pixel_values": "image", "labels": "label"}``, gives dicts. Or a dict of names and kinds:
+        what batches have from files next to images, by name: a dict of `Text`, `Number`, `Array`,
         `Label`, `MultiLabel`, `Json`, `Bytes`, `Image`, `Mask` and `Boxes`.
     exif
         Whether to turn images upright by their EXIF or XMP orientation, as Pillow's
@@ -206,9 +205,9 @@ class DataLoader:
         self._state, self._is_chosen = None, False
         self._current, self._next = epoch, epoch.number + 1
         self._left = epoch.remaining()
-        if self._settings.fields is None:
+        if self._settings.picked is None:
             return epoch
-        return Picked(epoch, picker(self._settings.fields))
+        return Picked(epoch, picker(self._settings.picked))
 
     def _opened(self) -> _native.Epoch:
         """Return the batches of the next iteration."""
@@ -238,7 +237,7 @@ class DataLoader:
             epoch.close()
         if batch is None:
             raise SettingError("peek: the next iteration has no batch")
-        return batch if self._settings.fields is None else picker(self._settings.fields)(batch)
+        return batch if self._settings.picked is None else picker(self._settings.picked)(batch)
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch of the next iteration.

@@ -15,6 +15,8 @@ import enum
 import inspect
 import json
 import re
+import threading
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -22,7 +24,7 @@ from . import _draws
 from ._draws import manual_seed
 from ._native import Recipe
 from ._table import BATCH_TABLE, REQUIRED, TABLE, signature_of
-from .exceptions import RecipeError, UnsupportedTransformError
+from .exceptions import RecipeError
 
 __all__ = [
     "BatchTransform",
@@ -42,7 +44,10 @@ __all__ = [
 ]
 
 # Their transforms take tensors or images of Pillow.
-_FRAMEWORKS = ("torch", "torchvision", "albumentations", "kornia", "PIL", "timm", "transformers")
+_FRAMEWORKS = ("torch", "kornia", "PIL", "transformers")
+
+# Pillow's numbers of filters.
+_FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 
 _FLOATS = ("float16", "bfloat16", "float32")
 _MAKE_FLOATS = ("to_float", "normalize")
@@ -193,7 +198,11 @@ class Lambda(Transform):
     about. What it does should follow from the image alone, so that batches come again; a loader's
     state knows it by its name and not by its code.
 
-    In a list of transforms a function may stand by itself.
+    A function with a parameter ``seed`` gets a number below 2**32 by that name, which follows from
+    the loader's seed, the epoch and the sample. What is random should follow from it.
+
+    In a list of transforms a function may stand by itself, and so may a transform of
+    Albumentations, which is seeded.
 
     Parameters
     ----------
@@ -229,6 +238,46 @@ class Lambda(Transform):
 
     def __repr__(self) -> str:
         return f"Lambda({getattr(self.lambd, '__qualname__', self.lambd)})"
+
+
+class _Seeded:
+    """A function of an image, by a transform of Albumentations with a seed of its own."""
+
+    def __init__(self, transform: Any) -> None:
+        self.transform = transform
+        # Between seeding and the draws no other thread may seed it.
+        self.lock = threading.Lock()
+
+    def __call__(self, image: Any, seed: int) -> Any:
+        with self.lock:
+            if hasattr(self.transform, "set_random_seed"):
+                self.transform.set_random_seed(seed)
+            return self.transform(image=image)["image"]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Seeded, (self.transform,)
+
+
+class _Albumentation(Lambda):
+    """A transform of Albumentations, seeded for each image."""
+
+    def __init__(self, transform: Any) -> None:
+        super().__init__(_Seeded(transform))
+        self.transform = transform
+
+    @property
+    def name(self) -> str:
+        """The name that recipes have for it, with a checksum of its parameters."""
+        kind = type(self.transform)
+        try:
+            described = json.dumps(self.transform.to_dict(), sort_keys=True, default=repr)
+        except NotImplementedError:
+            described = repr(self.transform)
+        checksum = zlib.crc32(described.encode())
+        return f"{kind.__module__}.{kind.__qualname__}.{checksum:08x}"
+
+    def __repr__(self) -> str:
+        return repr(self.transform)
 
 
 class ToImage(Transform):
@@ -285,6 +334,21 @@ def dtype_name(dtype: Any) -> str:
         raise TypeError(f"{dtype!r} is not a dtype") from None
 
 
+def filter_name(interpolation: Any) -> Any:
+    """Return the name of a filter: of torchvision's enum, or of Pillow's enum or numbers."""
+    value = interpolation.value if isinstance(interpolation, enum.Enum) else interpolation
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(_FILTERS):
+        return _FILTERS[value]
+    return value.replace("-", "_") if isinstance(value, str) else value
+
+
+def _of_channels(value: Any) -> Any:
+    """Return a number for each channel; one number is that of all, as in torchvision."""
+    plain = _plain(value)
+    numbers = plain if isinstance(plain, list) else [plain]
+    return numbers * 3 if len(numbers) == 1 else value
+
+
 _OP_NAMES = {"transforms": "ops"}
 
 
@@ -318,14 +382,45 @@ def _checked(transform: Any) -> Transform:
     if isinstance(transform, Transform):
         return transform
     name = type(transform).__qualname__
+    package = type(transform).__module__.partition(".")[0]
     if isinstance(transform, type):
         name = f"the class {transform.__qualname__}"
-    elif callable(transform) and type(transform).__module__.partition(".")[0] not in _FRAMEWORKS:
+    elif package in PACKAGES:
+        return from_torchvision(transform)
+    elif package == "albumentations":
+        return _Albumentation(transform)
+    elif callable(transform) and package not in _FRAMEWORKS:
         return Lambda(transform)
     raise TypeError(
         f"{name} is neither a transform of turboloader nor a function of an image "
         "(see from_torchvision)"
     )
+
+
+def _check(transform: Transform) -> None:
+    """Refuse parameters outside their types and ranges, with the name of the first one."""
+
+    def refused(operation: dict[str, Any]) -> RecipeError | None:
+        try:
+            Recipe.check_operation(json.dumps(operation))
+        except RecipeError as error:
+            return error
+        return None
+
+    name = type(transform).__name__
+    for operation in transform.operations():
+        error = refused(operation)
+        if error is None:
+            continue
+        if not str(error).startswith("invalid ") and not str(error).startswith("unknown "):
+            raise error
+        # The message is about a value, and does not say whose: it is good without that one.
+        given = [key for key in operation if key != "op"]
+        without = ({k: v for k, v in operation.items() if k != key} for key in given)
+        optional = (key for key, rest in zip(given, without, strict=True) if refused(rest) is None)
+        required = [key for key, value in transform._parameters.items() if value is REQUIRED]
+        guilty = next(optional, (required or given)[0])
+        raise RecipeError(f"{name}: {guilty} is {operation.get(guilty)!r}: {error}")
 
 
 def _define(name: str, base: type, document: str, parameters: Mapping[str, Any]) -> type:
@@ -337,13 +432,16 @@ def _define(name: str, base: type, document: str, parameters: Mapping[str, Any])
         except TypeError as error:
             raise TypeError(f"{name}: {error}") from None
         bound.apply_defaults()
-        if "transforms" in bound.arguments:
-            listed = bound.arguments["transforms"]
-            bound.arguments["transforms"] = [_checked(one) for one in listed]
+        given = bound.arguments
+        if "transforms" in given:
+            given["transforms"] = [_checked(one) for one in given["transforms"]]
+        if "interpolation" in given:
+            given["interpolation"] = filter_name(given["interpolation"])
+        if name == "Normalize":
+            given.update({key: _of_channels(value) for key, value in given.items()})
         base.__init__(self, **bound.arguments)  # type: ignore[misc]
         if isinstance(self, Transform):
-            for operation in self.operations():
-                Recipe.check_operation(json.dumps(operation))
+            _check(self)
 
     receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     listed = [receiver, *signature.parameters.values()]
@@ -443,7 +541,7 @@ def functions(transform: Any) -> dict[str, Callable[[Any], Any]]:
     found: list[tuple[str, Callable[[Any], Any]]] = []
     for one in transform.values() if isinstance(transform, Mapping) else [transform]:
         inner = one.transform if isinstance(one, Views) else one
-        if isinstance(inner, Recipe) or type(inner).__module__.startswith("torchvision."):
+        if isinstance(inner, Recipe):
             continue
         composed = _composed(inner)
         found += [] if composed is None else composed.functions()
@@ -469,76 +567,5 @@ def _apply(transform: Transform, image: Any, draw: tuple[int, int, int]) -> Any:
     return result.torch() if is_torch else result.numpy()
 
 
-def from_torchvision(transform: Any) -> Transform:
-    """Convert a transform of torchvision, v1 or v2; an unsupported one is an error.
-
-    Parameters
-    ----------
-    transform
-        The transform, or a ``Compose`` of them.
-
-    Raises
-    ------
-    UnsupportedTransformError
-        With the transform's name: nothing is left out silently.
-
-    Examples
-    --------
-    >>> from torchvision.transforms import v2
-    >>> from_torchvision(v2.Compose([v2.Resize(256), v2.CenterCrop(224)]))
-    Compose([Resize(size=[256], ...), CenterCrop(size=(224, 224))])
-    """
-    name, module = type(transform).__name__, type(transform).__module__
-    is_identity = name == "Identity" and module.startswith("torch.nn.")
-    if not is_identity and not module.startswith("torchvision."):
-        raise UnsupportedTransformError(f"{transform!r} is not one of torchvision's")
-    if name == "Compose":
-        return Compose([from_torchvision(one) for one in transform.transforms])
-    if name == "ToPILImage" and transform.mode not in (None, "RGB"):
-        raise UnsupportedTransformError(f"{transform!r}: batches have three channels")
-    # Images are pixels of red, green and blue already.
-    if name in ("ToImage", "PILToTensor", "ToPureTensor", "ToPILImage", "Identity", "RGB"):
-        return ToImage()
-    if name == "ToTensor":
-        return ToTensor()
-    if name in ("ToDtype", "ConvertImageDtype"):
-        if isinstance(transform.dtype, Mapping):
-            raise UnsupportedTransformError(f"{transform!r} has a type for each kind of input")
-        return ToDtype(transform.dtype, scale=getattr(transform, "scale", True))
-    if name not in TABLE:
-        raise UnsupportedTransformError(f"{transform!r} has no counterpart here")
-    return _converted(name, transform)
-
-
-def _converted(name: str, transform: Any) -> Transform:
-    parameters: dict[str, Any] = {}
-    for parameter in TABLE[name][1]:
-        value = getattr(transform, parameter, None)
-        if parameter == "transforms":
-            value = [from_torchvision(one) for one in value]
-        if callable(getattr(value, "tolist", None)):
-            value = value.tolist()
-        if isinstance(value, Mapping):
-            raise UnsupportedTransformError(
-                f"{transform!r} has a {parameter} for each kind of input"
-            )
-        parameters[parameter] = value
-    is_v2 = type(transform).__module__.startswith("torchvision.transforms.v2")
-    if name == "RandomCrop" and is_v2 and parameters["padding"] is not None:
-        # It keeps left, right, top, bottom of the left, top, right, bottom that it was given.
-        left, right, top, bottom = parameters["padding"]
-        parameters["padding"] = [left, top, right, bottom]
-    if name == "RandomErasing" and parameters["value"] is None:
-        # What version 2 keeps of "random".
-        parameters["value"] = "random"
-    if name == "Grayscale" and parameters["num_output_channels"] != 3:
-        raise UnsupportedTransformError(f"{transform!r}: batches have three channels")
-    if name == "Normalize":
-        # It broadcasts one number.
-        for parameter, value in parameters.items():
-            numbers = list(value) if isinstance(value, Sequence) else [value]
-            parameters[parameter] = numbers * 3 if len(numbers) == 1 else numbers
-    if name == "RandomChoice":
-        chances = parameters["p"]
-        parameters["p"] = None if len(set(chances or [])) < 2 else chances
-    return globals()[name](**parameters)  # type: ignore[no-any-return]
+# At the end, because it makes transforms.
+from ._conversion import PACKAGES, from_torchvision  # noqa: E402
