@@ -85,19 +85,20 @@ impl Labels {
     /// Finds the labels of all samples of `sources`: 8 bytes for each.
     ///
     /// A label that cannot be read is `None` here; [`try_label`](Self::try_label) fails for it.
+    /// Sources may be boxed or shared.
     ///
     /// # Errors
     /// [`ReadError::Io`] when an entry or a label cannot be read, [`ReadError::UnnamedLabels`] and
     /// [`ReadError::ClassFolderDepths`] for sources that cannot be joined by class name, and
     /// [`ReadError::LabelWithoutClass`] when a label to be renumbered is beyond the names of its
     /// source.
-    pub fn resolve(sources: &[Box<dyn SampleSource>]) -> Result<Self, ReadError> {
+    pub fn resolve<S: AsRef<dyn SampleSource>>(sources: &[S]) -> Result<Self, ReadError> {
         let mut folders = Folders::default();
         let mut facts = Vec::new();
         let mut found = Vec::new();
-        let archive_folders = archives::class_folders(sources)?;
-        for (number, source) in sources.iter().enumerate() {
-            let source = &**source;
+        let sources: Vec<&dyn SampleSource> = sources.iter().map(AsRef::as_ref).collect();
+        let archive_folders = archives::class_folders(&sources)?;
+        for (number, &source) in sources.iter().enumerate() {
             let of_source = SourceFacts {
                 location: source.location(),
                 class_names: source.class_names(),
@@ -115,7 +116,7 @@ impl Labels {
         let other: Vec<(usize, u64)> = other.collect();
         let (mut labels, conflict) = Self::of_found(&facts, &folders, found)?;
         let note_sample = |(number, index): (usize, u64)| {
-            let source = &sources[number];
+            let source = sources[number];
             let key = source.entry(index).ok().and_then(|entry| entry.key).map(Cow::into_owned);
             NotedSample { location: source.location().clone(), index, key }
         };
@@ -135,7 +136,7 @@ impl Labels {
             let has_unreadable = labels.unreadable.iter().any(|&(source, _)| source == number);
             labels.labels[number].is_empty() && !has_unreadable
         };
-        labels.notes.extend(folder_notes::separate_folders(sources, is_unlabelled));
+        labels.notes.extend(folder_notes::separate_folders(&sources, is_unlabelled));
         if archive_folders.is_some() && labels.origin == LabelOrigin::ClassFolders {
             let archives = sources.len() as u64;
             let first = sources[0].location().clone();
@@ -237,16 +238,26 @@ impl Labels {
     ///
     /// # Errors
     /// [`ReadError::Label`], or the damage that hides the label.
-    pub fn try_label(
+    pub fn try_label<S: AsRef<dyn SampleSource>>(
         &self,
-        sources: &[Box<dyn SampleSource>],
+        sources: &[S],
         source: usize,
         index: u64,
     ) -> Result<Option<i64>, ReadError> {
-        if !self.is_unreadable(source, index) {
-            return Ok(self.label(source, index));
+        self.try_label_of(sources.get(source).map(AsRef::as_ref), source, index)
+    }
+
+    /// As [`try_label`](Self::try_label), for source number `number`.
+    pub(crate) fn try_label_of(
+        &self,
+        source: Option<&dyn SampleSource>,
+        number: usize,
+        index: u64,
+    ) -> Result<Option<i64>, ReadError> {
+        if !self.is_unreadable(number, index) {
+            return Ok(self.label(number, index));
         }
-        let Some(source) = sources.get(source) else { return Ok(None) };
+        let Some(source) = source else { return Ok(None) };
         let key = source.entry(index)?.key;
         source.check_label(index)?;
         let location = source.location().clone();

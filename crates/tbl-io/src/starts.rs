@@ -13,13 +13,13 @@ pub(crate) struct Starts {
 impl Starts {
     /// # Errors
     /// [`ConvertError::TooManySamples`] past 64 bits.
-    pub(crate) fn new(sources: &[Box<dyn SampleSource>]) -> Result<Self, ConvertError> {
+    pub(crate) fn new<S: AsRef<dyn SampleSource>>(sources: &[S]) -> Result<Self, ConvertError> {
         let mut of_sources = Vec::with_capacity(sources.len());
         let mut sample_count = 0_u64;
         for source in sources {
             of_sources.push(sample_count);
             sample_count = sample_count
-                .checked_add(source.sample_count())
+                .checked_add(source.as_ref().sample_count())
                 .ok_or(ConvertError::TooManySamples { sample_count })?;
         }
         Ok(Self { of_sources, sample_count })

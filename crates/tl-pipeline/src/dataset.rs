@@ -12,6 +12,7 @@ use tbl_io::{
     SampleSourceExt, Stores,
 };
 use tl_decode::Format;
+use tl_handoff::sync::Arc;
 
 use crate::error::{EmptyError, PipelineError, SampleError, SampleFault};
 use crate::panics::catch_panic;
@@ -26,12 +27,12 @@ use crate::table::{self, Table, TableLabels, TableSource};
 /// println!("{} samples, {} classes", dataset.len(), dataset.class_names().len());
 /// # Ok::<(), tl_pipeline::PipelineError>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Dataset {
-    shards: Vec<Box<dyn SampleSource>>,
+    shards: Vec<Arc<dyn SampleSource>>,
     /// The number of each shard's first sample, and the number of samples at the end.
     starts: Vec<u64>,
-    labels: Labels,
+    labels: Arc<Labels>,
     /// The labels of a column, if the sources are tables.
     table_labels: TableLabels,
 }
@@ -74,10 +75,15 @@ impl Dataset {
     /// 2^64 - 1 samples in all, or if tables have different columns or are mixed with other
     /// sources.
     pub fn from_sources(shards: Vec<Box<dyn SampleSource>>) -> Result<Self, PipelineError> {
+        Self::from_shared(shards.into_iter().map(Arc::from).collect())
+    }
+
+    /// As [`from_sources`](Self::from_sources), for sources that other data sets may have too.
+    pub(crate) fn from_shared(shards: Vec<Arc<dyn SampleSource>>) -> Result<Self, PipelineError> {
         let has_tables = table::check(&shards)?;
         // The label column of a table depends on the settings.
         let labelled = if has_tables { &[] } else { &shards[..] };
-        let labels = Labels::resolve(labelled)?;
+        let labels = Arc::new(Labels::resolve(labelled)?);
         let mut starts = vec![0u64];
         for shard in &shards {
             let start = starts[starts.len() - 1];
@@ -210,7 +216,7 @@ impl Dataset {
 
     /// The sources, in order.
     #[must_use]
-    pub fn shards(&self) -> &[Box<dyn SampleSource>] {
+    pub fn shards(&self) -> &[Arc<dyn SampleSource>] {
         &self.shards
     }
 

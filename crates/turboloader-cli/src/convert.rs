@@ -247,13 +247,14 @@ pub(crate) fn select(dataset: &Dataset) -> Result<Selection<'_>, Failure> {
 }
 
 /// Fails for folders and archives if no source has a sample. A TBL file says that it is empty.
-pub(crate) fn require_samples(sources: &[Box<dyn SampleSource>]) -> Result<(), Failure> {
+pub(crate) fn require_samples<S: AsRef<dyn SampleSource>>(sources: &[S]) -> Result<(), Failure> {
     let is_unknown =
         |source: &&dyn SampleSource| matches!(source.kind(), SourceKind::Folder | SourceKind::Tar);
-    let Some(first) = sources.iter().map(|source| &**source).find(is_unknown) else {
+    let mut sources = sources.iter().map(AsRef::as_ref);
+    let Some(first) = sources.clone().find(is_unknown) else {
         return Ok(());
     };
-    if sources.iter().any(|source| source.sample_count() > 0) {
+    if sources.any(|source| source.sample_count() > 0) {
         return Ok(());
     }
     let is_passed_over = |note: &Note| matches!(note, Note::PassedOver { .. });

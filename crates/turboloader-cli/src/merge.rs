@@ -1,6 +1,7 @@
 //! `tl merge`: several data sets into one, stored samples as they are.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tbl_io::{AsStored, Compression, ConvertOptions, SampleSource, SourceKind, Target as FileKind};
 use turboloader::Probe;
@@ -58,12 +59,12 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
 }
 
 /// The kind of file that keeps samples of these sources as they are stored.
-pub(crate) fn target_of(sources: &[Box<dyn SampleSource>]) -> FileKind {
+pub(crate) fn target_of(sources: &[Arc<dyn SampleSource>]) -> FileKind {
     let all = |kind| sources.iter().all(|source| source.kind() == kind);
     if all(SourceKind::Tbl1) { FileKind::Tbl1 } else { FileKind::Tbl2(Compression::AsStored) }
 }
 
 /// Whether all that can be known of the samples stands in their index already.
-pub(crate) fn has_tbl2_only(sources: &[Box<dyn SampleSource>]) -> bool {
+pub(crate) fn has_tbl2_only(sources: &[Arc<dyn SampleSource>]) -> bool {
     sources.iter().all(|source| source.kind() == SourceKind::Tbl2)
 }

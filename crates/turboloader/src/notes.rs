@@ -17,9 +17,9 @@ pub struct ConversionNotes {
 impl ConversionNotes {
     /// The remarks on the sources and their labels, except usual ones such as hidden files.
     #[must_use]
-    pub fn of_sources(sources: &[Box<dyn SampleSource>], labels: &Labels) -> Vec<String> {
+    pub fn of_sources<S: AsRef<dyn SampleSource>>(sources: &[S], labels: &Labels) -> Vec<String> {
         let mut lines = Vec::new();
-        for source in sources {
+        for source in sources.iter().map(AsRef::as_ref) {
             let location = source.location();
             let notes = source.notes().into_iter().filter(|note| !note.is_usual());
             lines.extend(notes.map(|note| format!("{location}: {note}")));

@@ -44,7 +44,7 @@ pub(super) fn of_files(
     mut take: impl FnMut(MetadataType, &[u8]) -> Result<(), ConvertError>,
 ) -> Result<(), ConvertError> {
     let files: Vec<&TblFile> =
-        selection.sources().iter().filter_map(|source| tbl_file(&**source)).collect();
+        selection.sources().iter().filter_map(|source| tbl_file(*source)).collect();
     for (number, file) in files.iter().enumerate() {
         let mut result = Ok(());
         file.for_each_file_block(|kind, data| {
@@ -79,7 +79,7 @@ fn is_in_any(files: &[&TblFile], kind: MetadataType, data: &[u8]) -> Result<bool
 /// How many blocks of the sources belong to no sample, or are of a later version of the format.
 pub(super) fn unreachable_blocks(selection: &Selection<'_>) -> Result<u64, ReadError> {
     let mut count = 0_u64;
-    for file in selection.sources().iter().filter_map(|source| tbl_file(&**source)) {
+    for file in selection.sources().iter().filter_map(|source| tbl_file(*source)) {
         count = count.saturating_add(file.unreachable_metadata()?);
     }
     Ok(count)

@@ -12,7 +12,7 @@ use crate::starts::Starts;
 /// Consecutive samples of a list of sources, numbered from zero.
 #[derive(Clone, Debug)]
 pub struct Selection<'a> {
-    sources: &'a [Box<dyn SampleSource>],
+    sources: Vec<&'a dyn SampleSource>,
     labels: &'a Labels,
     starts: Starts,
     range: Range<u64>,
@@ -27,15 +27,16 @@ impl<'a> Selection<'a> {
     /// # Errors
     /// [`ConvertError::Structure`] for a source with a damaged index or damaged metadata: a copy
     /// would have the damage and new checksums. [`ConvertError::TooManySamples`] past 64 bits.
-    pub fn all(
-        sources: &'a [Box<dyn SampleSource>],
+    pub fn all<S: AsRef<dyn SampleSource>>(
+        sources: &'a [S],
         labels: &'a Labels,
     ) -> Result<Self, ConvertError> {
         for source in sources {
-            source.verify_structure().map_err(ConvertError::of_structure)?;
+            source.as_ref().verify_structure().map_err(ConvertError::of_structure)?;
         }
         let starts = Starts::new(sources)?;
         let range = 0..starts.sample_count;
+        let sources = sources.iter().map(AsRef::as_ref).collect();
         Ok(Self { sources, labels, starts, range, chosen: None, file_metadata: &[] })
     }
 
@@ -75,8 +76,8 @@ impl<'a> Selection<'a> {
     }
 
     /// The data sets that the samples come from.
-    pub(super) fn sources(&self) -> &'a [Box<dyn SampleSource>] {
-        self.sources
+    pub(super) fn sources(&self) -> &[&'a dyn SampleSource] {
+        &self.sources
     }
 
     /// Metadata blocks of the whole file that no source has.
@@ -87,13 +88,13 @@ impl<'a> Selection<'a> {
     /// The source and the position of sample `number` of the selection.
     pub(super) fn locate(&self, number: u64) -> Located<'a> {
         let (shard, index) = self.place(number);
-        Located { source: &*self.sources[shard], index, label: self.labels.label(shard, index) }
+        Located { source: self.sources[shard], index, label: self.labels.label(shard, index) }
     }
 
     /// The label of sample `number` of the selection in its class names.
     pub(super) fn try_label(&self, number: u64) -> Result<Option<i64>, ReadError> {
         let (shard, index) = self.place(number);
-        self.labels.try_label(self.sources, shard, index)
+        self.labels.try_label_of(self.sources.get(shard).copied(), shard, index)
     }
 
     /// The number of sample `number` of the selection, counted over all sources.

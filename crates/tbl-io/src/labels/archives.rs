@@ -9,9 +9,9 @@ use crate::sample::{SampleSource, SourceKind};
 /// name is a number of `WordNet` (`n` and eight digits) that all its samples start with, in no folder.
 /// A single archive has one class, which is none.
 pub(super) fn class_folders(
-    sources: &[Box<dyn SampleSource>],
+    sources: &[&dyn SampleSource],
 ) -> Result<Option<Vec<Vec<u8>>>, ReadError> {
-    let named: Option<Vec<&str>> = sources.iter().map(|source| wordnet_number(&**source)).collect();
+    let named: Option<Vec<&str>> = sources.iter().map(|source| wordnet_number(*source)).collect();
     let Some(named) = named.filter(|named| named.iter().any(|name| *name != named[0])) else {
         return Ok(None);
     };

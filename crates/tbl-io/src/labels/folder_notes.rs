@@ -56,7 +56,7 @@ pub(super) fn like_splits(classes: &Classes) -> Option<Note> {
 /// The note on folders whose samples have neither labels nor class folders, unless there is at most
 /// one. `is_unlabelled` tells by the number of a source whether its samples have no labels.
 pub(super) fn separate_folders(
-    sources: &[Box<dyn SampleSource>],
+    sources: &[&dyn SampleSource],
     is_unlabelled: impl Fn(usize) -> bool,
 ) -> Option<Note> {
     let folders: Vec<&Path> = sources

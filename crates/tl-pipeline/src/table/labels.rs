@@ -6,7 +6,7 @@ use crate::table::layout::{Layout, Source};
 use crate::table::{ColumnType, ColumnValues, Columns, Meaning, Table, number};
 
 /// The label column of all rows, read in advance.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TableLabels {
     /// By row of the data set, [`MISSING`] for a missing one; empty until they are read.
     labels: Vec<i64>,

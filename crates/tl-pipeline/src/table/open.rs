@@ -1,6 +1,7 @@
 //! Opening tables by what they are.
 
 use tbl_io::{SampleSource, Source};
+use tl_handoff::sync::Arc;
 
 #[cfg(not(feature = "tables"))]
 use crate::error::TableError;
@@ -23,7 +24,7 @@ fn open_as(kind: TableKind, source: &Source) -> Result<Box<dyn Table>, PipelineE
 }
 
 /// True if the sources are tables, which must have the same columns.
-pub(crate) fn check(shards: &[Box<dyn SampleSource>]) -> Result<bool, ColumnsError> {
+pub(crate) fn check(shards: &[Arc<dyn SampleSource>]) -> Result<bool, ColumnsError> {
     let Some(first) = shards.iter().find_map(|shard| TableSource::of(&**shard)) else {
         return Ok(false);
     };
