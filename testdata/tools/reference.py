@@ -1,10 +1,11 @@
-"""The random numbers, crops and orders of docs/pipeline/promises.md and docs/order.md,
-written a second time from the text.
+"""The random numbers, crops, orders and splits of docs/pipeline/promises.md, docs/order.md and
+docs/pipeline/views.md, written a second time from the text.
 
 Prints the constants that the Rust tests compare with:
 
     python3 testdata/tools/reference.py
     python3 testdata/tools/reference.py --order > testdata/order/vectors.jsonl
+    python3 testdata/tools/reference.py --splits > testdata/order/splits.jsonl
 """
 
 import hashlib
@@ -335,6 +336,56 @@ def print_order():
         print(json.dumps({"n": n, **FULL, "seed": 42, "epoch": 7, "at": at}))
 
 
+def split(n, sizes, seed, labels):
+    """The part of each place of a view."""
+    stream = words(seed, 0, EPOCH_STREAM, 2)
+    keys = [next(stream) | next(stream) << 32 for _ in range(8)]
+    line = []
+    for label in sorted(set(labels)) if labels else [None]:
+        places = [p for p in range(n) if label is None or labels[p] == label]
+        own = keys if label is None else derive(keys, 0, label & M64)
+        line += [places[full(len(places), own, turn)] for turn in range(len(places))]
+    had = [0] * len(sizes)
+    parts = [0] * n
+    for at, place in enumerate(line):
+        due = []
+        for part, size in enumerate(sizes):
+            if had[part] < size and had[part] * n // size <= at:
+                due.append((-(-(had[part] + 1) * n // size), part))
+        _, parts[place] = min(due)
+        had[parts[place]] += 1
+    return parts
+
+
+def split_sizes(n, fractions):
+    units = [math.floor(fraction * 1e9 + 0.5) for fraction in fractions]
+    if sum(units) + len(units) < 10**9:
+        units.append(10**9 - sum(units))
+    whole = sum(units)
+    sizes = [unit * n // whole for unit in units]
+    by_remainder = sorted(range(len(units)), key=lambda part: -(units[part] * n % whole))
+    for part in by_remainder[: n - sum(sizes)]:
+        sizes[part] += 1
+    return sizes
+
+
+def print_splits():
+    classes = [1, -3, 0, 0, 1, 0, 1, 1, 0, 1, -3, -3, 0, 1, 1]
+    for n, fractions, seed, labels in [
+        (10, [0.9, 0.1], 0, None),
+        (10, [0.9, 0.1], 42, None),
+        (15, [0.5, 0.2, 0.2], M64, None),
+        (15, [0.6, 0.4], 7, classes),
+        (15, [1 / 3] * 3, 7, classes),
+        (1, [0.5, 0.5], 1, None),
+        (0, [1.0], 1, None),
+    ]:
+        sizes = split_sizes(n, fractions)
+        parts = split(n, sizes, seed, labels)
+        case = {"n": n, "fractions": fractions, "seed": seed, "labels": labels}
+        print(json.dumps({**case, "sizes": sizes, "parts": parts}))
+
+
 def replacements(n, seed, epoch, position):
     rng = Rng(seed ^ 0x428A2F98D728AE22, epoch, position, 0)
     return [rng.u64() * n >> 64 for _ in range(16)]
@@ -357,6 +408,9 @@ def train_crop(width, height, seed, epoch, sample):
 if __name__ == "__main__":
     if sys.argv[1:] == ["--order"]:
         print_order()
+        sys.exit()
+    if sys.argv[1:] == ["--splits"]:
+        print_splits()
         sys.exit()
     for seed, epoch, sample in [(0, 0, 0), (0, 0, 1), (42, 0, 7), (42, 1, 7), (M64, M32, 2**40)]:
         print("plan of 500x375", seed, epoch, sample, *train_crop(500, 375, seed, epoch, sample))

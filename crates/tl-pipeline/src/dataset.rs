@@ -129,6 +129,11 @@ impl Dataset {
         Ok(())
     }
 
+    /// The column whose labels the rows of its tables have.
+    pub(crate) fn label_column(&self) -> Option<&str> {
+        self.table_labels.column()
+    }
+
     /// The tables, in order; none where the sources have samples.
     pub fn tables(&self) -> impl Iterator<Item = &dyn Table> {
         self.shards.iter().filter_map(|shard| TableSource::of(&**shard))

@@ -5,6 +5,7 @@ mod empty;
 mod kinds;
 mod sampler;
 mod table;
+mod view;
 
 use std::time::Duration;
 
@@ -20,6 +21,9 @@ pub use annotation::AnnotationFault;
 pub use empty::EmptyError;
 pub use sampler::SamplerError;
 pub use table::{ColumnsError, TableError};
+pub use view::{FilterError, ViewError};
+
+pub(crate) use view::MAX_LISTED;
 
 /// The reason why a loader could not be created, or an epoch ended early.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +47,9 @@ pub enum PipelineError {
     /// The sampler asks for what the data set does not have, or for nothing.
     #[error(transparent)]
     Sampler(#[from] SamplerError),
+    /// A view that cannot be made.
+    #[error(transparent)]
+    View(#[from] ViewError),
     /// A table cannot be opened.
     #[error("{location}: {source}")]
     Table { location: Location, source: TableError },
@@ -258,6 +265,12 @@ impl std::fmt::Display for At<'_> {
             Some(offset) => write!(f, " at byte {offset}"),
             None => Ok(()),
         }
+    }
+}
+
+impl From<FilterError> for PipelineError {
+    fn from(error: FilterError) -> Self {
+        Self::View(error.into())
     }
 }
 

@@ -45,6 +45,7 @@ mod stats;
 mod table;
 mod threads;
 mod trace;
+mod view;
 mod work;
 mod worker;
 
@@ -59,8 +60,8 @@ pub use config::LoaderConfig;
 pub use dataset::Dataset;
 pub use epoch::Epoch;
 pub use error::{
-    AnnotationFault, ColumnsError, EmptyError, PipelineError, SampleError, SampleFault,
-    SamplerError, TableError,
+    AnnotationFault, ColumnsError, EmptyError, FilterError, PipelineError, SampleError,
+    SampleFault, SamplerError, TableError, ViewError,
 };
 pub use fault::Fault;
 pub use fields::{
@@ -95,4 +96,5 @@ pub use table::{
 pub use table::{IdvBytes, IdvTable, TbfTable};
 pub use threads::{Cpus, CpusError, ThreadError};
 pub use tl_handoff::slab::FieldPointers;
+pub use view::{DatasetView, Filter, Fold, SampleMeta, Split};
 pub use work::Work;

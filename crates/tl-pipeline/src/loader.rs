@@ -14,12 +14,12 @@ use crate::config::LoaderConfig;
 use crate::crew::{Parking, Workers};
 use crate::dataset::Dataset;
 use crate::epoch::Epoch;
-use crate::error::{ColumnsError, EmptyError, PipelineError};
+use crate::error::{ColumnsError, EmptyError, PipelineError, ViewError};
 use crate::layout::BatchLayout;
 use crate::memory::MemoryReport;
 use crate::memory_limits::MemoryLimits;
 use crate::note::LoaderNote;
-use crate::order::{Order, Samples};
+use crate::order::{Order, Sampler, Samples};
 use crate::reader;
 use crate::readers::Readers;
 use crate::schedule::Schedule;
@@ -28,6 +28,7 @@ use crate::state::LoaderState;
 use crate::stats::Counters;
 use crate::table::{Columns, Gatherer};
 use crate::trace::Trace;
+use crate::view::DatasetView;
 use crate::work::Work;
 
 /// Makes batches of a data set, epoch by epoch.
@@ -57,17 +58,24 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// A loader for `dataset`. It starts no thread and allocates no batch yet.
+    /// A loader for a data set or a view of one. It starts no thread and allocates no batch yet.
     ///
     /// # Errors
+    /// [`ViewError::Configured`] for a view if [`LoaderConfig::sampler`] selects samples too.
     /// Settings out of range; fields that no sample has; a recipe without the fixed size that the
     /// settings need, with a user transform that was not given, or that mixes labelled images
     /// without a number of classes; a batch larger than the address space; a data set without
     /// samples, or without images for a recipe that decodes; a sampler that selects no sample;
     /// fewer samples than a global batch with [`Tail::Drop`](crate::Tail).
-    pub fn new(dataset: Dataset, config: LoaderConfig) -> Result<Self, PipelineError> {
+    pub fn new(view: impl Into<DatasetView>, config: LoaderConfig) -> Result<Self, PipelineError> {
+        Self::of_view(&view.into(), config)
+    }
+
+    fn of_view(view: &DatasetView, config: LoaderConfig) -> Result<Self, PipelineError> {
         let configured_lead = config.read_ahead_bytes;
         let mut config = config.resolve()?;
+        config.sampler = sampler_of(view, config.sampler)?;
+        let mut dataset = Arc::clone(view.dataset());
         dataset.require_samples()?;
         let reads_samples = !matches!(config.work, Work::Columns(_));
         if config.readers == Readers::Workers && reads_samples && dataset.is_remote() {
@@ -80,9 +88,8 @@ impl Loader {
         let note = |note: &Note| LoaderNote::Labels { note: note.clone() };
         let mut notes: Vec<LoaderNote> = dataset.label_notes().iter().map(note).collect();
         notes.extend(LoaderNote::unindexed_archives(&dataset));
-        let mut dataset = dataset;
         if let Work::Columns(Columns { label: Some(label), .. }) = &config.work {
-            notes.extend(label_by(&mut dataset, label, &config.sampler.samples)?);
+            notes.extend(label_by(Arc::make_mut(&mut dataset), label, &config.sampler.samples)?);
         }
         if !matches!(config.work, Work::Columns(_)) {
             config.fields.check_names(&dataset)?;
@@ -127,7 +134,7 @@ impl Loader {
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
         let caches = Caches::open(&config.cache, &config.decode_options());
         let shared = Shared {
-            dataset: Arc::new(dataset),
+            dataset,
             config,
             sequence,
             schedule,
@@ -308,6 +315,17 @@ impl Loader {
             parked.unwrap_or_else(|| Workers::start(Arc::clone(shared), epoch, batches))
         });
         Epoch::new(Arc::clone(shared), Arc::clone(&self.parking), workers, epoch, batch)
+    }
+}
+
+/// The samples of the view in the order of the settings.
+fn sampler_of(view: &DatasetView, sampler: Sampler) -> Result<Sampler, ViewError> {
+    if view.is_whole() {
+        return Ok(sampler);
+    }
+    match sampler {
+        Sampler { samples: Samples::All, shuffle, repeat: 1 } => Ok(view.sampler(shuffle)),
+        _ => Err(ViewError::Configured),
     }
 }
 

@@ -21,6 +21,8 @@ pub use sampler::{Deal, Length, Part, Replacement, Sampler, Samples, Shuffle, Su
 pub use sequence::Sequence;
 pub use weights::Weights;
 
+pub(crate) use permutation::{Network, class_keys, split_keys};
+
 use listing::Listing;
 use permutation::{Keys, Permutation, epoch_keys};
 use sequence::Arrangement;

@@ -33,7 +33,7 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
         ],
         &["memory_limits", "state"],
         &["batch", "collate", "config", "layout"],
-        &["batching", "cache", "memory", "note", "policy", "schedule"],
+        &["batching", "cache", "memory", "note", "policy", "schedule", "view"],
         &[
             "audit",
             "dataset",

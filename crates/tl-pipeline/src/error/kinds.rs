@@ -8,6 +8,7 @@ use tbl_io::{ErrorKind, ErrorPlace};
 
 use crate::error::{
     ColumnsError, EmptyError, PipelineError, SampleError, SampleFault, SamplerError, TableError,
+    ViewError,
 };
 use crate::fault::{Fault, always};
 
@@ -75,7 +76,9 @@ impl Fault for PipelineError {
             Self::Open(error) => error.kind(),
             Self::Table { source, .. } => source.kind(),
             Self::Sample(error) | Self::SizeUnknown(error) => error.kind(),
-            Self::ErrorBudget { .. } | Self::EmptyBatch { .. } => ErrorKind::Data,
+            Self::View(ViewError::Value { .. })
+            | Self::ErrorBudget { .. }
+            | Self::EmptyBatch { .. } => ErrorKind::Data,
             Self::OutOfMemory { .. }
             | Self::BatchesHeld { .. }
             | Self::EpochRunning
@@ -96,7 +99,7 @@ impl Fault for PipelineError {
             Self::UnknownSizes { location } => ErrorPlace::at(location.clone()),
             Self::Sample(error) | Self::SizeUnknown(error) => error.place(),
             Self::ErrorBudget { last, .. } => last.place(),
-            Self::Label { index, .. } => {
+            Self::View(ViewError::Value { sample: index, .. }) | Self::Label { index, .. } => {
                 ErrorPlace { sample: Some(*index), ..ErrorPlace::default() }
             }
             _ => ErrorPlace::default(),

@@ -107,8 +107,18 @@ impl Fields {
         dataset: &Dataset,
         index: u64,
     ) -> Result<Vec<Option<Vec<u8>>>, SampleFault> {
+        self.read_columns_within(dataset, index, u64::MAX)
+    }
+
+    /// As [`read_columns`](Self::read_columns), for files of at most `limit` bytes in all.
+    pub(crate) fn read_columns_within(
+        &self,
+        dataset: &Dataset,
+        index: u64,
+        limit: u64,
+    ) -> Result<Vec<Option<Vec<u8>>>, SampleFault> {
         let mut stored = Vec::new();
-        FieldReader { dataset, index, limit: u64::MAX }.read(self, &mut stored)?;
+        FieldReader { dataset, index, limit }.read(self, &mut stored)?;
         let bytes = |name: &String| position(&stored, name).map(|at| stored[at].bytes.clone());
         Ok(self.columns.iter().map(bytes).collect())
     }

@@ -14,7 +14,7 @@ use super::sampler::{Deal, Shuffle};
 const ROUNDS: usize = 8;
 
 /// The random keys of a permutation.
-pub(super) type Keys = [u64; ROUNDS];
+pub(crate) type Keys = [u64; ROUNDS];
 
 /// Blocks of four words that the keys take of the epoch's stream.
 pub(super) const BLOCKS_PER_KEYS: u32 = 4;
@@ -22,6 +22,9 @@ pub(super) const BLOCKS_PER_KEYS: u32 = 4;
 /// Networks on fewer than 2 x 3 bits are measurably uneven: with such a small number of values it
 /// shows that every Feistel round is an even permutation.
 const MIN_HALF_BITS: u32 = 3;
+
+/// The operation of the epoch's stream that splits are from; 0 and 1 are orders and draws.
+const SPLITS: u8 = 2;
 
 /// 2^64 over the golden ratio, odd: multiples of it are spread over all 64 bits.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -31,6 +34,17 @@ pub(super) fn epoch_keys(seed: u64, epoch: u32, repetition: u32) -> Keys {
     let stream = Rng::new(seed, epoch, EPOCH_STREAM, 0);
     let mut rng = stream.at_block(BLOCKS_PER_KEYS.wrapping_mul(repetition));
     std::array::from_fn(|_| rng.next_u64())
+}
+
+/// The keys of the splits of views, from a stream of their own.
+pub(crate) fn split_keys(seed: u64) -> Keys {
+    let mut rng = Rng::new(seed, 0, EPOCH_STREAM, SPLITS);
+    std::array::from_fn(|_| rng.next_u64())
+}
+
+/// The keys of one class of a stratified split.
+pub(crate) fn class_keys(keys: &Keys, label: i64) -> Keys {
+    derive(keys, 0, label.cast_unsigned())
 }
 
 /// Keys for number `number` of one of several uses that an order has for permutations.
@@ -103,19 +117,19 @@ impl Permutation {
 
 /// A random permutation of `0..count`.
 #[derive(Clone, Debug)]
-pub(super) struct Network {
+pub(crate) struct Network {
     count: u64,
     half_bits: u32,
     keys: Keys,
 }
 
 impl Network {
-    pub(super) fn new(count: u64, keys: Keys) -> Self {
+    pub(crate) fn new(count: u64, keys: Keys) -> Self {
         let bits = u64::BITS - count.saturating_sub(1).leading_zeros();
         Self { count, half_bits: bits.div_ceil(2).max(MIN_HALF_BITS), keys }
     }
 
-    pub(super) fn at(&self, place: u64) -> u64 {
+    pub(crate) fn at(&self, place: u64) -> u64 {
         self.walk(place, Self::permute)
     }
 

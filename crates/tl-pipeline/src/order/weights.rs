@@ -53,7 +53,7 @@ impl Weights {
         Ok(Self(weights.iter().map(scale).collect()))
     }
 
-    pub(super) fn as_slice(&self) -> &[u32] {
+    pub(crate) fn as_slice(&self) -> &[u32] {
         &self.0
     }
 

@@ -11,6 +11,8 @@ pub(crate) struct TableLabels {
     /// By row of the data set, [`MISSING`] for a missing one; empty until they are read.
     labels: Vec<i64>,
     class_names: Vec<String>,
+    /// The column whose labels were read.
+    column: Option<String>,
 }
 
 /// A missing label.
@@ -26,7 +28,7 @@ impl TableLabels {
         let fault = |source| PipelineError::Table { location: table.location().clone(), source };
         // Those of the other files are the same.
         let class_names = table.class_names(column).map_err(fault)?;
-        Ok(Self { labels: Vec::new(), class_names })
+        Ok(Self { class_names, ..Self::default() })
     }
 
     /// Reads column `label` of every row, holding one block at a time.
@@ -48,12 +50,17 @@ impl TableLabels {
             })?;
             table.check()?;
         }
+        self.column = Some(label.to_owned());
         Ok(())
     }
 
     pub(crate) fn label(&self, row: u64) -> Option<i64> {
         let row = usize::try_from(row).ok()?;
         self.labels.get(row).copied().filter(|&label| label != MISSING)
+    }
+
+    pub(crate) fn column(&self) -> Option<&str> {
+        self.column.as_deref()
     }
 
     pub(crate) fn class_names(&self) -> &[String] {

@@ -38,3 +38,4 @@ mod store;
 mod tables;
 mod user_transforms;
 mod values;
+mod views;

@@ -1,0 +1,264 @@
+//! Conditions on samples: a small language over what is known of a sample without decoding it.
+
+mod parse;
+mod value;
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::meta::SampleMeta;
+use crate::dataset::Dataset;
+use crate::error::{FilterError, PipelineError, ViewError};
+use crate::fields::Fields;
+use parse::Parser;
+use value::Value;
+
+/// A condition on samples, such as `width >= 224 and class in ("cat", "dog")`.
+///
+/// `docs/pipeline/views.md` describes the language.
+///
+/// ```
+/// use tl_pipeline::Filter;
+///
+/// let filter: Filter = "width >= 224 and not class in ('cat', 'dog')".parse()?;
+/// assert!("width => 224".parse::<Filter>().is_err());
+/// # Ok::<(), tl_pipeline::FilterError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filter {
+    text: String,
+    condition: Expr,
+}
+
+impl FromStr for Filter {
+    type Err = FilterError;
+
+    fn from_str(text: &str) -> Result<Self, FilterError> {
+        let condition = Parser::new(text)?.condition()?;
+        Ok(Self { text: text.to_owned(), condition })
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// A part of a condition.
+#[derive(Clone, Debug, PartialEq)]
+enum Expr {
+    Name(Name),
+    Literal(Value<'static>),
+    Not(Box<Self>),
+    And(Vec<Self>),
+    Or(Vec<Self>),
+    Compare(Box<Self>, Comparison, Box<Self>),
+    In(Box<Self>, Vec<Self>),
+    Like(Box<Self>, String),
+    Arithmetic(Box<Self>, Operation, Box<Self>),
+}
+
+/// A property of samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Name {
+    Index,
+    Key,
+    Label,
+    Class,
+    Format,
+    Bytes,
+    Width,
+    Height,
+    /// The text of a file, or with a pointer a value of its JSON.
+    Field {
+        name: String,
+        pointer: Option<String>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    Equal,
+    Unequal,
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+}
+
+impl Name {
+    /// The properties that are not files.
+    const BUILT_IN: [(&'static str, Self); 8] = [
+        ("index", Self::Index),
+        ("key", Self::Key),
+        ("label", Self::Label),
+        ("class", Self::Class),
+        ("format", Self::Format),
+        ("bytes", Self::Bytes),
+        ("width", Self::Width),
+        ("height", Self::Height),
+    ];
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Field { name, pointer } = self {
+            f.write_str(name)?;
+            return pointer.as_ref().map_or(Ok(()), |pointer| write!(f, ":{pointer}"));
+        }
+        let known = Self::BUILT_IN.iter().find(|(_, name)| name == self);
+        f.write_str(known.map_or("", |(text, _)| text))
+    }
+}
+
+impl Filter {
+    /// Checks that the data set has what the condition names.
+    pub(super) fn check(&self, dataset: &Dataset) -> Result<(), PipelineError> {
+        let mut names = Vec::new();
+        self.condition.names(&mut names);
+        let is_table = dataset.tables().next().is_some();
+        let mut fields = Fields::default();
+        for name in names {
+            if is_table && !matches!(name, Name::Index | Name::Label | Name::Class) {
+                return Err(ViewError::TableFilter { name: name.to_string() }.into());
+            }
+            if let Name::Field { name, .. } = name {
+                fields.columns.push(name.clone());
+            }
+        }
+        fields.check_names(dataset)
+    }
+
+    /// True if the sample meets the condition.
+    pub(super) fn matches(&self, sample: &SampleMeta<'_>) -> Result<bool, PipelineError> {
+        self.condition.holds(sample)
+    }
+}
+
+impl Expr {
+    fn names<'e>(&'e self, names: &mut Vec<&'e Name>) {
+        match self {
+            Self::Name(name) => names.push(name),
+            Self::Literal(_) => {}
+            Self::Not(expr) | Self::Like(expr, _) => expr.names(names),
+            Self::And(all) | Self::Or(all) => all.iter().for_each(|expr| expr.names(names)),
+            Self::In(expr, list) => {
+                expr.names(names);
+                list.iter().for_each(|expr| expr.names(names));
+            }
+            Self::Compare(left, _, right) | Self::Arithmetic(left, _, right) => {
+                left.names(names);
+                right.names(names);
+            }
+        }
+    }
+
+    /// The truth of a condition; a property that is missing is not true.
+    fn holds(&self, sample: &SampleMeta<'_>) -> Result<bool, PipelineError> {
+        match self {
+            Self::Not(expr) => Ok(!expr.holds(sample)?),
+            Self::And(all) => {
+                for expr in all {
+                    if !expr.holds(sample)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Self::Or(any) => {
+                for expr in any {
+                    if expr.holds(sample)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Self::Compare(left, comparison, right) => {
+                let left = left.value(sample)?;
+                Ok(left.compare(*comparison, &right.value(sample)?))
+            }
+            Self::In(expr, list) => {
+                let value = expr.value(sample)?;
+                for expr in list {
+                    if value.compare(Comparison::Equal, &expr.value(sample)?) {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Self::Like(expr, pattern) => {
+                let value = expr.value(sample)?;
+                Ok(value.text().is_some_and(|text| value::is_like(text, pattern)))
+            }
+            Self::Name(_) | Self::Literal(_) | Self::Arithmetic(..) => {
+                let value = self.value(sample)?;
+                let Some(truth) = value.truth() else {
+                    // Literals and sums are checked when the text is parsed.
+                    let name =
+                        if let Self::Name(name) = self { name.to_string() } else { String::new() };
+                    let defect = format!("is {value}, expected true or false");
+                    return Err(ViewError::Value { sample: sample.index(), name, defect }.into());
+                };
+                Ok(truth)
+            }
+        }
+    }
+
+    fn value<'s>(&'s self, sample: &'s SampleMeta<'_>) -> Result<Value<'s>, PipelineError> {
+        Ok(match self {
+            Self::Name(name) => name.value(sample)?,
+            Self::Literal(value) => value.clone(),
+            Self::Arithmetic(left, operation, right) => {
+                let left = left.value(sample)?;
+                left.combine(*operation, &right.value(sample)?)
+            }
+            Self::Not(_)
+            | Self::And(_)
+            | Self::Or(_)
+            | Self::Compare(..)
+            | Self::In(..)
+            | Self::Like(..) => Value::Bool(self.holds(sample)?),
+        })
+    }
+}
+
+impl Name {
+    fn value<'s>(&self, sample: &'s SampleMeta<'_>) -> Result<Value<'s>, PipelineError> {
+        let text = |text: Option<_>| text.map_or(Value::None, Value::Text);
+        Ok(match self {
+            Self::Index => Value::Int(sample.index().into()),
+            Self::Key => text(sample.text_key()),
+            Self::Label => sample.label()?.map_or(Value::None, |label| Value::Int(label.into())),
+            Self::Class => text(sample.class()?.map(Into::into)),
+            Self::Format => text(Some(sample.format().to_string().to_ascii_lowercase().into())),
+            Self::Bytes => Value::Int(sample.bytes().into()),
+            Self::Width => Value::Int(sample.size()?.0.into()),
+            Self::Height => Value::Int(sample.size()?.1.into()),
+            Self::Field { name, pointer } => match (sample.field(name)?, pointer) {
+                (None, _) => Value::None,
+                (Some(bytes), None) => Value::of_field(&bytes),
+                (Some(bytes), Some(pointer)) => {
+                    let document = serde_json::from_slice::<serde_json::Value>(&bytes);
+                    let document = document.map_err(|error| ViewError::Value {
+                        sample: sample.index(),
+                        name: name.clone(),
+                        defect: format!("is not JSON: {error}"),
+                    })?;
+                    document.pointer(pointer).map_or(Value::None, Value::of_json)
+                }
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! The language of filters, over a value at a time.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// The truth of a condition over the files of sample 3 of a small data set, and its error.
+fn holds(text: &str) -> Result<bool, String> {
+    let root = tempfile::tempdir().unwrap();
+    for number in 0..5 {
+        let write = |extension: &str, bytes: &[u8]| {
+            std::fs::write(root.path().join(format!("a{number}.{extension}")), bytes).unwrap();
+        };
+        write("jpg", &[0; 100]);
+        write("json", br#"{"label": 7, "score": 0.5, "is big": true, "none": null, "list": [1]}"#);
+        write("weight", b" 2.50\n");
+        write("split", b"train");
+    }
+    let dataset = Dataset::open(&[root.path()]).unwrap();
+    let filter: Filter = text.parse().map_err(|error: FilterError| error.to_string())?;
+    filter.check(&dataset).map_err(|error| error.to_string())?;
+    let reads = crate::view::meta::Reads::default();
+    let sample = SampleMeta::new(&dataset, 3, &reads).unwrap();
+    filter.matches(&sample).map_err(|error| error.to_string())
+}
+
+#[test]
+fn conditions_are_true_of_samples_or_not() {
+    for text in [
+        "index == 3",
+        "index >= 3 and index <= 3",
+        "not index < 3 and not index > 3",
+        "index in (1, 2, 3)",
+        "index not in (1, 2)",
+        "key like 'a?.jpg' and key like '*3*' and not key like 'b*'",
+        "key not like 'b*'",
+        "label == 7 and label != 8",
+        "class == none",
+        "format == 'jpeg'",
+        "bytes == 100 and bytes * 2 + 1 == 201 and bytes / 8 == 12.5",
+        "-bytes < -99.5",
+        "(index == 1 or index == 3) and true",
+        "json:/score == 0.5 and json:/score < 1 and json:/score * 2 == 1",
+        r#"json:"/is big""#,
+        "json:/none == none and json:/missing == none and json:/none != 0",
+        "not json:/missing > 1 and not json:/missing <= 1",
+        "json:/list/0 == 1 and json:/list != 1",
+        "weight == 2.5 and weight > 2 and weight in (2.5, 3) and weight == '2.50'",
+        "split == 'train' and split == \"train\" and split in ('val', 'train',)",
+        "split != 5 and not split == 5 and not split < 5",
+        r"split == 'tr\ain'",
+        "1_000 == 1e3 and 1e-1 == .1",
+    ] {
+        assert_eq!(holds(text), Ok(true), "{text}");
+        assert_eq!(holds(&format!("not ({text})")), Ok(false), "{text}");
+    }
+}
+
+#[test]
+fn errors_say_where_and_what() {
+    let check = |text: &str, expected: &str| {
+        let error = holds(text).unwrap_err();
+        assert!(error.contains(expected), "{text}: {error}");
+    };
+    check("width => 4", "at byte 6: `=`, expected `==`");
+    check("width = 4", "at byte 6: `=`, expected `==`");
+    check("width && 4", "at byte 6: `&`, expected `and`");
+    check("width", "at byte 0: a number, expected a condition, such as `width >= 224`");
+    check("width >= '4'", "at byte 9: text, expected a number");
+    check("class == 3", "at byte 9: a number, expected text");
+    check("0 < index < 3", "a second comparison, expected two, joined by `and`");
+    check("class in ('a', 3)", "at byte 15: a number, expected text");
+    check("class in 'a'", "at byte 9: `'a'`, expected `(` and a list");
+    check("class like a", "expected a pattern in quotes");
+    check("index like 'a'", "expected text before `like`");
+    check("", "at byte 0: the end, expected a value");
+    check("index == 'a", "text that is not closed");
+    check("index == 1x", "`1x`, expected a number");
+    check("index == 1 index == 2", "at byte 11: `index`, expected `and`, `or` or the end");
+    check("key + 1 == 2", "at byte 0: text, expected a number");
+    check("(index == 1", "the end, expected `)`");
+    check("split", "sample 3: `split` is \"train\", expected true or false");
+    check("widht > 3", "no sample has a file `widht`; the files are called: jpg, json");
+    check("split:/a == 1", "sample 3: `split` is not JSON");
+    check("width > 3", "sample 3 (a3.jpg)");
+    check(&"(".repeat(100), "at most 64 levels");
+    check(&"-".repeat(100), "at most 64 levels");
+    check(&"not ".repeat(100), "at most 64 levels");
+    check(&" ".repeat(70_000), "70000 bytes, expected at most 65536 bytes");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn any_text_is_a_condition_or_an_error(text in r#"([a-z ]{0,6}|[0-9.eE+-]{1,4}|[()<>=!,*/"'\\:é]|and |or |not |in |like |json:/a){0,12}"#) {
+        let at = text.parse::<Filter>().map_or_else(|error| error.at, |_| 0);
+        prop_assert!(at <= text.len());
+    }
+
+    #[test]
+    fn a_pattern_is_matched_as_by_trying_everything(
+        text in "[ab]{0,8}",
+        pattern in "[ab*?]{0,6}",
+    ) {
+        fn naive(text: &[u8], pattern: &[u8]) -> bool {
+            match pattern.split_first() {
+                None => text.is_empty(),
+                Some((b'*', rest)) => (0..=text.len()).any(|skip| naive(&text[skip..], rest)),
+                Some((b'?', rest)) => !text.is_empty() && naive(&text[1..], rest),
+                Some((wanted, rest)) => text.first() == Some(wanted) && naive(&text[1..], rest),
+            }
+        }
+        prop_assert_eq!(value::is_like(&text, &pattern), naive(text.as_bytes(), pattern.as_bytes()));
+    }
+}
