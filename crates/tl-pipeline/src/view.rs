@@ -139,9 +139,13 @@ impl DatasetView {
     /// The numbers in the data set of the samples, in order.
     ///
     /// # Errors
-    /// [`ViewError::Drawn`] for samples that are drawn or repeated.
+    /// [`ViewError::NoPlaces`] for samples that are drawn or repeated.
     pub fn indices(&self) -> Result<impl Iterator<Item = u64> + '_, PipelineError> {
-        Ok(self.plain("indices")?.iter())
+        match self.plain("indices") {
+            Ok(selection) => Ok(selection.iter()),
+            Err(ViewError::Drawn { drawn, .. }) => Err(ViewError::NoPlaces { drawn }.into()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The views that it was made by, one line each, with the samples that each has and its cost.
@@ -329,7 +333,7 @@ impl DatasetView {
     /// The samples that meet a condition.
     ///
     /// # Errors
-    /// [`PipelineError::UnknownField`] if it names a file that no sample has;
+    /// [`ViewError::UnknownName`] if it names a file that no sample has;
     /// [`PipelineError::Sample`] for the first sample whose properties cannot be read;
     /// [`ViewError::Value`] for one whose properties have no truth; [`ViewError::TableFilter`];
     /// [`ViewError::Drawn`].

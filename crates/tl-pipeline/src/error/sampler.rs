@@ -64,6 +64,9 @@ pub enum SamplerError {
     /// An epoch with 2^63 positions or more.
     #[error("the sampler has 2^63 positions or more")]
     TooLong,
+    /// Text that is not a length of a mixture.
+    #[error("`{text}`: expected samples, first-used-up, all-used-up or a number of positions")]
+    Length { text: String },
     /// Text that names no shuffle.
     #[error("`{text}`: expected none, full, block:SAMPLESxWINDOW or lanes:LANES/SAMPLESxWINDOW")]
     Shuffle { text: String },

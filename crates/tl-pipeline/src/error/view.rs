@@ -13,6 +13,9 @@ pub enum ViewError {
         before `{drawn}`"
     )]
     Drawn { view: &'static str, drawn: &'static str },
+    /// A question about the samples of draws.
+    #[error("samples of `{drawn}` have no numbers: they are drawn anew in every epoch")]
+    NoPlaces { drawn: &'static str },
     /// A place that the view does not have.
     #[error("place {place} is not in a view of {len} samples")]
     OutOfRange { place: u64, len: u64 },
@@ -45,7 +48,7 @@ pub enum ViewError {
     #[error("label {label} is out of range for {classes} classes")]
     UnknownLabel { label: i64, classes: u64 },
     /// Not one weight for every sample.
-    #[error("{weights} weights for a view of {len} samples")]
+    #[error("{weights} weights for {len} samples")]
     WeightCount { weights: u64, len: u64 },
     /// A view that cannot be drawn from by weight.
     #[error(
@@ -67,6 +70,18 @@ pub enum ViewError {
     /// Text that is not a filter.
     #[error(transparent)]
     Filter(#[from] FilterError),
+    /// A name in a filter that means nothing.
+    #[error(
+        "`{name}` in a filter: no sample has such a file, and a filter knows {known}; {}",
+        crate::fields::names::listed(found)
+    )]
+    UnknownName {
+        name: String,
+        /// The names that need no file.
+        known: String,
+        /// The names of files that samples have; not all of many.
+        found: Vec<String>,
+    },
     /// Properties that rows of a table lack.
     #[error("`{name}` in a filter needs samples; rows of a table have index, label and class")]
     TableFilter { name: String },

@@ -130,6 +130,21 @@ pub enum Length {
     Positions(u64),
 }
 
+/// Reads `samples`, `first-used-up`, `all-used-up` and numbers.
+impl FromStr for Length {
+    type Err = SamplerError;
+
+    fn from_str(text: &str) -> Result<Self, SamplerError> {
+        let error = |_| SamplerError::Length { text: text.to_owned() };
+        Ok(match text {
+            "samples" => Self::Samples,
+            "first-used-up" => Self::FirstUsedUp,
+            "all-used-up" => Self::AllUsedUp,
+            number => Self::Positions(number.parse().map_err(error)?),
+        })
+    }
+}
+
 /// The choice of draws with or without replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Replacement {

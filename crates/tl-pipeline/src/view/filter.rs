@@ -135,7 +135,10 @@ impl Filter {
                 fields.columns.push(name.clone());
             }
         }
-        fields.check_names(dataset)
+        let Err(error) = fields.check_names(dataset) else { return Ok(()) };
+        let PipelineError::UnknownField { name, found } = error else { return Err(error) };
+        let known = Name::BUILT_IN.map(|(name, _)| name).join(", ");
+        Err(ViewError::UnknownName { name, known, found }.into())
     }
 
     /// True if the sample meets the condition.

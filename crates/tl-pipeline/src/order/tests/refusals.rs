@@ -122,3 +122,15 @@ fn shuffles_are_read_as_they_are_printed() {
         assert_eq!(text.parse::<Shuffle>(), Err(SamplerError::Shuffle { text: text.to_owned() }));
     }
 }
+
+#[test]
+fn a_length_is_a_rule_or_a_number() {
+    let length = |text: &str| text.parse::<Length>();
+    assert_eq!(length("samples"), Ok(Length::Samples));
+    assert_eq!(length("first-used-up"), Ok(Length::FirstUsedUp));
+    assert_eq!(length("all-used-up"), Ok(Length::AllUsedUp));
+    assert_eq!(length("12"), Ok(Length::Positions(12)));
+    for wrong in ["", "longest", "first_used_up", "-1", "1.5"] {
+        assert_eq!(length(wrong), Err(SamplerError::Length { text: wrong.to_owned() }), "{wrong}");
+    }
+}

@@ -80,7 +80,9 @@ fn errors_say_where_and_what() {
     check("key + 1 == 2", "at byte 0: text, expected a number");
     check("(index == 1", "the end, expected `)`");
     check("split", "sample 3: `split` is \"train\", expected true or false");
-    check("widht > 3", "no sample has a file `widht`; the files are called: jpg, json");
+    let expected = "`widht` in a filter: no sample has such a file, and a filter knows index, key, \
+        label, class, format, bytes, width, height; the files are called: jpg, json";
+    check("widht > 3", expected);
     check("split:/a == 1", "sample 3: `split` is not JSON");
     check("width > 3", "sample 3 (a3.jpg)");
     check(&"(".repeat(100), "at most 64 levels");

@@ -83,7 +83,7 @@ fn errors_name_the_value_and_what_is_expected() {
     );
     assert!(numbers.select_labels(&[7]).unwrap().is_empty());
     let two = Weights::from(vec![1, 1]);
-    check(all().weights(&two, Replacement::With, None), "2 weights for a view of 23 samples");
+    check(all().weights(&two, Replacement::With, None), "2 weights for 23 samples");
     let twice = all().subset([4, 4]).unwrap();
     check(
         twice.weights(&two, Replacement::With, None),
