@@ -15,6 +15,7 @@ mod sampler;
 mod shard;
 #[cfg(feature = "remote")]
 mod store;
+mod view;
 
 use std::path::PathBuf;
 
@@ -29,6 +30,7 @@ pub(crate) use loader::LoaderArgs;
 pub(crate) use recipe::{BenchRecipe, RecipeName};
 #[cfg(feature = "remote")]
 use store::StoreArgs;
+pub(crate) use view::ViewArgs;
 
 /// Options every subcommand takes.
 #[derive(Clone, Debug, Default, clap::Args)]

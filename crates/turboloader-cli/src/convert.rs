@@ -16,7 +16,7 @@ use tbl_io::{
 use tl_pipeline::Dataset;
 use turboloader::{ConversionNotes, Probe, Rasterize, RowIndexer, Square};
 
-use crate::args::GlobalArgs;
+use crate::args::{GlobalArgs, ViewArgs};
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress};
@@ -41,6 +41,7 @@ mod metadata;
 ///   tl convert masks.tar -o masks.tbl --compress zstd:9
 ///   tl convert photos/ -o photos_256.tbl --to raw --size 256
 ///   tl convert train.tbl -o train.tar --to tar
+///   tl convert train.tar -o val.tbl --split 0.9,0.1@0 --part 2 --stratify
 ///   tl convert train.tar -o train.tbl --metadata description.json
 ///
 /// A table is an IDV, Parquet or CSV file. IDV files convert to each of these, CSV and Parquet
@@ -106,6 +107,9 @@ pub(crate) struct Args {
     #[arg(short, long)]
     pub(crate) force: bool,
 
+    #[command(flatten)]
+    pub(crate) view: ViewArgs,
+
     #[cfg(feature = "tables")]
     #[command(flatten)]
     pub(crate) table: crate::table::convert::TableArgs,
@@ -167,7 +171,9 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let start = Instant::now();
     let dataset = open_in(&global.stores().unpacking_for(&args.output), global, &args.sources)?;
     let metadata = args.metadata.as_deref().map(metadata::read).transpose()?;
-    let selection = select(&dataset)?.with_file_metadata(metadata.as_slice());
+    let all = select(&dataset)?.with_file_metadata(metadata.as_slice());
+    let chosen = chosen(&args.view, &dataset)?;
+    let selection = chosen.as_deref().map_or_else(|| all.clone(), |chosen| all.choose(chosen));
     let summary = match to {
         Target::Tbl2 if args.jpeg_index => {
             write(&selection, &args.output, &options, RowIndexer::default, global)?
@@ -244,6 +250,15 @@ pub(crate) fn note_labels(dataset: &Dataset) {
 /// All samples.
 pub(crate) fn select(dataset: &Dataset) -> Result<Selection<'_>, Failure> {
     Ok(Selection::all(dataset.shards(), dataset.labels())?)
+}
+
+/// The numbers of the samples that the options select; `None` for all.
+fn chosen(args: &ViewArgs, dataset: &Dataset) -> Result<Option<Vec<u64>>, Failure> {
+    if !args.is_given() {
+        return Ok(None);
+    }
+    let view = args.of(dataset)?;
+    Ok(Some(view.indices()?.collect()))
 }
 
 /// Fails for folders and archives if no source has a sample. A TBL file says that it is empty.

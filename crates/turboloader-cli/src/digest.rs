@@ -5,13 +5,18 @@ use std::path::PathBuf;
 use sha2::{Digest, Sha256};
 use tbl_io::Entry;
 
-use crate::args::{GlobalArgs, KeyArgs};
+use crate::args::{GlobalArgs, KeyArgs, ViewArgs};
 use crate::data_set::{self, Sample};
 use crate::failure::{DamagedParts, Failure, Verdict};
 use crate::output::{Progress, Stdout};
 #[cfg(feature = "tables")]
 use crate::table::{self, Table};
 use crate::text::Hex;
+
+/// The refusal to select rows of a table.
+#[cfg(feature = "tables")]
+const NO_ROWS: &str =
+    "the digest of a table has all rows: options that select samples do not apply";
 
 /// The length that stands for a missing name.
 const NO_NAME: u64 = u64::MAX;
@@ -31,6 +36,9 @@ const NO_LABEL: i64 = i64::MIN;
 /// Several files, a pattern, a name with ranges or a shard index are one data set. It has the same
 /// digest as the output of `tl merge`: samples are numbered in order, and labels are joined by class
 /// name.
+///
+/// Options that select samples give the digest of the file that `tl convert` writes with them: its
+/// samples are numbered from 0.
 ///
 /// A data set with an unreadable sample has no digest: the command counts the damaged samples and
 /// exits with 1.
@@ -64,24 +72,31 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     pub(crate) key: KeyArgs,
+
+    #[command(flatten)]
+    pub(crate) view: ViewArgs,
 }
 
 /// Prints the digest. Its byte layout is in the command's help.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     #[cfg(feature = "tables")]
     if let Some(table) = Table::open(global, &args.files)? {
+        if args.view.is_given() {
+            return Err(Failure::Usage { what: NO_ROWS });
+        }
         return table::digest::run(&table, args, global);
     }
     if args.columns {
         return Err(Failure::Usage { what: "--columns is for IDV and TBF files" });
     }
     let data = data_set::open(global, &args.files)?;
-    let mut progress = Progress::new(global, data.len());
+    let view = args.view.of(&data)?;
+    let mut progress = Progress::new(global, view.len());
     let mut hash = Sha256::new();
     let mut bytes = Vec::new();
     let mut damaged = DamagedParts::default();
-    for index in 0..data.len() {
-        progress.set(index);
+    for (place, index) in (0..).zip(view.indices()?) {
+        progress.set(place);
         let Sample { source, local, .. } = Sample::of(&data, index)?;
         tbl_io::announce_after(source, local);
         let read = source.entry(local).and_then(|entry| {
@@ -90,13 +105,13 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
             Ok((entry, label))
         });
         match read {
-            Ok((entry, label)) => add(&mut hash, index, label, &entry, &bytes),
+            Ok((entry, label)) => add(&mut hash, place, label, &entry, &bytes),
             Err(error) => damaged.count_if_damage(error.in_data_set(index))?,
         }
     }
     drop(progress);
     // The hash of what is left would pass for that of the whole.
-    let verdict = damaged.verdict(data.len(), "samples")?;
+    let verdict = damaged.verdict(view.len(), "samples")?;
     let mut stdout = Stdout::open()?;
     stdout.line(&Hex(hash.finalize().into()))?;
     stdout.finish()?;

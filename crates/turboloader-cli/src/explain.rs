@@ -1,14 +1,17 @@
 //! `tl explain`: what a recipe does and where, or what it does to one sample.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use clap::{ArgGroup, ValueHint};
 use tbl_format::SampleFormat;
+use tbl_io::SampleSource;
 use tl_decode::{DecodeOptions, Exif, ImageInfo};
+use tl_pipeline::{DatasetView, PipelineError, ViewError};
 use turboloader::Explanation;
 
-use crate::args::{GlobalArgs, RecipeName};
+use crate::args::{GlobalArgs, RecipeName, ViewArgs};
 use crate::data_set::{self, Sample};
 use crate::failure::{Failure, Verdict};
 use crate::output::Stdout;
@@ -45,7 +48,8 @@ pub(crate) struct Args {
     #[arg(value_name = "DATA", requires = "sample", conflicts_with = "size")]
     pub(crate) data: Option<PathBuf>,
 
-    /// Describe the work on the sample with this number
+    /// Describe the work on the sample with this number; with options that select samples, the
+    /// sample at this place of the selection
     #[arg(long, value_name = "N", group = "drawn")]
     pub(crate) sample: Option<u64>,
 
@@ -64,6 +68,9 @@ pub(crate) struct Args {
     /// Width and height of the decoded image
     #[arg(long, value_name = "WxH", default_value = "500x375")]
     pub(crate) size: ImageSize,
+
+    #[command(flatten)]
+    pub(crate) view: ViewArgs,
 
     /// Print one JSON object
     #[arg(long)]
@@ -92,12 +99,14 @@ impl FromStr for ImageSize {
 /// Prints the explanation.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let recipe = recipe::load(&args.recipe, None)?.ok_or(NOTHING_TO_EXPLAIN)?;
-    let ImageSize(width, height) = match (&args.data, args.sample) {
-        (Some(data), Some(sample)) => sample_size(global, data, sample)?,
-        _ => args.size,
+    let located = Located::of(args, global)?;
+    let sample = located.as_ref().map(|located| located.index).or(args.sample);
+    let ImageSize(width, height) = match &located {
+        Some(located) => located.size()?,
+        None => args.size,
     };
     let mut explanation = Explanation::new(&recipe, (width, height), args.seed)?;
-    if let Some(sample) = args.sample {
+    if let Some(sample) = sample {
         explanation = explanation.with_sample(args.epoch, sample)?;
     }
     if let Some(number) = args.batch {
@@ -107,28 +116,65 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     if args.json {
         stdout.json_line(&explanation.to_json())?;
     } else {
+        if let Some(view) = located.as_ref().and_then(|located| located.view.as_ref()) {
+            stdout.line(&view.explain())?;
+        }
         stdout.line(&explanation)?;
     }
     stdout.finish()?;
     Ok(Verdict::Good)
 }
 
-/// Width and height of the pixels that training makes a plan for.
-fn sample_size(global: &GlobalArgs, data: &Path, sample: u64) -> Result<ImageSize, Failure> {
-    let (source, local) = data_set::open_sample(global, data, sample)?;
-    let sample = Sample { source: &*source, local, index: sample };
-    let entry = sample.entry()?;
-    if entry.format == SampleFormat::RawU8 {
-        return Ok(ImageSize(entry.width, entry.height));
+/// The sample that is explained.
+struct Located {
+    source: Arc<dyn SampleSource>,
+    local: u64,
+    /// Its number in the data set.
+    index: u64,
+    /// The view that has it, if options select samples.
+    view: Option<DatasetView>,
+}
+
+impl Located {
+    /// The sample of the arguments; `None` without a data set.
+    fn of(args: &Args, global: &GlobalArgs) -> Result<Option<Self>, Failure> {
+        let (Some(data), Some(sample)) = (&args.data, args.sample) else {
+            let what = "options that select samples need DATA and --sample";
+            return if args.view.is_given() { Err(Failure::Usage { what }) } else { Ok(None) };
+        };
+        if !args.view.is_given() {
+            let (source, local) = data_set::open_sample(global, data, sample)?;
+            return Ok(Some(Self { source: source.into(), local, index: sample, view: None }));
+        }
+        let view = args.view.of(&data_set::open(global, &[data])?)?;
+        let place = || ViewError::OutOfRange { place: sample, len: view.len() };
+        let index = view.sample_at(sample).ok_or_else(place).map_err(PipelineError::from)?;
+        let dataset = view.dataset();
+        let shards = dataset.shards().iter().enumerate();
+        let mut found = shards.filter_map(|(number, source)| {
+            let samples = dataset.shard_samples(number)?;
+            samples.contains(&index).then(|| (Arc::clone(source), index - samples.start))
+        });
+        let found = found.next();
+        Ok(found.map(|(source, local)| Self { source, local, index, view: Some(view.clone()) }))
     }
-    let mut bytes = Vec::new();
-    sample.read_into(&mut bytes)?;
-    let info = tl_decode::probe(&bytes)
-        .map_err(|error| Failure::data(format_args!("{}: {error}", sample.subject(&entry))))?;
-    let ImageInfo { width, height, .. } = info;
-    let turned = DecodeOptions::default().exif == Exif::Apply;
-    let (width, height) = if turned { info.upright_size() } else { (width, height) };
-    Ok(ImageSize(width, height))
+
+    /// Width and height of the pixels that training makes a plan for.
+    fn size(&self) -> Result<ImageSize, Failure> {
+        let sample = Sample { source: &*self.source, local: self.local, index: self.index };
+        let entry = sample.entry()?;
+        if entry.format == SampleFormat::RawU8 {
+            return Ok(ImageSize(entry.width, entry.height));
+        }
+        let mut bytes = Vec::new();
+        sample.read_into(&mut bytes)?;
+        let info = tl_decode::probe(&bytes)
+            .map_err(|error| Failure::data(format_args!("{}: {error}", sample.subject(&entry))))?;
+        let ImageInfo { width, height, .. } = info;
+        let turned = DecodeOptions::default().exif == Exif::Apply;
+        let (width, height) = if turned { info.upright_size() } else { (width, height) };
+        Ok(ImageSize(width, height))
+    }
 }
 
 #[cfg(test)]

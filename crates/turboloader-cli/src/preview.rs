@@ -10,8 +10,9 @@ use std::path::PathBuf;
 
 use clap::ValueHint;
 use tl_decode::{DecodeOptions, Image};
+use tl_pipeline::DatasetView;
 
-use crate::args::{DecodeModeArgs, GlobalArgs, RecipeName};
+use crate::args::{DecodeModeArgs, GlobalArgs, RecipeName, ViewArgs};
 use crate::data_set::{self, Sample};
 use crate::failure::{Failure, Verdict};
 use crate::output::write_file;
@@ -78,6 +79,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) decode: DecodeModeArgs,
 
+    #[command(flatten)]
+    pub(crate) view: ViewArgs,
+
     /// Side of a picture in pixels
     #[arg(long, value_name = "PIXELS", default_value_t = 160,
           value_parser = clap::value_parser!(u32).range(32..=1024))]
@@ -104,7 +108,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let count = args
         .count
         .map_or(if training.is_some() { RECIPE_SAMPLES } else { GRID_SAMPLES }, NonZeroUsize::get);
-    let indices = evenly_spaced(data.len(), count);
+    let indices = chosen(&args.view.of(&data)?, count);
     let draws = match &args.recipe {
         None => 0,
         // These draw nothing: every epoch shows the same.
@@ -148,6 +152,12 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
             Err(Failure::data(sentence))
         }
     }
+}
+
+/// The numbers of `count` samples spread over a view.
+fn chosen(view: &DatasetView, count: usize) -> Vec<u64> {
+    let places = evenly_spaced(view.len(), count).into_iter();
+    places.filter_map(|place| view.sample_at(place)).collect()
 }
 
 /// `count` sample numbers spread over `0..sample_count`, so that data sorted by class shows more

@@ -1,11 +1,11 @@
 //! Arguments that say which samples an epoch has, and in which order.
 
-use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use tl_pipeline::{Dataset, Length, Part, Replacement, Sampler, Samples, Shuffle, Subset};
+use tl_pipeline::{Dataset, DatasetView, Length, Replacement, Sampler, Samples, Shuffle};
 
+use super::view::ViewArgs;
 use crate::failure::Failure;
 use crate::weights;
 
@@ -19,9 +19,8 @@ pub(crate) struct SamplerArgs {
     #[arg(long, value_name = "SHUFFLE")]
     pub(crate) shuffle: Option<Shuffle>,
 
-    /// Only load these samples: A..B, B excluded
-    #[arg(long, value_name = "A..B", value_delimiter = ',', value_parser = sample_range)]
-    samples: Vec<Range<u64>>,
+    #[command(flatten)]
+    view: ViewArgs,
 
     /// Load every sample N times in an epoch, each time in a different random order
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -44,7 +43,7 @@ pub(crate) struct SamplerArgs {
     /// The number of samples in an epoch with --class-balanced or --mix: samples (default: the size
     /// of the data set), first-used-up (no sample repeats), all-used-up (every sample is loaded) or
     /// a number
-    #[arg(long, value_name = "LENGTH", value_parser = length, requires = "turns")]
+    #[arg(long, value_name = "LENGTH", requires = "turns")]
     length: Option<Length>,
 
     /// Draw samples by weight: FILE has one line per sample, each a number of 0 or more
@@ -92,86 +91,37 @@ impl SamplerArgs {
 
     fn samples_of(&self, dataset: &Dataset) -> Result<Samples, Failure> {
         let length = self.length.unwrap_or_default();
-        let some = || (!self.samples.is_empty()).then(|| Subset::Ranges(self.samples.clone()));
-        if let Some(path) = &self.weights {
-            return Ok(Samples::Weighted {
-                weights: weights::read(path)?,
-                replacement: self.replacement.map_or(Replacement::With, Replacement::from),
-                count: self.count,
-            });
-        }
         if !self.mix.is_empty() {
-            let parts = parts(&self.mix, dataset)?;
-            return Ok(Samples::Mix { parts, length });
+            let parts = self.parts(dataset)?;
+            return Ok(DatasetView::mix(&parts, length)?.samples());
         }
-        Ok(match some() {
-            of if self.class_balanced => Samples::ClassBalanced { of, length },
-            Some(subset) => Samples::Subset(subset),
-            None => Samples::All,
-        })
-    }
-}
-
-/// Each of the data sets with its weight.
-fn parts(weights: &[u32], dataset: &Dataset) -> Result<Vec<Part>, Failure> {
-    let data_sets = dataset.shards().len();
-    if weights.len() != data_sets {
-        let weights = weights.len();
-        let sentence = format_args!(
-            "--mix has {weights} weights, expected one for each of {data_sets} data sets"
-        );
-        return Err(Failure::setting(sentence));
-    }
-    let samples = (0..data_sets).filter_map(|data_set| dataset.shard_samples(data_set));
-    let part = |(samples, &weight)| Part { samples: Subset::from(samples), weight };
-    Ok(samples.zip(weights).map(part).collect())
-}
-
-/// Text that is not a range of samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected two numbers, such as 1000..2000")]
-pub(crate) struct NoRange;
-
-fn sample_range(text: &str) -> Result<Range<u64>, NoRange> {
-    let (start, end) = text.split_once("..").ok_or(NoRange)?;
-    let number = |text: &str| text.parse::<u64>().map_err(|_| NoRange);
-    Ok(number(start)?..number(end)?)
-}
-
-/// Text that is not a length of a mixture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected samples, first-used-up, all-used-up or a number of positions")]
-pub(crate) struct NoLength;
-
-fn length(text: &str) -> Result<Length, NoLength> {
-    Ok(match text {
-        "samples" => Length::Samples,
-        "first-used-up" => Length::FirstUsedUp,
-        "all-used-up" => Length::AllUsedUp,
-        number => Length::Positions(number.parse().map_err(|_| NoLength)?),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_range_is_two_numbers() {
-        assert_eq!(sample_range("10..20"), Ok(10..20));
-        for wrong in ["10", "10..", "..20", "10..=20", "a..b", "-1..2", "1...2"] {
-            assert_eq!(sample_range(wrong), Err(NoRange), "{wrong}");
+        let view = self.view.of(dataset)?;
+        if let Some(path) = &self.weights {
+            let replacement = self.replacement.map_or(Replacement::With, Replacement::from);
+            return Ok(view.weights(&weights::read(path)?, replacement, self.count)?.samples());
         }
+        let samples = view.samples();
+        if !self.class_balanced {
+            return Ok(samples);
+        }
+        // The labels of tables are read when the loader is made.
+        let of = if let Samples::Subset(of) = samples { Some(of) } else { None };
+        Ok(Samples::ClassBalanced { of, length })
     }
 
-    #[test]
-    fn a_length_is_a_rule_or_a_number() {
-        assert_eq!(length("samples"), Ok(Length::Samples));
-        assert_eq!(length("first-used-up"), Ok(Length::FirstUsedUp));
-        assert_eq!(length("all-used-up"), Ok(Length::AllUsedUp));
-        assert_eq!(length("12"), Ok(Length::Positions(12)));
-        for wrong in ["", "longest", "first_used_up", "-1", "1.5"] {
-            assert_eq!(length(wrong), Err(NoLength), "{wrong}");
+    /// The selected samples of each of the data sets, with its weight.
+    fn parts(&self, dataset: &Dataset) -> Result<Vec<(DatasetView, u32)>, Failure> {
+        let data_sets = dataset.shards().len();
+        if self.mix.len() != data_sets {
+            let weights = self.mix.len();
+            let sentence = format_args!(
+                "--mix has {weights} weights, expected one for each of {data_sets} data sets"
+            );
+            return Err(Failure::setting(sentence));
         }
+        let all = DatasetView::from(dataset.clone());
+        let samples = (0..data_sets).filter_map(|data_set| dataset.shard_samples(data_set));
+        let part = |(samples, &weight)| Ok((self.view.apply(all.slice(samples)?)?, weight));
+        samples.zip(&self.mix).map(part).collect()
     }
 }

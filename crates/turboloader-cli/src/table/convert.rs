@@ -51,6 +51,11 @@ pub(crate) fn run(
     global: &GlobalArgs,
 ) -> Result<Option<Verdict>, Failure> {
     if let Some(to) = target_of(args, to)? {
+        if args.view.is_given() {
+            let what =
+                "a table is converted with all its rows: options that select samples do not apply";
+            return Err(Failure::Usage { what });
+        }
         return convert(args, to, global).map(Some);
     }
     if args.table != TableArgs::default() {

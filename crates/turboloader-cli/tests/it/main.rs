@@ -30,3 +30,4 @@ mod table_batches;
 mod table_conversion;
 mod tables;
 mod usage;
+mod views;
