@@ -26,8 +26,11 @@ struct Wish {
 impl Wish {
     fn read(choices: &mut Choices<'_>) -> Self {
         let kind = choices.byte();
+        // Of the other scales in eighths, one for each way of the bits that are left.
+        let eighths = 1 + (kind >> 5 | (kind & 1) << 3);
+        let other = Scale::from_eighths(eighths).filter(|_| kind & 16 != 0);
         Self {
-            scale: Scale::ALL[usize::from(kind & 3)],
+            scale: other.unwrap_or(Scale::HALVINGS[usize::from(kind & 3)]),
             color: if kind & 4 == 0 { Color::Rgb8 } else { Color::L8 },
             on_damaged: if kind & 8 == 0 { OnDamaged::Error } else { OnDamaged::Keep },
             region: std::array::from_fn(|_| choices.word() >> 16),

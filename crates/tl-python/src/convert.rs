@@ -10,19 +10,20 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tbl_io::{
-    AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Finding, Labels, Location,
+    AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Finding, Location,
     Selection, Source, Stores, Target, VerifySummary,
 };
-use tl_pipeline::TableKind;
+use tl_pipeline::{Dataset, TableKind};
 use turboloader::{ConversionNotes, HeaderCheck, Probe, StrictDecode};
 
+use crate::dataset::DatasetSource;
 use crate::detached::{detached, interruptible};
 use crate::error::Error;
 use crate::files::compression_of;
 use crate::remote::{DataStores, StoreSettings};
 use crate::warning::warn;
 
-/// Copies all samples of `sources` into a new TBL file, version 2 or 1, or a TAR archive.
+/// Copies the samples of `sources` into a new TBL file, version 2 or 1, or a TAR archive.
 ///
 /// ``compression`` is ``"lz4"``, ``"zstd"`` or ``"zstd:LEVEL"`` with a level of 1 to 22, for samples that
 /// it makes smaller; ``lz4=True`` is the same as ``"lz4"``. Zstandard is for texts, masks and raw pixels,
@@ -33,14 +34,14 @@ use crate::warning::warn;
 /// and of data that the new file cannot store.
 #[pyfunction]
 #[pyo3(signature = (
-    sources: "list[str]", destination, *, to="tbl", lz4=false, overwrite=false, sync=true,
+    sources: "Dataset | list[str]", destination, *, to="tbl", lz4=false, overwrite=false, sync=true,
     progress_callback: "Callable[[int, int], Any] | None" = None,
     stores: "dict[str, Any] | None" = None, compression: "str | None" = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
 pub(crate) fn convert(
     py: Python<'_>,
-    sources: Vec<PathBuf>,
+    sources: DatasetSource<'_>,
     destination: PathBuf,
     to: &str,
     lz4: bool,
@@ -67,15 +68,24 @@ pub(crate) fn convert(
     let stores = DataStores::new(&stores.unwrap_or_default())?.stores();
     let stores = stores.unpacking_for(&destination);
     let mut heard = Heard::new(progress_callback);
-    let (sources, labels) = interruptible(py, || -> Result<_, Error> {
-        let sources = tbl_io::open_all_in(&stores, &sources)?;
-        let labels = Labels::resolve(&sources)?;
-        Ok((sources, labels))
-    })??;
-    warn_each(py, &ConversionNotes::of_sources(&sources, &labels))?;
+    let view = match sources {
+        DatasetSource::Opened(dataset) => dataset.view().clone(),
+        DatasetSource::Paths(paths) => interruptible(py, || -> Result<_, Error> {
+            Ok(Dataset::from_sources(tbl_io::open_all_in(&stores, &paths)?)?.into())
+        })??,
+    };
+    let dataset = view.dataset();
+    if dataset.tables().next().is_some() {
+        let message = "tables have rows, not samples: convert the file of a table by its path";
+        return Err(Error::setting(&message).into());
+    }
+    let chosen: Option<Vec<u64>> =
+        if view.is_whole() { None } else { Some(view.indices().map_err(Error::from)?.collect()) };
+    warn_each(py, &ConversionNotes::of_sources(dataset.shards(), dataset.labels()))?;
     let mut notes = ConversionNotes::default();
     let summary = detached(py, || -> Result<ConvertSummary, Error> {
-        let selection = Selection::all(&sources, &labels)?;
+        let all = Selection::all(dataset.shards(), dataset.labels())?;
+        let selection = chosen.as_ref().map_or_else(|| all.clone(), |chosen| all.choose(chosen));
         let total = selection.sample_count();
         let mut on_event = |event: ConvertEvent<'_>| {
             notes.add(&event);

@@ -9,6 +9,7 @@ mod batch;
 mod by_value;
 mod command;
 mod convert;
+mod dataset;
 mod detached;
 mod element;
 mod error;
@@ -44,6 +45,8 @@ mod native {
     use crate::command::tl;
     #[pymodule_export]
     use crate::convert::{convert, verify};
+    #[pymodule_export]
+    use crate::dataset::PyDataset;
     #[pymodule_export]
     use crate::files::{PyTblReader, PyTblWriter, expand_braces, open_raw_view};
     #[pymodule_export]

@@ -1,16 +1,14 @@
 //! Loaders and their epochs, as Python drives them.
-#![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use serde_json::Value;
-use tbl_io::{Note, SourceKind};
+use tbl_io::{Note, SampleSource, SourceKind};
 use tl_pipeline::{
     Columns, Dataset, Epoch, ImageField, Loader, LoaderNote, LoaderState, PipelineError,
     TableSource, Work,
@@ -18,9 +16,10 @@ use tl_pipeline::{
 use turboloader::Explanation;
 
 use crate::batch::{Contents, PyBatch};
+use crate::dataset::DatasetSource;
 use crate::detached::{PATIENCE, detached, interruptible};
 use crate::error::Error;
-use crate::remote::DataStores;
+use crate::remote::{DataStores, StoreSettings};
 use crate::report::{PyReport, counters};
 use crate::settings::Settings;
 use crate::tensor::Form;
@@ -31,7 +30,7 @@ use crate::warning::warn;
 #[pyclass(frozen, name = "Loader", module = "turboloader._native")]
 pub(crate) struct PyLoader {
     loader: Closable<Arc<Loader>>,
-    stores: DataStores,
+    stores: Arc<DataStores>,
     /// The functions in its recipe, for the garbage collector: of a method that belongs to what has
     /// the loader, nothing else says so.
     functions: UserTransforms,
@@ -124,18 +123,20 @@ impl PyLoader {
 #[pymethods]
 impl PyLoader {
     #[new]
-    #[pyo3(signature = (paths: "list[str]", settings: "dict[str, Any]"))]
-    fn new(py: Python<'_>, paths: Vec<PathBuf>, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let stores = settings.extract().map_err(|error| wrong_type(py, &error))?;
+    #[pyo3(signature = (dataset: "Dataset | list[str]", settings: "dict[str, Any]"))]
+    fn new(
+        py: Python<'_>,
+        dataset: DatasetSource<'_>,
+        settings: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let stores: StoreSettings = settings.extract().map_err(|error| wrong_type(py, &error))?;
         let settings: Settings<'_> = settings.extract().map_err(|error| wrong_type(py, &error))?;
         let form = Form::named(&settings.form)
             .ok_or_else(|| Error::setting(&format!("no form of output {}", settings.form)))?;
-        let stores = DataStores::new(&stores)?;
-        let dataset = interruptible(py, || Dataset::open_in(&stores.stores(), &paths))?;
-        let dataset = dataset.map_err(Error::from)?;
-        let config = settings.config(&dataset)?;
+        let (view, stores) = dataset.open(py, &stores)?;
+        let config = settings.config(view.dataset())?;
         let contents = Arc::new(Contents::new(&config, form, &settings)?);
-        let loader = interruptible(py, || Loader::new(dataset, config))?.map_err(Error::from)?;
+        let loader = interruptible(py, || Loader::new(view, config))?.map_err(Error::from)?;
         let len = loader.len();
         let functions = settings.user_transforms;
         let loader = Closable::new(Arc::new(loader));
@@ -200,19 +201,7 @@ impl PyLoader {
     /// ``"tbf"``.
     #[getter]
     fn kinds(&self) -> Result<Vec<&'static str>, Error> {
-        let mut kinds = BTreeSet::new();
-        for shard in self.open()?.dataset().shards() {
-            kinds.insert(match shard.kind() {
-                SourceKind::Folder => "folder",
-                SourceKind::Tar => "tar",
-                SourceKind::Images => "images",
-                SourceKind::Tbl1 | SourceKind::Tbl2 => "tbl",
-                SourceKind::Table | _ => {
-                    TableSource::of(&**shard).map_or("table", |table| table.format())
-                }
-            });
-        }
-        Ok(kinds.into_iter().collect())
+        Ok(kinds(self.open()?.dataset()))
     }
 
     /// The names of the classes, indexed by label.
@@ -269,6 +258,19 @@ impl PyLoader {
         self.loader.close();
         Ok(())
     }
+}
+
+/// The kinds of the sources, each once.
+pub(crate) fn kinds(dataset: &Dataset) -> Vec<&'static str> {
+    let kind = |shard: &Arc<dyn SampleSource>| match shard.kind() {
+        SourceKind::Folder => "folder",
+        SourceKind::Tar => "tar",
+        SourceKind::Images => "images",
+        SourceKind::Tbl1 | SourceKind::Tbl2 => "tbl",
+        SourceKind::Table | _ => TableSource::of(&**shard).map_or("table", |table| table.format()),
+    };
+    let kinds: BTreeSet<_> = dataset.shards().iter().map(kind).collect();
+    kinds.into_iter().collect()
 }
 
 /// Notes on the files and folders of a data set; ``usual`` is as in `PyLoader::notes`. Without those

@@ -1,8 +1,6 @@
 //! A data set sample by sample, in whatever order somebody else makes.
-#![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::{Mutex, TryLockError};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -10,17 +8,19 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tl_decode::{DecodeOptions, Exif, Image};
 use tl_pipeline::{
-    Dataset, Fields, OnError, PipelineError, SampleFault, SampleRenderer, Stored, Target,
+    Dataset, DatasetView, Fields, OnError, PipelineError, SampleFault, SampleRenderer, Stored,
+    Target,
 };
 use tl_transform::{BoundTransforms, Draw, Layout, OutputSpec, Plan, Recipe};
 
+use crate::dataset::DatasetSource;
 use crate::detached::{detached, interruptible};
 use crate::error::Error;
 use crate::loader::source_notes;
 use crate::memory::Memory;
 use crate::names::text;
 use crate::recipe::PyRecipe;
-use crate::remote::{DataStores, StoreSettings};
+use crate::remote::StoreSettings;
 use crate::tensor::Tensor;
 use crate::user::UserTransforms;
 
@@ -30,7 +30,7 @@ use crate::user::UserTransforms;
 /// It starts no threads, so it keeps working in a forked process.
 #[pyclass(frozen, name = "Samples", module = "turboloader._native")]
 pub(crate) struct PySamples {
-    dataset: Dataset,
+    view: DatasetView,
     recipe: Recipe,
     functions: UserTransforms,
     user_transforms: BoundTransforms,
@@ -67,9 +67,9 @@ impl PySamples {
     /// Applies the recipe to sample `index`; also returns the size of each of its images.
     fn render(&self, index: u64, draw: Draw) -> Result<(Image, (u32, u32)), Error> {
         let fault = |fault| self.error(index, fault);
-        let entry = self.dataset.entry(index).map_err(|error| fault(error.into()))?;
+        let entry = self.dataset().entry(index).map_err(|error| fault(error.into()))?;
         let mut bytes = Vec::new();
-        self.dataset.read_into(index, &mut bytes).map_err(|error| fault(error.into()))?;
+        self.dataset().read_into(index, &mut bytes).map_err(|error| fault(error.into()))?;
         let format = entry.format;
         let size = (entry.width, entry.height);
         let stored = Stored { format, size, bytes: &mut bytes, row_index: None };
@@ -82,8 +82,18 @@ impl PySamples {
         Ok((image, size))
     }
 
+    fn dataset(&self) -> &Dataset {
+        self.view.dataset()
+    }
+
+    /// The number in the data set of the sample at a place, or one that no sample has.
+    fn at(&self, place: u64) -> u64 {
+        let past_the_end = if self.view.is_whole() { place } else { u64::MAX };
+        self.view.sample_at(place).unwrap_or(past_the_end)
+    }
+
     fn error(&self, index: u64, fault: SampleFault) -> Error {
-        (&self.dataset.sample_error(index, fault)).into()
+        (&self.dataset().sample_error(index, fault)).into()
     }
 }
 
@@ -92,14 +102,14 @@ impl PySamples {
     /// Opens the data set.
     #[new]
     #[pyo3(signature = (
-        paths: "list[str]", recipe, *, seed, exif=false,
+        dataset: "Dataset | list[str]", recipe, *, seed, exif=false,
         user_transforms: "dict[str, Callable[[Any], Any]] | None" = None,
         columns: "list[str] | None" = None, stores: "dict[str, Any] | None" = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
     fn new(
         py: Python<'_>,
-        paths: Vec<PathBuf>,
+        dataset: DatasetSource<'_>,
         recipe: &PyRecipe,
         seed: u64,
         exif: bool,
@@ -112,17 +122,15 @@ impl PySamples {
         let user_transforms =
             user_transforms.bind(&recipe.recipe).map_err(|error| Error::recipe(&error))?;
         let fields = Fields { columns: columns.unwrap_or_default(), ..Fields::default() };
-        let stores = DataStores::new(&stores.unwrap_or_default())?.stores();
-        let dataset = interruptible(py, || -> Result<_, Error> {
-            let dataset = Dataset::open_in(&stores, &paths)?;
-            fields.check_names(&dataset)?;
-            Ok(dataset)
-        })??;
+        let (view, _) = dataset.open(py, &stores.unwrap_or_default())?;
+        // Samples that are drawn have no numbers.
+        view.indices().map(drop).map_err(Error::from)?;
+        interruptible(py, || fields.check_names(view.dataset()))?.map_err(Error::from)?;
         let exif = if exif { Exif::Apply } else { Exif::Ignore };
         let options = DecodeOptions { exif, ..DecodeOptions::default() };
         let recipe = recipe.recipe.clone();
         let renderers = Mutex::default();
-        Ok(Self { dataset, recipe, functions, user_transforms, fields, options, seed, renderers })
+        Ok(Self { view, recipe, functions, user_transforms, fields, options, seed, renderers })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -130,42 +138,50 @@ impl PySamples {
     }
 
     fn __len__(&self) -> usize {
-        usize::try_from(self.dataset.len()).unwrap_or(usize::MAX)
+        usize::try_from(self.view.len()).unwrap_or(usize::MAX)
     }
 
     /// Refuses a data set without samples, or without an image.
     fn require_images(&self, py: Python<'_>) -> PyResult<()> {
-        let check = || self.dataset.require_samples().and_then(|()| self.dataset.require_images());
+        let check =
+            || self.dataset().require_samples().and_then(|()| self.dataset().require_images());
         Ok(detached(py, check)?.map_err(PipelineError::from).map_err(Error::from)?)
     }
 
     /// Notes on the data set, such as labels that are missing; ``usual`` is as in `Loader.notes`.
     #[pyo3(signature = (*, usual=true))]
     fn notes(&self, usual: bool) -> Vec<String> {
-        let of_labels = self.dataset.label_notes().iter().map(ToString::to_string);
-        source_notes(&self.dataset, usual, false).chain(of_labels).collect()
+        let of_labels = self.dataset().label_notes().iter().map(ToString::to_string);
+        source_notes(self.dataset(), usual, false).chain(of_labels).collect()
     }
 
     /// The names of the classes, indexed by label.
     #[getter]
     fn class_names(&self) -> Vec<String> {
-        self.dataset.class_names().to_vec()
+        self.dataset().class_names().to_vec()
+    }
+
+    /// The number in the stored data set of sample ``index``.
+    fn number(&self, index: u64) -> u64 {
+        self.at(index)
     }
 
     /// Sample ``index``'s label, if it has one. One that cannot be read is an error.
     fn label(&self, index: u64) -> Result<Option<i64>, Error> {
-        self.dataset.try_label(index).map_err(|error| self.error(index, error.into()))
+        let index = self.at(index);
+        self.dataset().try_label(index).map_err(|error| self.error(index, error.into()))
     }
 
     /// The labels of all samples. One that cannot be read is an error.
     fn labels(&self, py: Python<'_>) -> Result<Vec<Option<i64>>, Error> {
-        detached(py, || (0..self.dataset.len()).map(|index| self.label(index)).collect())?
+        detached(py, || (0..self.view.len()).map(|index| self.label(index)).collect())?
     }
 
     /// Sample ``index``'s name, if it has one.
     #[pyo3(signature = (index) -> "str | None")]
     fn key<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let entry = self.dataset.entry(index);
+        let index = self.at(index);
+        let entry = self.dataset().entry(index);
         let entry = entry.map_err(|error| self.error(index, error.into()))?;
         entry.key.as_deref().map(|key| text(py, key)).transpose()
     }
@@ -177,7 +193,8 @@ impl PySamples {
         py: Python<'py>,
         index: u64,
     ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
-        let read = detached(py, || self.fields.read_columns(&self.dataset, index))?;
+        let index = self.at(index);
+        let read = detached(py, || self.fields.read_columns(self.dataset(), index))?;
         let read = read.map_err(|fault| self.error(index, fault))?;
         Ok(read.into_iter().map(|bytes| bytes.map(|bytes| PyBytes::new(py, &bytes))).collect())
     }
@@ -185,9 +202,9 @@ impl PySamples {
     /// The path or URL of each file or folder, its first sample, and the one after its last.
     #[pyo3(signature = () -> "list[tuple[str, int, int]]")]
     fn shards(&self) -> Vec<(OsString, u64, u64)> {
-        let shards = self.dataset.shards().iter().enumerate();
+        let shards = self.dataset().shards().iter().enumerate();
         let samples = shards.filter_map(|(shard, source)| {
-            let samples = self.dataset.shard_samples(shard)?;
+            let samples = self.dataset().shard_samples(shard)?;
             Some((source.location().as_os_str().to_owned(), samples.start, samples.end))
         });
         samples.collect()
@@ -198,7 +215,7 @@ impl PySamples {
         detached(py, || {
             let mut sum = 0_u64;
             for index in start..stop {
-                sum = sum.saturating_add(self.dataset.facts(index)?.bytes);
+                sum = sum.saturating_add(self.dataset().facts(self.at(index))?.bytes);
             }
             Ok(sum)
         })?
@@ -206,9 +223,10 @@ impl PySamples {
 
     /// The bytes of sample ``index``, checked against the checksums that the file has.
     fn read<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let index = self.at(index);
         let read = detached(py, || {
             let mut bytes = Vec::new();
-            self.dataset.read_into(index, &mut bytes).map(|()| bytes)
+            self.dataset().read_into(index, &mut bytes).map(|()| bytes)
         })?;
         let read = read.map_err(|error| Error::from(error.for_sample(index, None)))?;
         Ok(PyBytes::new(py, &read))
@@ -228,6 +246,7 @@ impl PySamples {
         number: Option<u64>,
         seed: Option<u64>,
     ) -> PyResult<Tensor> {
+        let index = self.at(index);
         let seed = seed.unwrap_or(self.seed);
         let sample = number.unwrap_or(index);
         let draw = Draw { seed, epoch, sample };

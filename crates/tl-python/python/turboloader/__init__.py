@@ -26,6 +26,7 @@ from ._files import (
     verify,
 )
 from ._native import Batch, ImageInfo, Recipe, Report, Tensor, __version__
+from .dataset import Dataset, Sample, concat, mix, open
 from .exceptions import *  # noqa: F403
 from .fields import *  # noqa: F403
 from .loader import DataLoader
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Batch",
     "DataLoader",
+    "Dataset",
     "Edges",
     "IdvColumn",
     "IdvFile",
@@ -45,18 +47,22 @@ __all__ = [
     "Nearest",
     "Recipe",
     "Report",
+    "Sample",
     "SparseRows",
     "TbfSegment",
     "TblReader",
     "TblWriter",
     "Tensor",
     "__version__",
+    "concat",
     "convert",
     "convert_tar_to_tbl",
     "decode",
     "decode_jpeg",
     "exceptions",
     "fields",
+    "mix",
+    "open",
     "open_raw_view",
     "probe",
     "transforms",

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 from . import _native
 from ._native import ImageInfo, TblWriter, Tensor, open_raw_view
 from ._paths import expand, refuse_url
-from ._settings import StoreSettings, names, one_or_more, stores
+from ._settings import StoreSettings, names, one_or_more, opened, stores
+from .dataset import Dataset
 from .exceptions import PathExistsError, SettingError, of_path
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def verify(
 
 
 def convert(
-    sources: PathLike | Sequence[PathLike],
+    sources: Dataset | PathLike | Sequence[PathLike],
     destination: PathLike,
     *,
     to: str | None = None,
@@ -200,8 +201,9 @@ def convert(
     Parameters
     ----------
     sources
-        TAR archives, folders and TBL files; patterns such as ``train-*.tar`` and
-        ``train-{000..099}.tar`` are expanded. Paths or URLs. Or one table, in a local file.
+        A `Dataset`, whose samples are written; or TAR archives, folders and TBL files; patterns
+        such as ``train-*.tar`` and ``train-{000..099}.tar`` are expanded. Paths or URLs. Or one
+        table, in a local file.
     destination
         The file on this machine, which has its name only when all is well.
     to
@@ -243,8 +245,9 @@ def convert(
         be measured, and what the new file has no place for.
     """
     refuse_url(destination)
-    paths = expand(sources)
-    if _is_table(to, destination, paths):
+    data = opened(sources, store_settings)
+    paths = [] if isinstance(sources, Dataset) else expand(sources)
+    if data is None and _is_table(to, destination, paths):
         if len(paths) != 1:
             raise SettingError("only one table can be converted at a time")
         if lz4 or compression is not None:
@@ -270,7 +273,7 @@ def convert(
     if to is None:
         to = "tar" if os.fspath(destination).lower().endswith(".tar") else "tbl"
     return _native.convert(
-        paths,
+        paths if data is None else data._native,
         os.fspath(destination),
         to=to,
         lz4=lz4,

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
-from typing import Any, Final, SupportsIndex, final, overload
+from typing import Any, Final, SupportsFloat, SupportsIndex, final, overload
 
 import numpy.typing as npt
 from _typeshed import SupportsGetItem, SupportsLenAndGetItem
@@ -13,6 +13,7 @@ from ._parts import BatchPart
 
 __all__ = [
     "Batch",
+    "Dataset",
     "Epoch",
     "IdvFile",
     "ImageInfo",
@@ -99,6 +100,97 @@ class Batch:
         """The fields."""
 
 @final
+class Dataset:
+    """Some samples of a data set, in an order, or draws from them."""
+
+    def __len__(self, /) -> int: ...
+    def balance(self, /, length: str) -> Dataset: ...
+    @property
+    def class_names(self, /) -> list[str]:
+        """The names of the classes, indexed by label."""
+    @staticmethod
+    def concat(views: SupportsGetItem[int, Dataset]) -> Dataset:
+        """The samples of all, one after the other."""
+    def entry(self, /, place: SupportsIndex) -> dict[str, Any]:
+        """
+        The index entry of the sample at ``place``: a dict of index, key, label, format, width,
+        height and bytes.
+        """
+    def explain(self, /) -> str:
+        """The views that it was made by, and what each cost."""
+    def fields(self, /, place: SupportsIndex) -> list[tuple[str, bytes]]:
+        """The name and the bytes of each further file of the sample at ``place``."""
+    def filter(self, /, condition: str) -> Dataset: ...
+    def fold(
+        self, /, fold: SupportsIndex, of: SupportsIndex, seed: SupportsIndex, stratify: bool
+    ) -> tuple[Dataset, Dataset]:
+        """The other folds, and this one."""
+    def image(self, /, place: SupportsIndex) -> Tensor:
+        """The pixels of the sample at ``place``, of shape (height, width, 3)."""
+    def index(self, /, place: SupportsIndex) -> int:
+        """The number in the stored data set of the sample at ``place``."""
+    def indices(self, /) -> Tensor:
+        """The numbers of the samples in the stored data set, as ``int64``."""
+    def is_plain(self, /) -> bool:
+        """Whether the samples are known before an epoch is drawn."""
+    def is_whole(self, /) -> bool:
+        """Whether it has all samples of the data set, in their order."""
+    def keys(self, /) -> list[str | None]:
+        """The names of the samples."""
+    @property
+    def kinds(self, /) -> list[str]:
+        """The kinds of its sources, each once."""
+    def labels(self, /) -> Tensor:
+        """The labels of the samples as ``int64``, -1 for none. One that cannot be read is an error."""
+    def locations(self, /) -> list[str]:
+        """The path or URL of each source."""
+    def mean_std(self, /) -> tuple[list[float], list[float], int]:
+        """
+        Mean and standard deviation of each channel over all pixels, from 0 to 1, and the number of
+        images.
+        """
+    @staticmethod
+    def mix(views: list[tuple[Dataset, int]], length: str) -> Dataset:
+        """The samples of all in the proportion of their weights."""
+    def notes(self, /, *, usual: bool = True, knows_images: bool = False) -> list[str]:
+        """
+        Notes on the data set, such as labels that are missing; ``usual`` is as in `Loader.notes`.
+        ``knows_images`` leaves out those on samples with several images.
+        """
+    @staticmethod
+    def open(
+        paths: list[str], stores: dict[str, Any] | None = None, label: str | None = None
+    ) -> Dataset:
+        """Opens a data set. Rows of tables get the labels of the column ``label``."""
+    def read(self, /, place: SupportsIndex) -> bytes:
+        """The bytes of the sample at ``place``, checked against the checksums that the file has."""
+    def repeat(self, /, count: SupportsIndex) -> Dataset: ...
+    def select_classes(self, /, names: SupportsGetItem[int, str]) -> Dataset: ...
+    def select_labels(self, /, labels: SupportsGetItem[int, SupportsIndex]) -> Dataset: ...
+    def shard(self, /, number: SupportsIndex, of: SupportsIndex) -> Dataset: ...
+    def skip(self, /, count: SupportsIndex) -> Dataset: ...
+    def slice(self, /, start: SupportsIndex, stop: SupportsIndex) -> Dataset: ...
+    def split(
+        self,
+        /,
+        fractions: SupportsGetItem[int, SupportsFloat | SupportsIndex],
+        seed: SupportsIndex,
+        stratify: bool,
+    ) -> list[Dataset]:
+        """Random parts of these sizes."""
+    def subset(self, /, places: SupportsGetItem[int, SupportsIndex]) -> Dataset: ...
+    def take(self, /, count: SupportsIndex) -> Dataset: ...
+    def weights(
+        self,
+        /,
+        weights: SupportsGetItem[int, SupportsFloat | SupportsIndex],
+        replacement: bool,
+        count: SupportsIndex | None,
+    ) -> Dataset: ...
+    def whole(self, /) -> Dataset:
+        """All samples of the data set that this is a view of."""
+
+@final
 class Epoch:
     """The batches of one epoch, in order."""
 
@@ -168,7 +260,7 @@ class Loader:
 
     def __len__(self, /) -> int:
         """How many batches an epoch has for this rank."""
-    def __new__(cls, /, paths: list[str], settings: dict[str, Any]) -> Loader: ...
+    def __new__(cls, /, dataset: Dataset | list[str], settings: dict[str, Any]) -> Loader: ...
     def audit(self, /) -> list[tuple[int, str, str]]:
         """The bad samples in the batches received so far: the error, and how each was handled."""
     def cache_stats(self, /) -> dict[str, dict[str, int]]:
@@ -307,7 +399,7 @@ class Samples:
     def __new__(
         cls,
         /,
-        paths: list[str],
+        dataset: Dataset | list[str],
         recipe: Recipe,
         *,
         seed: SupportsIndex,
@@ -347,6 +439,8 @@ class Samples:
         """How many bytes these samples have, together."""
     def notes(self, /, *, usual: bool = True) -> list[str]:
         """Notes on the data set, such as labels that are missing; ``usual`` is as in `Loader.notes`."""
+    def number(self, /, index: SupportsIndex) -> int:
+        """The number in the stored data set of sample ``index``."""
     def read(self, /, index: SupportsIndex) -> bytes:
         """The bytes of sample ``index``, checked against the checksums that the file has."""
     def require_images(self, /) -> None:
@@ -611,7 +705,7 @@ class Tensor:
         """The tensor as a ``torch.Tensor`` that shares the memory."""
 
 def convert(
-    sources: list[str],
+    sources: Dataset | list[str],
     destination: str | PathLike[str],
     *,
     to: str = "tbl",
@@ -623,7 +717,7 @@ def convert(
     compression: str | None = None,
 ) -> int:
     """
-    Copies all samples of `sources` into a new TBL file, version 2 or 1, or a TAR archive.
+    Copies the samples of `sources` into a new TBL file, version 2 or 1, or a TAR archive.
 
     ``compression`` is ``"lz4"``, ``"zstd"`` or ``"zstd:LEVEL"`` with a level of 1 to 22, for samples that
     it makes smaller; ``lz4=True`` is the same as ``"lz4"``. Zstandard is for texts, masks and raw pixels,

@@ -9,7 +9,15 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import Any, Concatenate, Final, ParamSpec, TypedDict, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Final,
+    ParamSpec,
+    TypedDict,
+    get_type_hints,
+)
 
 from ._native import Recipe
 from ._paths import expand
@@ -25,6 +33,9 @@ from .transforms import (
     functions,
     recipe,
 )
+
+if TYPE_CHECKING:
+    from .dataset import Dataset
 
 _P = ParamSpec("_P")
 
@@ -156,6 +167,19 @@ def requests(
         types = columns.items()
         return [(name, None if dtype is None else dtype_name(dtype)) for name, dtype in types]
     return [(name, None) for name in names(setting, columns)]
+
+
+def opened(data_path: Any, settings: Mapping[str, Any]) -> Dataset | None:
+    """Return an open data set, which has the settings of its stores; None for paths."""
+    from .dataset import Dataset
+
+    if not isinstance(data_path, Dataset):
+        return None
+    defaults = {"credentials": "auto", "hedge": True}
+    given = {name: settings.get(name) for name in StoreSettings.__annotations__}
+    if named := [name for name, value in given.items() if value not in (None, defaults.get(name))]:
+        raise SettingError(f"{named[0]}: the data set is open already; pass it to turboloader.open")
+    return data_path
 
 
 def path_list(paths: Any) -> Any:
@@ -335,7 +359,7 @@ class Settings:
     """
 
     # The query of a URL may be secret.
-    data_path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = field(
+    data_path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Dataset | None = field(
         default=None, repr=False
     )
     batch_size: int = 32
@@ -423,8 +447,17 @@ class Settings:
                 "prefetch_batches and prefetch_factor are the same setting; pass only one"
             )
         check_fields(self.fields)
-        paths = expand(path_list(data_path))
-        return replace(self, data_path=paths, source=None, transform=transform, transforms=None)
+        data = opened(data_path, vars(self))
+        paths = expand(path_list(data_path)) if data is None else data
+        label = self.label if data is None else self.label or data.label_column
+        return replace(
+            self,
+            data_path=paths,
+            label=label,
+            source=None,
+            transform=transform,
+            transforms=None,
+        )
 
     @property
     def picked(self) -> Sequence[str] | Mapping[str, str] | None:
@@ -441,8 +474,15 @@ class Settings:
 
     @property
     def paths(self) -> list[str]:
-        """The paths of the data set, once they are resolved."""
+        """The paths of the data set, once they are resolved; none of an open one."""
+        if self.data_set is not None:
+            return []
         return [os.fspath(path) for path in path_list(self.data_path)]
+
+    @property
+    def data_set(self) -> Dataset | None:
+        """The data set, if it was open."""
+        return opened(self.data_path, {})
 
     def recipe(self) -> Recipe | None:
         """Return the recipe; None where stored bytes are handed out."""
@@ -609,7 +649,10 @@ def takes(
         receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
         parameters = [receiver, *signature.parameters.values()]
         method.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        hints = get_type_hints(settings)
+        # It imports this module.
+        from .dataset import Dataset
+
+        hints = get_type_hints(settings, localns={"Dataset": Dataset})
         method.__annotations__ = {name: hints[name] for name in signature.parameters}
         method.__annotations__["return"] = None
         return method

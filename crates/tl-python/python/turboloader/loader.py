@@ -27,7 +27,8 @@ class DataLoader:
     Parameters
     ----------
     data_path
-        A TAR archive, a TBL file or a folder of classes; or a table, which is an IDV file or a TBF
+        A `Dataset`, which `turboloader.open` returns, or a view of one; or what that opens: a TAR
+        archive, a TBL file or a folder of classes; or a table, which is an IDV file or a TBF
         segment; a list of these; or a pattern such as ``"train-*.tar"`` or
         ``"train-{000..099}.tar"``. A file's format is detected from its content, not its name.
     batch_size
@@ -167,8 +168,9 @@ class DataLoader:
         given = Settings(*arguments, **named).resolved()
         self._recipe = given.recipe()
         self._settings, self._sharding = given.placed()
-        self._paths = self._settings.paths
-        self._native = _native.Loader(self._paths, self._settings.native(self._recipe))
+        self._paths, self._data = self._settings.paths, self._settings.data_set
+        source = self._paths if self._data is None else self._data._native
+        self._native = _native.Loader(source, self._settings.native(self._recipe))
         try:
             self._is_table = self._settings.is_table(self._native.kinds)
         except SettingError:
@@ -177,7 +179,9 @@ class DataLoader:
         if self._is_table:
             self._recipe = None
         if self._warns:
-            warn_of_notes(self._native.notes(usual=False))
+            known = () if self._data is None else self._data._warned
+            notes = self._native.notes(usual=False)
+            warn_of_notes([note for note in notes if note not in known])
         self._next = 0
         self._current: _native.Epoch | None = None
         # How many batches the current iteration had at its start.
@@ -388,6 +392,7 @@ class DataLoader:
 
     def __repr__(self) -> str:
         paths = shown(self._paths[0]) if len(self._paths) == 1 else f"{len(self._paths)} sources"
+        paths = paths if self._data is None else repr(self._data)
         rows = "columns" if self._is_table else "stored bytes"
         work = rows if self._recipe is None else self._recipe
         size = self._settings.batch_size

@@ -47,6 +47,7 @@ from ._settings import (
     StoreSettings,
     check_choice,
     names,
+    opened,
     path_list,
     place,
     recipe_of_samples,
@@ -338,7 +339,8 @@ class Dataset(TorchDataset):
     Parameters
     ----------
     data_path
-        A folder of classes, a TAR archive, a TBL file, or a list or pattern of such.
+        A `turboloader.Dataset` or a view of one, or a folder of classes, a TAR archive, a TBL file,
+        or a list or pattern of such.
     transform
         As that of `turboloader.DataLoader`, also a ``Compose`` of torchvision. None gives images in
         their own sizes.
@@ -407,7 +409,8 @@ class Dataset(TorchDataset):
                 'and no batch: pass "raise" or "replace", or use IterableDataset'
             )
         check_choice("on_error", on_error, ("raise", "replace"))
-        self._paths = expand(path_list(data_path))
+        self._data = opened(data_path, store_settings)
+        self._paths = expand(path_list(data_path)) if self._data is None else []
         options = {"dtype": dtype, "decode_margin": decode_margin, "parity": parity}
         self._recipe = recipe_of_samples(transform, image_size, False, **options)
         self._functions = functions(transform)
@@ -421,11 +424,12 @@ class Dataset(TorchDataset):
         self._check_fields()
         self._open()
         self._samples.require_images()
-        warn_of_notes(self._samples.notes(usual=False))
+        if self._data is None:
+            warn_of_notes(self._samples.notes(usual=False))
         self._accesses = Accesses(seed, len(self))
 
     def _open(self) -> None:
-        paths, recipe = self._paths, self._recipe
+        source = self._paths if self._data is None else self._data._native
         options: dict[str, Any] = {
             "seed": self._seed,
             "exif": self._exif,
@@ -433,9 +437,10 @@ class Dataset(TorchDataset):
             "columns": self._columns,
             "stores": self._stores,
         }
-        self._opened = _native.Samples(paths, recipe, **options)
+        self._opened = _native.Samples(source, self._recipe, **options)
         # Connections to stores belong to the process that made them, and workers may be forked.
-        self._process = os.getpid() if any(map(is_url, paths)) else None
+        urls = self._paths if self._data is None else self._data._native.locations()
+        self._process = os.getpid() if any(map(is_url, urls)) else None
         self.classes = self._samples.class_names
         self.class_to_idx = {name: label for label, name in enumerate(self.classes)}
 
@@ -531,7 +536,7 @@ class Dataset(TorchDataset):
         values: dict[str, Callable[[], Any]] = {
             "image": image,
             "label": label,
-            "index": lambda: number,
+            "index": lambda: samples.number(number),
             "key": lambda: samples.key(number),
         }
         if self._columns:
@@ -578,7 +583,7 @@ class Dataset(TorchDataset):
         self._open()
 
     def __repr__(self) -> str:
-        paths = [shown(path) for path in self._paths]
+        paths = self._data or [shown(path) for path in self._paths]
         return f"Dataset({paths}, {len(self)} samples: {self._recipe})"
 
 

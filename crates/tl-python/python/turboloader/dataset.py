@@ -1,0 +1,772 @@
+"""Data sets: what there is, before anything is loaded.
+
+>>> import turboloader as tl
+>>> ds = tl.open("photos")
+>>> train, val = ds.split(0.9, 0.1, seed=0, stratify="label")
+>>> loader = tl.DataLoader(train, batch_size=8, shuffle=True, image_size=224)
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import operator
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, overload
+
+from . import _native
+from ._paths import absolute, expand, is_url, shown
+from ._settings import StoreSettings, path_list, refuse_to_pickle, stores, whole
+from ._warnings import warn_of_notes
+from .exceptions import SampleIndexError, SettingError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from typing_extensions import Unpack
+
+    from ._native import Dataset as Native
+
+
+__all__ = ["Dataset", "Sample", "SampleMeta", "concat", "mix", "open"]
+
+PathLike = str | os.PathLike[str]
+
+# Samples whose files `Dataset.schema` looks at.
+_LOOKED_AT = 16
+
+_KINDS = ("folder", "tar", "tbl", "idv", "tbf")
+
+_IMAGES = ("jpg", "jpeg", "png", "webp", "bmp", "tif", "tiff")
+_TEXTS = ("txt", "text", "caption", "cls", "csv", "md", "yaml", "yml", "xml")
+
+
+def open(
+    data_path: PathLike | Sequence[PathLike],
+    *,
+    format: str | None = None,
+    label: str | None = None,
+    **store_settings: Unpack[StoreSettings],
+) -> Dataset:
+    """Open a data set. Its index is read, and no sample.
+
+    Parameters
+    ----------
+    data_path
+        A folder, a TAR archive, a TBL file or a table; a list of these; or a pattern such as
+        ``"train-*.tar"`` or ``"train-{000..099}.tar"``. Paths or URLs.
+    format
+        The expected format, ``"folder"``, ``"tar"``, ``"tbl"``, ``"idv"`` or ``"tbf"``; another one
+        is an error. By default any: it is detected from the content.
+    label
+        The column of a table that has the labels, which are then read.
+    **store_settings
+        ``storage_options``, ``credentials`` and the other settings of stores of `DataLoader`.
+
+    Examples
+    --------
+    >>> open("photos")
+    Dataset('photos', 12 samples, 6 classes)
+    """
+    if format is not None and format not in _KINDS:
+        raise SettingError(f"format is {format}, expected one of {', '.join(_KINDS)}")
+    paths = [absolute(path) for path in expand(path_list(data_path))]
+    made = _native.Dataset.open(paths, stores(**store_settings), label)
+    if format is not None and made.kinds != [format]:
+        raise SettingError(f"format is {format}, but the files are {', '.join(made.kinds)}")
+    warn_of_notes(made.notes(usual=False, knows_images=True))
+    name = repr(shown(os.fspath(data_path))) if isinstance(data_path, (str, os.PathLike)) else ""
+    name = name or f"{len(paths)} sources"
+    settings = dict(store_settings)
+    return Dataset(made, _reopened, (paths, label, name, settings), name=name, label=label)
+
+
+def _reopened(paths: list[str], label: str | None, name: str, settings: StoreSettings) -> Dataset:
+    """Open a data set again, whose notes were warnings before."""
+    made = _native.Dataset.open(paths, stores(**settings), label)
+    return Dataset(made, _reopened, (paths, label, name, settings), name=name, label=label)
+
+
+def concat(*datasets: Dataset) -> Dataset:
+    """Return the samples of all data sets, one after the other; classes are joined by name.
+
+    Examples
+    --------
+    >>> len(concat(open("photos"), open("train.tar")))
+    24
+    """
+    parts = [_checked(dataset) for dataset in datasets]
+    if not parts:
+        raise SettingError("concat needs at least one data set")
+    made = _native.Dataset.concat([part._native for part in parts])
+    return _joined(parts, made)
+
+
+def mix(
+    weights: Mapping[Dataset, int] | Sequence[tuple[Dataset, int]],
+    *,
+    length: str | int = "samples",
+) -> Dataset:
+    """Return the samples of all data sets in the proportion of whole numbers.
+
+    Parameters
+    ----------
+    weights
+        A weight for each data set: ``{a: 3, b: 1}``, or pairs.
+    length
+        The samples of an epoch: ``"samples"``, as many as all have together; ``"first-used-up"``,
+        so that none repeats; ``"all-used-up"``, so that each comes; or a number.
+
+    Examples
+    --------
+    >>> len(mix({open("photos"): 3, open("train.tar"): 1}, length=100))
+    100
+    """
+    pairs = list(weights.items()) if isinstance(weights, Mapping) else list(weights)
+    parts = [(_checked(dataset), whole("weight", weight)) for dataset, weight in pairs]
+    if not parts:
+        raise SettingError("mix needs at least one data set")
+    made = _native.Dataset.mix([(part._native, weight) for part, weight in parts], str(length))
+    return Dataset(made, _mixed, (parts, length), name=f"mix of {len(parts)}", label=_label(parts))
+
+
+def _mixed(parts: list[tuple[Dataset, int]], length: str | int) -> Dataset:
+    return mix(parts, length=length)
+
+
+def _label(parts: list[tuple[Dataset, int]]) -> str | None:
+    return parts[0][0].label_column
+
+
+def _checked(dataset: Any) -> Dataset:
+    if not isinstance(dataset, Dataset):
+        raise SettingError(
+            f"expected data sets of turboloader.open, not {type(dataset).__qualname__}"
+        )
+    return dataset
+
+
+def _joined(parts: Sequence[Dataset], made: Native) -> Dataset:
+    name = f"concat of {len(parts)}"
+    return Dataset(made, concat, tuple(parts), name=name, label=parts[0].label_column)
+
+
+class Dataset:
+    """Some samples of a data set, in an order; `open` makes the first one.
+
+    ``ds[i]`` is a `Sample`, decoded; slices, lists of numbers and masks are views. Views are lazy:
+    they hold numbers of samples, and share the open files. `DataLoader` and the classes of
+    ``turboloader.torch`` take one in place of a path; ``batch["index"]`` stays the number in the
+    stored data set.
+
+    Every view keeps the order of its data set. `weight`, `balance`, `repeat` and `mix` draw samples
+    anew in each epoch, so they come last: nothing can be selected from draws.
+
+    Attributes
+    ----------
+    classes : list of str
+        The names of the classes, indexed by label.
+    label_column : str or None
+        The column of a table that has the labels.
+
+    Examples
+    --------
+    >>> ds = open("photos")
+    >>> ds[0].image.shape, ds.classes[ds[0].label]
+    ((300, 451, 3), 'animals')
+    >>> ds.take(3).labels
+    array([0, 0, 1])
+    >>> [sample.key for sample in ds.select(label="people")]
+    ['people/astronaut.jpg', 'people/photographer.jpg']
+    """
+
+    def __init__(
+        self,
+        native: Native,
+        rebuild: Callable[..., Dataset],
+        arguments: tuple[Any, ...],
+        *,
+        name: str,
+        label: str | None = None,
+    ) -> None:
+        """Wrap an open data set, which ``rebuild(*arguments)`` opens again in another process."""
+        self._opened = native
+        self._rebuild, self._arguments, self._name = rebuild, arguments, name
+        self.label_column = label
+        self.classes: list[str] = native.class_names
+        # Connections to stores belong to the process that made them, and workers may be forked.
+        self._process = os.getpid() if any(map(is_url, native.locations())) else None
+
+    @property
+    def _native(self) -> Native:
+        if self._process not in (None, os.getpid()):
+            self._opened, self._process = self._rebuild(*self._arguments)._opened, os.getpid()
+        return self._opened
+
+    def _view(self, method: str, *arguments: Any) -> Dataset:
+        """Return what a method of the native data set makes, which other processes repeat."""
+        made = getattr(self._native, method)(*arguments)
+        return self._of(made, _viewed, (self, method, arguments))
+
+    def _of(
+        self, made: Native, rebuild: Callable[..., Dataset], arguments: tuple[Any, ...]
+    ) -> Dataset:
+        return Dataset(made, rebuild, arguments, name=self._name, label=self.label_column)
+
+    def _chosen(self, made: Native) -> Dataset:
+        """Return a view that other processes make from its numbers, without choosing again."""
+        return self._of(made, _numbered, (self, made))
+
+    # What there is
+
+    def __len__(self) -> int:
+        """Return how many samples an epoch has."""
+        return len(self._native)
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """The labels by name of the class."""
+        return {name: label for label, name in enumerate(self.classes)}
+
+    @property
+    def labels(self) -> np.ndarray[Any, Any]:
+        """The labels of all samples as ``int64``, -1 for none. No sample is read."""
+        labels: np.ndarray[Any, Any] = self._native.labels().numpy()
+        return labels
+
+    @property
+    def indices(self) -> np.ndarray[Any, Any]:
+        """The numbers of the samples in the stored data set, as ``int64``."""
+        indices: np.ndarray[Any, Any] = self._native.indices().numpy()
+        return indices
+
+    @property
+    def keys(self) -> list[str | None]:
+        """The names of all samples."""
+        return self._native.keys()
+
+    @property
+    def notes(self) -> list[str]:
+        """Remarks on the files and their labels, one line each."""
+        return self._native.notes()
+
+    @property
+    def _warned(self) -> list[str]:
+        """The notes that were warnings when the data set was opened.
+
+        Samples show all of their images, so several images are not among them.
+        """
+        return self._native.notes(usual=False, knows_images=True)
+
+    @property
+    def schema(self) -> dict[str, str]:
+        """The fields of samples and their kinds, as the first samples have them.
+
+        Examples
+        --------
+        >>> open("photos").schema
+        {'image': 'image (jpeg)', 'label': 'one of 6 classes', 'key': 'text', 'index': 'number'}
+        """
+        if self._is_table:
+            batch = self._row(0) if len(self) else {}
+            return {name: "column" for name in batch if name != "valid"}
+        found: dict[str, str] = {}
+        last: dict[str, str] = {}
+        for place in range(min(len(self), _LOOKED_AT)):
+            sample = self[place]
+            for name in sample:
+                kind = sample.kind(name)
+                # The label, the name and the number come last.
+                (last if name in _LAST else found).setdefault(name, kind)
+        if "label" in last and self.classes:
+            last["label"] = f"one of {len(self.classes)} classes"
+        return {**found, **{name: last[name] for name in _LAST if name in last}}
+
+    def histogram(self) -> dict[str | int, int]:
+        """Return how many samples each class has, by name, or by label if classes have no names.
+
+        Examples
+        --------
+        >>> open("photos").take(3).histogram()
+        {'animals': 2, 'food': 1}
+        """
+        labels: list[int] = self.labels.tolist()
+        counts = Counter(labels)
+        named = dict(enumerate(self.classes))
+        return {named.get(label, label): count for label, count in sorted(counts.items())}
+
+    def mean_std(self) -> tuple[list[float], list[float]]:
+        """Return mean and standard deviation of each channel over all pixels, from 0 to 1.
+
+        One pass decodes all images in their own sizes, on all cores. The result is exact, whatever
+        the number of threads.
+        """
+        mean, deviation, _ = self._native.mean_std()
+        return mean, deviation
+
+    def explain(self) -> str:
+        """Return the views that this one was made by, with their samples and what each cost.
+
+        Examples
+        --------
+        >>> print(open("photos").take(5).explain())
+        1 source: 12 samples
+        take 5: 5 samples (24 bytes)
+        """
+        return self._native.explain()
+
+    # Samples
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice | Sequence[int] | np.ndarray[Any, Any]) -> Dataset: ...
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return a sample; for a slice, a list of numbers or a mask, a view."""
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                return self._view("slice", start, max(start, stop))
+            return self._view("subset", list(range(start, stop, step)))
+        try:
+            place = self._place(operator.index(index))
+        except TypeError:
+            return self.select(index)
+        return Sample._of_row(self._row(place)) if self._is_table else Sample(self, place)
+
+    def _place(self, place: int) -> int:
+        count = len(self)
+        if not -count <= place < count:
+            raise SampleIndexError(f"no sample {place}: the data set has {count}")
+        return place % count
+
+    def __iter__(self) -> Iterator[Sample]:
+        """Yield the samples one by one. A `DataLoader` is the fast way."""
+        for place in range(len(self)):
+            yield self[place]
+
+    @property
+    def _is_table(self) -> bool:
+        return bool({"idv", "tbf"} & set(self._native.kinds))
+
+    def _row(self, place: int) -> dict[str, Any]:
+        from .loader import DataLoader
+
+        with DataLoader(self._view("subset", [place]), batch_size=1, num_workers=1) as loader:
+            batch = next(iter(loader))
+            return {name: batch[name][0] for name in batch.keys()}  # noqa: SIM118
+
+    # Views
+
+    def take(self, count: int) -> Dataset:
+        """Return the first ``count`` samples."""
+        return self._view("take", whole("count", count))
+
+    def skip(self, count: int) -> Dataset:
+        """Return all but the first ``count`` samples."""
+        return self._view("skip", whole("count", count))
+
+    def shard(self, index: int, count: int) -> Dataset:
+        """Return part ``index`` of ``count`` parts of neighbours, as equal as they can be."""
+        return self._view("shard", whole("index", index), whole("count", count))
+
+    def select(self, indices: Any = None, *, label: Any = None) -> Dataset:
+        """Return some samples: by their places, by a mask, or by label.
+
+        Parameters
+        ----------
+        indices
+            Places in this data set, which may be negative and repeat; or a mask of booleans, one
+            for each sample.
+        label
+            A label or the name of a class, or a list of them.
+
+        Examples
+        --------
+        >>> ds = open("photos")
+        >>> len(ds.select([0, 5, -1])), len(ds.select(ds.labels == 2)), len(ds.select(label=2))
+        (3, 2, 2)
+        """
+        if (indices is None) == (label is None):
+            raise SettingError("select: pass either places or label")
+        if indices is not None:
+            return self._view("subset", self._places(indices))
+        wanted = [label] if isinstance(label, str) or not hasattr(label, "__iter__") else [*label]
+        if all(isinstance(name, str) for name in wanted):
+            return self._chosen(self._native.select_classes(wanted))
+        if any(isinstance(name, str) for name in wanted):
+            raise SettingError("select: label has numbers and names, expected one kind")
+        return self._chosen(self._native.select_labels([operator.index(one) for one in wanted]))
+
+    def _places(self, indices: Any) -> list[int]:
+        listed = indices.tolist() if hasattr(indices, "tolist") else list(indices)
+        if listed and all(isinstance(one, bool) for one in listed):
+            if len(listed) != len(self):
+                raise SettingError(f"a mask of {len(listed)} booleans for {len(self)} samples")
+            return [place for place, is_wanted in enumerate(listed) if is_wanted]
+        for one in listed:
+            if isinstance(one, bool) or not hasattr(one, "__index__"):
+                raise SettingError(f"select: {one!r} is not a number, expected places or a mask")
+        return [self._place(operator.index(one)) for one in listed]
+
+    def filter(self, condition: str | Callable[[SampleMeta], bool]) -> Dataset:
+        """Return the samples that meet a condition on what is known without decoding them.
+
+        Parameters
+        ----------
+        condition
+            Text such as ``'width >= 224 and class in ("cat", "dog")'``, over ``index``, ``key``,
+            ``label``, ``class``, ``format``, ``bytes``, ``width``, ``height``, the text of a file
+            (``txt``) and values of JSON (``json:/score``); ``docs/pipeline/views.md`` describes it.
+            Or a function of a `SampleMeta`, which is called for each sample in turn.
+
+        Examples
+        --------
+        >>> ds = open("photos")
+        >>> len(ds.filter("width >= 384")), len(ds.filter(lambda sample: sample.width >= 384))
+        (7, 7)
+        """
+        if isinstance(condition, str):
+            return self._chosen(self._native.filter(condition))
+        wanted = [place for place in range(len(self)) if condition(SampleMeta(self, place))]
+        return self._view("subset", wanted)
+
+    def split(self, *fractions: float, seed: int = 0, stratify: str | None = None) -> list[Dataset]:
+        """Return random parts of these sizes; no sample is in two of them.
+
+        Parameters
+        ----------
+        fractions
+            The size of each part, as a fraction of this data set. What is missing to 1 is left out.
+        seed
+            The seed of the choice. The parts depend on nothing else but the number of samples, and
+            their labels.
+        stratify
+            ``"label"`` to divide each class as the whole is divided.
+
+        Examples
+        --------
+        >>> train, val = open("photos").split(0.75, 0.25, seed=1)
+        >>> len(train), len(val)
+        (9, 3)
+        """
+        parts = self._native.split(
+            [float(fraction) for fraction in fractions], whole("seed", seed), _stratified(stratify)
+        )
+        return [self._chosen(part) for part in parts]
+
+    def fold(
+        self, index: int, *, of: int, seed: int = 0, stratify: str | None = None
+    ) -> tuple[Dataset, Dataset]:
+        """Return the samples to train and to validate with: all folds but one, and that one.
+
+        Parameters
+        ----------
+        index
+            The fold, from 0.
+        of
+            The number of folds.
+        seed, stratify
+            As for `split`.
+
+        Examples
+        --------
+        >>> train, val = open("photos").fold(0, of=4)
+        >>> len(train), len(val)
+        (9, 3)
+        """
+        number, count = whole("index", index), whole("of", of)
+        parts = self._native.fold(number, count, whole("seed", seed), _stratified(stratify))
+        train, validation = map(self._chosen, parts)
+        return train, validation
+
+    def weight(
+        self, weights: Any, *, replacement: bool = True, count: int | None = None
+    ) -> Dataset:
+        """Return draws of samples, each in proportion to its weight.
+
+        Parameters
+        ----------
+        weights
+            A number of 0 or more for each sample: a list or an array.
+        replacement
+            Whether a sample may be drawn more than once in an epoch.
+        count
+            The draws of an epoch; by default as many as there are samples, and without replacement
+            as many as have a weight.
+        """
+        listed = weights.tolist() if hasattr(weights, "tolist") else [float(one) for one in weights]
+        return self._view("weights", listed, replacement, count)
+
+    def balance(self, by: str = "label", *, length: str | int = "samples") -> Dataset:
+        """Return as many samples of every class, whatever its size.
+
+        Parameters
+        ----------
+        by
+            ``"label"``.
+        length
+            As for `mix`.
+        """
+        _stratified(by)
+        return self._view("balance", str(length))
+
+    def repeat(self, count: int) -> Dataset:
+        """Return all samples ``count`` times in an epoch, each time in another random order."""
+        return self._view("repeat", whole("count", count))
+
+    def __add__(self, other: Dataset) -> Dataset:
+        return concat(self, other) if isinstance(other, Dataset) else NotImplemented
+
+    # Whole data sets
+
+    def convert(
+        self,
+        destination: PathLike,
+        *,
+        to: str | None = None,
+        lz4: bool = False,
+        overwrite: bool = False,
+        sync: bool = True,
+        progress_callback: Callable[[int, int], Any] | None = None,
+    ) -> int:
+        """Write these samples, with names, labels and fields, into a TBL file or a TAR archive.
+
+        The parameters are those of `turboloader.convert`. Returns how many samples were written.
+        """
+        from ._files import convert
+
+        return convert(
+            self,
+            destination,
+            to=to,
+            lz4=lz4,
+            overwrite=overwrite,
+            sync=sync,
+            progress_callback=progress_callback,
+        )
+
+    # Processes
+
+    def __reduce__(self) -> tuple[Callable[..., Dataset], tuple[Any, ...]]:
+        if self._rebuild is _reopened:
+            refuse_to_pickle("data set", self._arguments[3].get("storage_options"))
+        if self._rebuild is _numbered:
+            base, made = self._arguments
+            return _renumbered, (base._root(), made.indices().numpy())
+        return self._rebuild, self._arguments
+
+    def _root(self) -> Dataset:
+        """Return all samples of the data set that this is a view of."""
+        if self._native.is_whole():
+            return self
+        base = self._arguments[0]
+        if self._rebuild in (_viewed, _numbered):
+            root: Dataset = base._root()
+            return root
+        return self._of(self._native.whole(), _wholly, (self,))
+
+    def __repr__(self) -> str:
+        classes = f", {len(self.classes)} classes" if self.classes else ""
+        plural = "" if len(self) == 1 else "s"
+        return f"Dataset({self._name}, {len(self)} sample{plural}{classes})"
+
+
+def _viewed(base: Dataset, method: str, arguments: tuple[Any, ...]) -> Dataset:
+    return base._view(method, *arguments)
+
+
+def _numbered(base: Dataset, made: Native) -> Dataset:
+    """Make a view again in a fork of the process that made it."""
+    return base._root()._view("subset", made.indices().numpy().tolist())
+
+
+def _renumbered(root: Dataset, indices: Any) -> Dataset:
+    return root._view("subset", indices.tolist())
+
+
+def _wholly(base: Dataset) -> Dataset:
+    return base._of(base._native.whole(), _wholly, (base,))
+
+
+def _stratified(by: str | None) -> bool:
+    if by not in (None, "label"):
+        raise SettingError(f"{by!r} is not a field to divide by, expected 'label'")
+    return by is not None
+
+
+# Fields of every sample, which `Dataset.schema` lists last.
+_LAST = ("label", "key", "index")
+
+
+class SampleMeta:
+    """A sample as a filter sees it: what is known without decoding it.
+
+    Attributes
+    ----------
+    index : int
+        The number in the stored data set.
+    key : str or None
+        The name.
+    label : int or None
+        The label.
+    format : str
+        The format that the container states, such as ``"jpeg"``.
+    bytes : int
+        The size in bytes.
+    """
+
+    def __init__(self, dataset: Dataset, place: int) -> None:
+        entry = dataset._native.entry(place)
+        self._dataset, self._place = dataset, place
+        self._size = entry["width"], entry["height"]
+        self.index: int = entry["index"]
+        self.key: str | None = entry["key"]
+        self.label: int | None = entry["label"]
+        self.format: str = entry["format"].lower()
+        self.bytes: int = entry["bytes"]
+
+    @property
+    def class_name(self) -> str | None:
+        """The name of the class."""
+        classes = self._dataset.classes
+        has_name = self.label is not None and 0 <= self.label < len(classes)
+        return classes[self.label] if has_name else None  # type: ignore[index]
+
+    @property
+    def width(self) -> int:
+        """The width as stored; the image's header is read if the index does not have it."""
+        return self._measured()[0]
+
+    @property
+    def height(self) -> int:
+        """The height as stored."""
+        return self._measured()[1]
+
+    def _measured(self) -> tuple[int, int]:
+        if 0 in self._size:
+            info = _native.probe(self._dataset._native.read(self._place))
+            self._size = info.width, info.height
+        return self._size
+
+    def field(self, name: str) -> Any:
+        """Return a further file of the sample, as `Sample` has it; None if there is none."""
+        return Sample(self._dataset, self._place).get(name)
+
+    def __repr__(self) -> str:
+        return f"SampleMeta(index={self.index}, key={self.key!r}, label={self.label})"
+
+
+class Sample(Mapping[str, Any]):
+    """A sample: its fields by name, decoded when they are asked for.
+
+    ``image`` is a `Tensor` of (height, width, 3) in red, green and blue; of samples that are not
+    images, ``data`` has the bytes. ``label`` is None without one. Further files go by their
+    extensions: JSON is parsed, text is ``str``, images are tensors, ``.npy`` files arrays, and
+    others bytes, which `raw` has of every field. Fields are also attributes: ``sample.image``.
+    """
+
+    def __init__(self, dataset: Dataset, place: int) -> None:
+        native = dataset._native
+        entry = native.entry(place)
+        self._native, self._place = native, place
+        self._files: dict[str, bytes] = dict(native.fields(place))
+        self._values: dict[str, Any] = {name: entry[name] for name in _LAST}
+        self._format = entry["format"].lower()
+        is_image = self._format in ("jpeg", "png", "webp", "bmp", "tiff", "raw_u8")
+        # What stands in the container decides; the content does where it says nothing.
+        self._main = "image" if is_image or _is_image(native.read(place)) else "data"
+
+    @classmethod
+    def _of_row(cls, row: dict[str, Any]) -> Sample:
+        sample = cls.__new__(cls)
+        sample._files, sample._values, sample._main, sample._format = {}, row, "", ""
+        return sample
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._values:
+            self._values[name] = self._decoded(name)
+        return self._values[name]
+
+    def _decoded(self, name: str) -> Any:
+        if name == self._main:
+            if name == "image":
+                return self._native.image(self._place)
+            return self._native.read(self._place)
+        if name not in self._files:
+            raise KeyError(f"{name}: the sample has {', '.join(self)}")
+        return _value(name, self._files[name])
+
+    def raw(self, name: str) -> bytes:
+        """Return the bytes of a field as they are stored."""
+        if name == self._main:
+            return self._native.read(self._place)
+        return self._files[name]
+
+    def kind(self, name: str) -> str:
+        """Return what a field is, in words."""
+        if name == "image" == self._main:
+            return f"image ({self._format})" if self._format != "unknown" else "image"
+        if name in self._files:
+            return _kind(name)
+        return {"label": "number", "index": "number", "key": "text"}.get(name, "bytes")
+
+    def __iter__(self) -> Iterator[str]:
+        if self._main:
+            yield self._main
+        yield from self._files
+        known = (self._main, *self._files, *_LAST)
+        yield from (name for name in self._values if name not in known)
+        yield from (name for name in _LAST if name in self._values)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and name in self:
+            return self[name]
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(f"a sample has no {name}: it has {', '.join(self)}")
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}: {self.kind(name)}" for name in self)
+        return f"Sample({fields})"
+
+
+def _is_image(data: bytes) -> bool:
+    try:
+        _native.probe(data)
+    except ValueError:
+        return False
+    return True
+
+
+def _kind(name: str) -> str:
+    """Return what the file of a sample with this extension is."""
+    extension = name.rpartition(".")[2].lower()
+    if extension in _IMAGES:
+        return "image"
+    if extension == "json":
+        return "JSON"
+    if extension in _TEXTS:
+        return "text"
+    return "array" if extension == "npy" and find_spec("numpy") else "bytes"
+
+
+def _value(name: str, data: bytes) -> Any:
+    kind = _kind(name)
+    if kind == "image":
+        return _native.decode(data)
+    if kind == "JSON":
+        return json.loads(data)
+    if kind == "text":
+        return data.decode("utf-8", "replace")
+    if kind == "array":
+        import numpy as np
+
+        return np.load(io.BytesIO(data), allow_pickle=False)
+    return data
