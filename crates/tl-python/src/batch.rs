@@ -1,5 +1,6 @@
 //! Batches as Python sees them: fields by name, samples by number.
 
+mod own_sizes;
 mod stored;
 
 use std::sync::{Arc, OnceLock};
@@ -20,6 +21,7 @@ use crate::memory::{BatchMemory, Memory};
 use crate::names::text;
 use crate::settings::Settings;
 use crate::tensor::{Form, Tensor, wrap};
+use own_sizes::{IMAGES, MASKS};
 use stored::StoredField;
 
 /// The contents of one loader's batches.
@@ -167,10 +169,6 @@ pub(crate) struct PyBatch {
 /// Makes the value of one row.
 type ValueOfRow<'a> = Box<dyn Fn(usize) -> PyResult<Option<Py<PyAny>>> + 'a>;
 
-/// The copies that are kept.
-const IMAGES: usize = 0;
-const MASKS: usize = 1;
-
 impl PyBatch {
     pub(crate) fn new(py: Python<'_>, batch: Batch, contents: &Arc<Contents>) -> PyResult<Self> {
         let shape = batch.shape().map(|shape| shape.to_vec());
@@ -283,36 +281,6 @@ impl PyBatch {
                 })
             }
         })
-    }
-
-    /// Row `row` of the copies that are kept of a field, which are made at once by `make`.
-    fn copy(
-        &self,
-        py: Python<'_>,
-        field: usize,
-        row: usize,
-        make: impl Fn(usize) -> PyResult<Option<Tensor>>,
-    ) -> PyResult<Option<Tensor>> {
-        let make = || (0..self.batch.len()).map(make).collect();
-        let copies = self.copies[field].get_or_try_init(py, make)?;
-        Ok(copies.get(row).cloned().flatten())
-    }
-
-    /// A copy of an image, which lies in no field of the slab.
-    fn image(&self, row: usize) -> PyResult<Option<Tensor>> {
-        let Some(sample) = self.batch.sample(row) else { return Ok(None) };
-        let channels = sample.channels as usize;
-        let shape = vec![sample.height as usize, sample.width as usize, channels];
-        Ok(Some(Tensor::new(Memory::of(sample.bytes)?, shape, Element::U8)))
-    }
-
-    /// A copy of a mask that lies in none either.
-    fn mask(&self, row: usize) -> PyResult<Option<Tensor>> {
-        let (Some(mask), Some(sample)) = (self.batch.mask(row), self.batch.sample(row)) else {
-            return Ok(None);
-        };
-        let shape = vec![sample.height as usize, sample.width as usize];
-        Ok(Some(Tensor::new(Memory::of(mask)?, shape, Element::U8)))
     }
 
     fn field(&self, py: Python<'_>, name: &str, form: Form) -> PyResult<Py<PyAny>> {
