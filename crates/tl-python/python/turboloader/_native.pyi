@@ -424,7 +424,7 @@ class Samples:
     ) -> Tensor:
         """
         Applies the recipe to sample ``index`` in this epoch; the result has shape (height, width,
-        3) or (3, height, width). Recipes with several views make a tensor with these first.
+        channels) or (channels, height, width). Recipes with several views make a tensor with these first.
 
         ``number`` is the sample's where this data set is a part of a larger one, whose bytes it has.
         ``seed`` replaces that of the data set.

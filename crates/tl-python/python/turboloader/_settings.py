@@ -461,7 +461,7 @@ class Settings:
 
     @property
     def picked(self) -> Sequence[str] | Mapping[str, str] | None:
-        """The fields that a loop gets instead of a batch: a tuple of them, or a dict by new names."""
+        """The fields that a loop gets instead of a batch: a tuple, or a dict by new names."""
         if isinstance(self.fields, Mapping):
             named = {key: name for key, name in self.fields.items() if isinstance(name, str)}
             return named or None
