@@ -10,6 +10,7 @@ use tbl_format::path::PathDefect;
 use crate::escape::Escaped;
 use crate::kind::ErrorKind;
 use crate::label::LabelDefect;
+use crate::list_error::{ListDefect, ListPlace};
 use crate::location::Location;
 use crate::ranges::{Pin, RangeFault};
 
@@ -66,6 +67,8 @@ pub enum ReadError {
         /// The checksum of the bytes as they are.
         computed: u32,
     },
+    /// A list of samples, such as a manifest, breaks its format, or names what does not exist.
+    List { location: Location, place: Box<ListPlace>, source: ListDefect },
     /// A sample number past the end.
     SampleOutOfRange {
         /// The file or folder.
@@ -159,6 +162,7 @@ impl ReadError {
             | Self::Compressed { location, .. }
             | Self::Images { location, .. }
             | Self::NotRaw { location, .. }
+            | Self::List { location, .. }
             | Self::Checksum { location, .. }
             | Self::SampleOutOfRange { location, .. }
             | Self::Limit { location, .. }
@@ -192,6 +196,7 @@ impl ReadError {
             | Self::Compressed { .. }
             | Self::Images { .. }
             | Self::Checksum { .. }
+            | Self::List { .. }
             | Self::Limit { .. }
             | Self::Label { .. }
             | Self::UnnamedLabels { .. }
@@ -237,6 +242,9 @@ impl ReadError {
     pub fn names_byte(&self) -> bool {
         if let Self::Sample { source, .. } = self {
             return source.names_byte();
+        }
+        if let Self::List { place, .. } = self {
+            return place.offset.is_some();
         }
         matches!(
             self,
@@ -300,6 +308,7 @@ impl ReadError {
                 f,
                 "at byte {offset}: {what} checksum is {stored:#x}, the bytes give {computed:#x}"
             ),
+            Self::List { place, source, .. } => write!(f, "{place}{source}"),
             Self::SampleOutOfRange { index, sample_count, .. } => {
                 write!(f, "sample {index} does not exist, expected one of {sample_count}")
             }

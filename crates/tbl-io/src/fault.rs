@@ -3,6 +3,7 @@
 use crate::convert::ConvertError;
 use crate::error::ReadError;
 use crate::kind::{ErrorKind, ErrorPlace};
+use crate::list_error::ListDefect;
 use crate::write_error::{MetadataDefect, WriteError};
 
 impl ReadError {
@@ -19,6 +20,7 @@ impl ReadError {
             | Self::Label { .. }
             | Self::UnsafeObject { .. }
             | Self::ChangedWhileOpen { .. } => ErrorKind::Data,
+            Self::List { source, .. } => source.kind(),
             Self::NotRaw { .. }
             | Self::UnnamedLabels { .. }
             | Self::ClassFolderDepths { .. }
@@ -51,6 +53,7 @@ impl ReadError {
             | Self::ChangedWhileOpen { offset, .. } => {
                 ErrorPlace { offset: Some(*offset), ..place }
             }
+            Self::List { place: in_list, .. } => ErrorPlace { offset: in_list.offset, ..place },
             Self::Io { .. }
             | Self::NotAFile { .. }
             | Self::NotAFolder { .. }
@@ -66,6 +69,34 @@ impl ReadError {
             | Self::NoStore { .. }
             | Self::UnsafeObject { .. }
             | Self::NotMapped { .. } => place,
+        }
+    }
+}
+
+impl ListDefect {
+    /// The party at fault.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoColumn { .. }
+            | Self::NoImageColumn { .. }
+            | Self::ImageColumns { .. }
+            | Self::LabelCount { .. }
+            | Self::Unread { .. } => ErrorKind::Setting,
+            Self::NoHeader
+            | Self::OpenQuote
+            | Self::AfterQuote
+            | Self::Ragged { .. }
+            | Self::Json { .. }
+            | Self::Twice { .. }
+            | Self::ColumnName { .. }
+            | Self::NoName
+            | Self::Path { .. }
+            | Self::Url { .. }
+            | Self::Missing { .. }
+            | Self::MixedLabels { .. }
+            | Self::ReservedLabel { .. }
+            | Self::Unpaired { .. }
+            | Self::Unlabelled { .. } => ErrorKind::Data,
         }
     }
 }

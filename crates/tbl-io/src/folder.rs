@@ -1,9 +1,9 @@
 //! A tree of files as a data set, each image a sample, read when it is asked for.
 
-mod files;
 mod stored;
 mod walk;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,6 +12,7 @@ use tbl_format::SampleFormat;
 
 use crate::at_once::{AT_ONCE, at_once};
 use crate::error::{FileKind, ReadError};
+use crate::files::Files;
 use crate::grouping::{FieldSet, Grouping, split_base};
 use crate::identity::Told;
 use crate::label::{LabelDefect, deciding_field};
@@ -25,7 +26,6 @@ use crate::sample::{
 };
 use crate::source::{Source, file_kind};
 use crate::storage::Storage;
-use files::Files;
 use walk::Walk;
 
 /// The samples below a folder, in the order of their paths' bytes.
@@ -151,6 +151,11 @@ impl Folder {
     /// The files that were passed over.
     pub fn skipped(&self) -> FolderSkips {
         self.skipped
+    }
+
+    /// The paths of all files below the folder that are not hidden, in the order of their bytes.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = Cow<'_, [u8]>> {
+        (0..).take(self.names.len()).map(|file| self.names.path(file))
     }
 
     fn file(&self, index: u64) -> Result<u32, ReadError> {
@@ -405,7 +410,7 @@ fn sorted(names: &Names) -> Result<Names, TooManyNames> {
     Ok(sorted)
 }
 
-fn too_many_names(root: &Location) -> ReadError {
+pub(crate) fn too_many_names(root: &Location) -> ReadError {
     let limit = u64::from(u32::MAX);
     ReadError::Limit { location: root.clone(), what: "bytes of file names", limit, need: limit + 1 }
 }

@@ -24,6 +24,7 @@ use found::{Found, Problem};
 /// one that all its samples share, the classes sorted by name and numbered from 0. If neither
 /// applies, the few stored labels count. An archive named by a number of `WordNet` with samples that
 /// start with it, such as `n01440764.tar` with `n01440764_36.JPEG`, counts as a class folder.
+/// A manifest has the labels that it states, and no class folders.
 ///
 /// Sources are joined by class name: equal lists of names keep their numbers, different ones are
 /// renumbered by the sorted union of their names. Numbers without names cannot be joined with names.
@@ -79,6 +80,8 @@ struct SourceFacts<'a> {
     /// A TAR archive or a folder: labels are separate files, and a stray one does not
     /// decide for the others.
     has_label_files: bool,
+    /// A manifest: it states all labels.
+    states_all: bool,
 }
 
 impl Labels {
@@ -104,6 +107,7 @@ impl Labels {
                 class_names: source.class_names(),
                 sample_count: source.sample_count(),
                 has_label_files: matches!(source.kind(), SourceKind::Folder | SourceKind::Tar),
+                states_all: source.kind() == SourceKind::Manifest,
             };
             let parent = archive_folders.as_ref().map_or(&[][..], |folders| &folders[number]);
             found.push(Found::read(source, of_source, parent, &mut folders)?);
@@ -163,6 +167,7 @@ impl Labels {
             class_names: &[],
             sample_count,
             has_label_files: true,
+            states_all: false,
         };
         let found = found.settle(facts);
         Ok(Self::of_found(&[facts], &folders, vec![found])?.0)

@@ -48,6 +48,13 @@ pub enum Note {
         /// The name of the first one.
         first: Vec<u8>,
     },
+    /// Images of a folder that its metadata files do not name are not samples.
+    Unlisted {
+        /// How many.
+        images: u64,
+        /// The path of the first one.
+        first: Vec<u8>,
+    },
     /// No sample is an image by its name.
     NoImages {
         /// How many samples there are.
@@ -236,6 +243,11 @@ impl fmt::Display for Note {
                  {}: other samples have images",
                 Escaped(first)
             ),
+            Self::Unlisted { images, first } => write!(
+                f,
+                "{images} images that no metadata file names are not samples, first {}",
+                Escaped(first)
+            ),
             Self::NoImages { samples, extensions } => {
                 write!(f, "none of {samples} samples is an image by its name, found ")?;
                 write_extensions(f, extensions)
@@ -265,15 +277,7 @@ impl fmt::Display for Note {
                  {samples}, first {first}"
             ),
             Self::LabelConflict { samples, first, stored, class } => {
-                write!(
-                    f,
-                    "samples whose class folder overrides a different label file: {samples}"
-                )?;
-                let class = Escaped(class.as_bytes());
-                match stored {
-                    Some(label) => write!(f, ", first {first} with {label} in class `{class}`"),
-                    None => write!(f, ", first {first}, unreadable, in class `{class}`"),
-                }
+                write_label_conflict(f, *samples, first, *stored, class)
             }
             Self::FoldersLikeSplits { names } => write_folders_like_splits(f, names),
             Self::ArchiveClasses { archives, first } => {
@@ -310,6 +314,22 @@ fn write_folders_like_splits(f: &mut fmt::Formatter<'_>, names: &[String]) -> fm
          of them, unless these are the classes",
         others.join(", ")
     )
+}
+
+/// The text of [`Note::LabelConflict`].
+fn write_label_conflict(
+    f: &mut fmt::Formatter<'_>,
+    samples: u64,
+    first: &NotedSample,
+    stored: Option<i64>,
+    class: &str,
+) -> fmt::Result {
+    write!(f, "samples whose class folder overrides a different label file: {samples}")?;
+    let class = Escaped(class.as_bytes());
+    match stored {
+        Some(label) => write!(f, ", first {first} with {label} in class `{class}`"),
+        None => write!(f, ", first {first}, unreadable, in class `{class}`"),
+    }
 }
 
 /// The text of [`Note::SeparateFolders`].

@@ -8,6 +8,7 @@ use crate::error::ReadError;
 use crate::folder::Folder;
 use crate::images::ImageFile;
 use crate::limits::ReadLimits;
+use crate::lists;
 use crate::location::Location;
 use crate::reader::{ReadOptions, TblFile};
 use crate::sample::SampleSource;
@@ -17,7 +18,9 @@ use crate::storage::{Opened, Stores, not_one};
 use crate::tar::TarArchive;
 
 /// Opens a data set by what it is: a folder, a TBL file or MNIST's by their magic, one of CIFAR by the
-/// class names next to it, otherwise a TAR archive. Other file names do not matter.
+/// class names next to it, otherwise a TAR archive. Only text and images are told by the extension of
+/// the file's name: a manifest (`csv`, `tsv`, `jsonl`), and an image, which is a sample. A folder with
+/// `metadata.csv` or `metadata.jsonl` has the samples that these files list.
 ///
 /// ```
 /// let folder = tempfile::tempdir()?;
@@ -82,7 +85,7 @@ pub fn open_all_in<L: AsRef<OsStr>>(
 }
 
 /// Opens each data set that a location [stands for](Stores::expand), and each shard of a [shard
-/// index](crate::index_shards), and returns them in order. `open` makes sources of what is in no
+/// index](crate::index_shards), and returns them in order. Images in sequence are one source. `open` makes sources of what is in no
 /// index, for callers that open more than sets of samples. One follows the other, or 64 threads
 /// open them at once if they are in a store. The limit of open files is raised as by
 /// [`open_all_in`].
@@ -95,8 +98,36 @@ pub fn open_each<L: AsRef<OsStr>, E: Send + From<ReadError>>(
     locations: &[L],
     open: impl Fn(Opened) -> Result<Box<dyn SampleSource>, E> + Sync,
 ) -> Result<Vec<Box<dyn SampleSource>>, E> {
+    let open = |opened| match lists::find(stores, opened)? {
+        lists::Found::List(list) => Ok(list),
+        lists::Found::Other(opened) => open(opened),
+    };
     let open_shard = |index: &ShardIndex, number| Ok(index.open(stores, number)?);
-    open_each_shard(stores, locations, open, open_shard)
+    let mut sources = Vec::new();
+    for piece in lists::pieces(expand_all(stores, locations)?) {
+        match piece {
+            lists::Piece::Images(images) => {
+                for listed in images.open(stores)? {
+                    sources.push(Box::new(listed) as _);
+                }
+            }
+            lists::Piece::Others(others) => {
+                sources.extend(open_each_expanded(stores, &others, open, open_shard)?);
+            }
+        }
+    }
+    Ok(sources)
+}
+
+fn expand_all<L: AsRef<OsStr>>(
+    stores: &Stores,
+    locations: &[L],
+) -> Result<Vec<Location>, ReadError> {
+    let mut expanded = Vec::with_capacity(locations.len());
+    for location in locations {
+        expanded.extend(stores.expand(location)?);
+    }
+    Ok(expanded)
 }
 
 /// As [`open_each`], with `open_shard` for the shards of an index.
@@ -106,14 +137,19 @@ pub(crate) fn open_each_shard<L: AsRef<OsStr>, T: Send, E: Send + From<ReadError
     open: impl Fn(Opened) -> Result<T, E> + Sync,
     open_shard: impl Fn(&ShardIndex, usize) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {
-    let mut expanded = Vec::with_capacity(locations.len());
-    for location in locations {
-        expanded.extend(stores.expand(location)?);
-    }
+    open_each_expanded(stores, &expand_all(stores, locations)?, open, open_shard)
+}
+
+fn open_each_expanded<T: Send, E: Send + From<ReadError>>(
+    stores: &Stores,
+    expanded: &[Location],
+    open: impl Fn(Opened) -> Result<T, E> + Sync,
+    open_shard: impl Fn(&ShardIndex, usize) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     allow_open_files(expanded.len());
     let threads =
         if expanded.iter().any(|location| location.url().is_some()) { AT_ONCE } else { 1 };
-    let found = at_once(&expanded, threads, |location| {
+    let found = at_once(expanded, threads, |location| {
         let opened = stores.open(location)?;
         if let Opened::File(source) = &opened
             && ShardIndex::is(source)?

@@ -144,6 +144,10 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
 pub enum SourceKind {
     /// A directory tree of files.
     Folder,
+    /// Files that are listed one by one.
+    Files,
+    /// Files that a manifest, a metadata file or annotations list, with labels and fields.
+    Manifest,
     /// A TAR archive, plain or WebDataset.
     Tar,
     /// A file of images of one size: MNIST, CIFAR.

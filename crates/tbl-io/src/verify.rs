@@ -291,8 +291,8 @@ fn report_shards(
             heard(on_finding(Finding::Damage { shard, reason }))?;
         }
         // A TBL file says that it is empty. Nothing tells an empty archive or folder from a wrong one.
-        let is_unknown = matches!(source.kind(), SourceKind::Tar | SourceKind::Folder);
-        if is_unknown && source.sample_count() == 0 {
+        let is_tbl = matches!(source.kind(), SourceKind::Tbl1 | SourceKind::Tbl2);
+        if !is_tbl && source.sample_count() == 0 {
             summary.damaged_structures += 1;
             heard(on_finding(Finding::Damage { shard, reason: &NoSamples }))?;
         }
@@ -307,7 +307,7 @@ fn report_shards(
         heard(on_finding(Finding::Oddity { shard: None, oddity: &oddity }))?;
     }
     for (number, source) in shards.sources.iter().enumerate() {
-        if source.kind() == SourceKind::Folder {
+        if matches!(source.kind(), SourceKind::Folder | SourceKind::Files | SourceKind::Manifest) {
             continue;
         }
         let shard = shards.named(&**source);

@@ -197,8 +197,8 @@ impl PyLoader {
         Ok(self.open()?.dataset().len())
     }
 
-    /// The kinds of the files, each once: ``"folder"``, ``"tar"``, ``"tbl"``, ``"idv"`` or
-    /// ``"tbf"``.
+    /// The kinds of the files, each once: ``"folder"``, ``"files"``, ``"manifest"``, ``"tar"``,
+    /// ``"tbl"``, ``"idv"`` or ``"tbf"``.
     #[getter]
     fn kinds(&self) -> Result<Vec<&'static str>, Error> {
         Ok(kinds(self.open()?.dataset()))
@@ -264,6 +264,8 @@ impl PyLoader {
 pub(crate) fn kinds(dataset: &Dataset) -> Vec<&'static str> {
     let kind = |shard: &Arc<dyn SampleSource>| match shard.kind() {
         SourceKind::Folder => "folder",
+        SourceKind::Files => "files",
+        SourceKind::Manifest => "manifest",
         SourceKind::Tar => "tar",
         SourceKind::Images => "images",
         SourceKind::Tbl1 | SourceKind::Tbl2 => "tbl",

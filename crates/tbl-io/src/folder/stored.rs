@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicI64;
 use tbl_format::FormatError;
 use tbl_format::shard_index::{PartReader, push_number, push_signed, push_strings};
 
-use super::files::Files;
 use super::{Folder, UNREAD};
 use crate::error::ReadError;
+use crate::files::Files;
 use crate::limits::ReadLimits;
 use crate::location::Location;
 use crate::shard_index::{pin_of, version_of};

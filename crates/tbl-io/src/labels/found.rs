@@ -55,7 +55,7 @@ impl Found {
         let stored = unless_damaged(source.stored_labels())?.flatten();
         if let Some(stored) = stored {
             let labelled = stored.iter().filter(|&&label| label != NONE).count() as u64;
-            if counts(labelled, facts) {
+            if facts.states_all || counts(labelled, facts) {
                 let mut problems = Vec::new();
                 if !facts.has_label_files {
                     problems = other_labels_of_unlabelled(source, &stored)?;

@@ -17,6 +17,7 @@ mod damage;
 mod folder;
 mod images;
 mod labels;
+mod lists;
 mod mapped;
 mod npy;
 mod ranges;

@@ -81,8 +81,9 @@ impl fmt::Display for Missing<'_> {
             SourceKind::Tar => "the archive has no samples, expected members such as NAME.jpg",
             SourceKind::Tbl1 | SourceKind::Tbl2 => "the TBL file has no samples",
             SourceKind::Images => "the file has no images",
+            SourceKind::Manifest => "the list has no rows, expected one for each sample",
             SourceKind::Table => "the table has no rows",
-            _ => "no samples",
+            SourceKind::Files | _ => "no samples",
         })?;
         match others {
             0 => Ok(()),

@@ -75,14 +75,43 @@ fn compressed(compression: Compression) -> WriteOptions {
     WriteOptions { compression, ..WriteOptions::default() }
 }
 
-/// The samples as a folder, an archive, a TBL file, and two that are compressed.
-pub(crate) fn containers(root: &Path) -> [PathBuf; 5] {
+/// A manifest of the samples, which are in a folder.
+fn manifest(root: &Path) -> PathBuf {
+    let path = root.join("manifest.csv");
+    let folder = folder(root);
+    let folder = folder.file_name().unwrap().to_str().unwrap();
+    let row = |picture: &Picture| {
+        let (class, _) = picture.name.split_once('/').unwrap();
+        format!("{class},{folder}/{}\r\n", picture.name)
+    };
+    let rows: String = samples().iter().map(row).collect();
+    std::fs::write(&path, format!("label,path\r\n{rows}")).unwrap();
+    path
+}
+
+/// A folder with a metadata file.
+fn metadata(root: &Path) -> PathBuf {
+    let root = root.join("metadata");
+    std::fs::create_dir_all(&root).unwrap();
+    folder(&root);
+    let row = |picture: &Picture| {
+        let (class, _) = picture.name.split_once('/').unwrap();
+        format!("{{\"file_name\": \"folder/{}\", \"label\": \"{class}\"}}\n", picture.name)
+    };
+    let rows: String = samples().iter().map(row).collect();
+    std::fs::write(root.join("metadata.jsonl"), rows).unwrap();
+    root
+}
+
+/// The samples as a folder, an archive, a TBL file, two that are compressed, and a manifest.
+pub(crate) fn containers(root: &Path) -> [PathBuf; 6] {
     [
         folder(root),
         tar(root, "whole.tar", 0..23),
         tbl(root, "v2.tbl", WriteOptions::default(), SampleFormat::Bmp),
         tbl(root, "lz4.tbl", compressed(Compression::Lz4), SampleFormat::Bmp),
         tbl(root, "zstd.tbl", compressed(ZSTD), SampleFormat::Bmp),
+        manifest(root),
     ]
 }
 
@@ -99,7 +128,11 @@ fn containers_and_workers_make_no_difference() {
     let expected = batches(std::slice::from_ref(&folder), train(), 1);
     assert!(expected.iter().any(|batch| batch.labels.contains(&2)));
 
+    let files = samples().into_iter().map(|picture| folder.join(picture.name)).collect();
     let sources = [
+        files,
+        vec![manifest(root)],
+        vec![metadata(root)],
         vec![folder],
         vec![tar(root, "whole.tar", 0..23)],
         vec![tar(root, "a.tar", 0..9), tar(root, "b.tar", 9..23)],

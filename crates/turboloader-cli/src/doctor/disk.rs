@@ -88,14 +88,18 @@ pub(super) fn drop_all_pages(dataset: &Dataset) -> Result<(), ReadError> {
     files.iter().flatten().try_for_each(|file| file.dont_need(0, file.len()))
 }
 
-/// The files of a data set, by shard; `None` for a folder, whose files are opened one by one.
+/// The files of a data set, by shard; `None` for a folder or a list, whose files are opened one by one.
 struct Files(Vec<Option<Source>>);
 
 impl Files {
     fn open(dataset: &Dataset) -> Result<Self, ReadError> {
         let open = |shard: &dyn SampleSource| {
             // Objects of stores have no pages here.
-            let path = shard.location().path().filter(|_| shard.kind() != SourceKind::Folder);
+            let is_one = !matches!(
+                shard.kind(),
+                SourceKind::Folder | SourceKind::Files | SourceKind::Manifest
+            );
+            let path = shard.location().path().filter(|_| is_one);
             path.map(Source::open).transpose()
         };
         dataset

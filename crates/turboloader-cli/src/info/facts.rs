@@ -186,6 +186,8 @@ impl Facts {
 fn kind_name(kind: SourceKind) -> &'static str {
     match kind {
         SourceKind::Folder => "folder",
+        SourceKind::Files => "files",
+        SourceKind::Manifest => "manifest",
         SourceKind::Tar => "tar",
         SourceKind::Images => "images",
         SourceKind::Tbl1 => "tbl1",

@@ -108,10 +108,13 @@ fn convert(args: &ConvertArgs, to: TableFormat, global: &GlobalArgs) -> Result<V
 /// The format to convert a table to, if any source is one.
 fn target_of(args: &ConvertArgs, to: Target) -> Result<Option<TableFormat>, Failure> {
     let mut has_table = false;
+    let mut is_list = true;
     for path in &args.sources {
         let format = TableFormat::of_file(path);
         let format = format.map_err(|source| Failure::Io { path: path.clone(), source })?;
         has_table |= format.is_some();
+        // A CSV file may also be the manifest of a data set.
+        is_list &= format.is_none_or(|format| format == TableFormat::Csv);
     }
     let format = match to {
         Target::Idv => Some(TableFormat::Idv),
@@ -121,14 +124,14 @@ fn target_of(args: &ConvertArgs, to: Target) -> Result<Option<TableFormat>, Fail
     };
     match (has_table, format) {
         (true, Some(to)) => Ok(Some(to)),
-        (false, None) => Ok(None),
+        (_, None) if is_list => Ok(None),
         (false, Some(_)) => {
             for path in &args.sources {
                 tbl_io::open_file(path)?;
             }
             Err(NO_TABLE)
         }
-        (true, None) => {
+        (_, None) => {
             Err(Failure::Usage { what: "a table converts only to .idv, .csv or .parquet" })
         }
     }

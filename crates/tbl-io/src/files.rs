@@ -1,6 +1,6 @@
 //! The files of a folder: on the local file system, or in a store that has listed them.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -9,22 +9,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tbl_format::path::check_name;
 
-use super::too_many_names;
+use crate::at_once::{AT_ONCE, at_once};
 use crate::error::ReadError;
+use crate::folder::too_many_names;
 use crate::identity::{self, Times, Told};
 use crate::location::Location;
 use crate::names::{Names, TooManyNames};
 use crate::ranges::Pin;
 use crate::source::Source;
-use crate::storage::{Object, Storage};
+use crate::storage::{Object, Storage, Stores};
 
 /// Announced objects that are kept at most: 64 samples, as many as are announced ahead, with 15 fields
 /// each.
 const ANNOUNCED: usize = 1024;
 
+/// Local files that one thread looks for in one go, and the threads that do so: a network file system
+/// takes as long as a store, a disk is done before a thread has begun.
+const FILES_AT_ONCE: usize = 4096;
+const LOCAL_AT_ONCE: usize = 8;
+
 /// Opens the files below a folder by their number and name.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(crate) struct Files {
     root: Location,
     place: Place,
 }
@@ -47,7 +53,7 @@ struct Objects {
 }
 
 /// Length and version of an object; its name is among those of all files.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Listed {
     len: u64,
     pin: Pin,
@@ -55,12 +61,12 @@ struct Listed {
 
 impl Files {
     /// The files below a folder of the local file system.
-    pub(super) fn local(root: &Path) -> Self {
+    pub(crate) fn local(root: &Path) -> Self {
         Self { root: root.into(), place: Place::Local(Times::default()) }
     }
 
     /// Lists a folder of a store. Returns the names as well, in the order of their bytes.
-    pub(super) fn listed(
+    pub(crate) fn listed(
         store: &Arc<dyn Storage>,
         root: Location,
     ) -> Result<(Self, Names), ReadError> {
@@ -74,7 +80,7 @@ impl Files {
     }
 
     /// The files that a store has listed. Returns the names as well, in the order of their bytes.
-    pub(super) fn of_objects(
+    pub(crate) fn of_objects(
         store: &Arc<dyn Storage>,
         root: Location,
         mut objects: Vec<Object>,
@@ -94,13 +100,52 @@ impl Files {
         Ok((Self { root, place: Place::Store(objects) }, names))
     }
 
+    /// The files below `root` that have these names, and the numbers of those that do not exist.
+    /// A store is asked for its list, a web server, which has none, for each file.
+    pub(crate) fn named(
+        stores: &Stores,
+        root: Location,
+        names: &Names,
+    ) -> Result<(Self, Vec<u32>), ReadError> {
+        let numbers: Vec<u32> = (0..).take(names.len()).collect();
+        let Some(store) = stores.store(&root)? else {
+            let folder = Path::new(root.as_os_str());
+            let is_missing = |&&file: &&u32| {
+                let path = folder.join(OsStr::from_bytes(&names.path(file)));
+                !std::fs::metadata(path).is_ok_and(|found| found.is_file())
+            };
+            let some: Vec<&[u32]> = numbers.chunks(FILES_AT_ONCE).collect();
+            let threads = if some.len() > 1 { LOCAL_AT_ONCE } else { 1 };
+            let missing = at_once(&some, threads, |some| {
+                Ok::<_, ReadError>(some.iter().filter(is_missing).copied().collect::<Vec<_>>())
+            })?;
+            return Ok((Self::local(folder), missing.concat()));
+        };
+        let is_web = root.scheme().is_some_and(|scheme| scheme.starts_with("http"));
+        let found = if is_web {
+            at_once(&numbers, AT_ONCE, |&file| found_at(store, &root.join(&names.path(file))))?
+        } else {
+            let objects = store.list(&root)?.into_iter();
+            let listed: HashMap<Vec<u8>, Listed> =
+                objects.map(|Object { name, len, pin }| (name, Listed { len, pin })).collect();
+            let find = |&file: &u32| listed.get(&*names.path(file)).cloned();
+            numbers.iter().map(find).collect()
+        };
+        let missing = numbers.iter().zip(&found).filter(|(_, found)| found.is_none());
+        let missing = missing.map(|(&file, _)| file).collect();
+        let absent = || Listed { len: 0, pin: Pin::Unknown };
+        let listed = found.into_iter().map(|found| found.unwrap_or_else(absent)).collect();
+        let objects = Objects { store: Arc::clone(store), listed, announced: Mutex::default() };
+        Ok((Self { root, place: Place::Store(objects) }, missing))
+    }
+
     /// The folder.
-    pub(super) fn root(&self) -> &Location {
+    pub(crate) fn root(&self) -> &Location {
         &self.root
     }
 
     /// Opens file number `file`, which has this name.
-    pub(super) fn open(&self, file: u32, name: &[u8]) -> Result<Source, ReadError> {
+    pub(crate) fn open(&self, file: u32, name: &[u8]) -> Result<Source, ReadError> {
         match &self.place {
             Place::Local(_) => Source::open(self.path(name)),
             Place::Store(objects) => match objects.take_announced(file) {
@@ -111,7 +156,7 @@ impl Files {
     }
 
     /// Announces that file number `file`, which has this name, will be read soon.
-    pub(super) fn will_need(&self, file: u32, name: &[u8]) {
+    pub(crate) fn will_need(&self, file: u32, name: &[u8]) {
         match &self.place {
             Place::Local(_) => {
                 if let Ok(source) = self.open(file, name) {
@@ -133,12 +178,12 @@ impl Files {
     }
 
     /// Whether they are in a store.
-    pub(super) fn are_in_store(&self) -> bool {
+    pub(crate) fn are_in_store(&self) -> bool {
         matches!(self.place, Place::Store(_))
     }
 
     /// Whether all files are objects of a store that are opened without a request.
-    pub(super) fn are_listed(&self) -> bool {
+    pub(crate) fn are_listed(&self) -> bool {
         match &self.place {
             Place::Local(_) => false,
             Place::Store(Objects { listed, .. }) => {
@@ -149,14 +194,14 @@ impl Files {
 
     /// File number `file`, which has this name, as the store has listed it; `None` for a local
     /// file.
-    pub(super) fn object(&self, file: u32, name: &[u8]) -> Option<Object> {
+    pub(crate) fn object(&self, file: u32, name: &[u8]) -> Option<Object> {
         let Place::Store(Objects { listed, .. }) = &self.place else { return None };
         let Listed { len, pin } = &listed[file as usize];
         Some(Object { name: name.to_vec(), len: *len, pin: pin.clone() })
     }
 
     /// Bytes of a file.
-    pub(super) fn len(&self, file: u32, name: &[u8]) -> Result<u64, ReadError> {
+    pub(crate) fn len(&self, file: u32, name: &[u8]) -> Result<u64, ReadError> {
         match &self.place {
             Place::Local(_) => {
                 let path = self.path(name);
@@ -167,7 +212,7 @@ impl Files {
     }
 
     /// Appends the identity of a file to `id`; `None` where it has none.
-    pub(super) fn content_id(
+    pub(crate) fn content_id(
         &self,
         file: u32,
         name: &[u8],
@@ -205,5 +250,14 @@ impl Objects {
 
     fn announced(&self) -> MutexGuard<'_, VecDeque<(u32, Source)>> {
         self.announced.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Length and version of an object; `None` for one that does not exist.
+fn found_at(store: &Arc<dyn Storage>, object: &Location) -> Result<Option<Listed>, ReadError> {
+    match store.open(object, None) {
+        Ok(source) => Ok(Some(Listed { len: source.len(), pin: source.version()? })),
+        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }

@@ -1,0 +1,46 @@
+//! Lists of samples, such as manifests, and the data sets that they describe.
+
+mod csv;
+mod images;
+mod jsonl;
+mod label;
+mod manifest;
+mod metadata;
+mod rows;
+mod table;
+
+use crate::error::ReadError;
+use crate::location::Location;
+use crate::sample::SampleSource;
+use crate::storage::{Opened, Stores};
+
+pub(crate) use images::{Piece, pieces};
+pub use manifest::{Manifest, open_manifest};
+
+/// A location that is open: a list of samples, or something else.
+pub(crate) enum Found {
+    List(Box<dyn SampleSource>),
+    Other(Opened),
+}
+
+/// Opens a manifest by the name of its file, and the metadata files of a folder.
+pub(crate) fn find(stores: &Stores, opened: Opened) -> Result<Found, ReadError> {
+    match opened {
+        Opened::Folder(folder) => match metadata::open(stores, &folder)? {
+            Some(listed) => Ok(Found::List(Box::new(listed))),
+            None => Ok(Found::Other(Opened::Folder(folder))),
+        },
+        Opened::File(source) => {
+            if table::TableFormat::of(source.location()).is_none() {
+                return Ok(Found::Other(Opened::File(source)));
+            }
+            let listed = manifest::of_source(stores, &source, &Manifest::default())?;
+            Ok(Found::List(Box::new(listed)))
+        }
+    }
+}
+
+/// Whether the location is a manifest or annotations by the name of its file.
+pub fn is_list(location: &Location) -> bool {
+    table::TableFormat::of(location).is_some()
+}

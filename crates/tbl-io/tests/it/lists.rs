@@ -1,0 +1,340 @@
+//! Manifests, metadata files and lists of images: labels, fields, and the errors of each.
+
+use std::path::{Path, PathBuf};
+
+use tbl_io::{
+    ErrorKind, LabelOrigin, Labels, ListDefect, Listed, Manifest, Note, ReadError, SampleSource,
+    SampleSourceExt, SourceKind, Stores, open_manifest,
+};
+
+/// Key, label and class, content, and fields of a sample.
+type Seen = (String, Option<i64>, String, Vec<(String, String)>);
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+fn see(sources: &[Box<dyn SampleSource>]) -> Vec<Seen> {
+    let labels = Labels::resolve(sources).unwrap();
+    let mut seen = Vec::new();
+    for (number, source) in sources.iter().enumerate() {
+        for index in 0..source.sample_count() {
+            let key = text(source.entry(index).unwrap().key.unwrap().into_owned());
+            let (mut bytes, mut fields) = (Vec::new(), Vec::new());
+            source.read_into(index, &mut bytes).unwrap();
+            let stored = source.stored(index).unwrap().unwrap();
+            let mut again = Vec::new();
+            stored.read_into(&mut again).unwrap();
+            assert_eq!(again, bytes);
+            assert_eq!(source.facts(index).unwrap().bytes, bytes.len() as u64);
+            source.read_fields(index, &mut fields).unwrap();
+            let fields = fields.into_iter().map(|field| (text(field.extension), text(field.bytes)));
+            seen.push((key, labels.label(number, index), text(bytes), fields.collect()));
+        }
+    }
+    seen
+}
+
+/// A folder with files that have their path as content.
+fn files(paths: &[&str]) -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    for path in paths {
+        let file = root.path().join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, path).unwrap();
+    }
+    root
+}
+
+fn write(root: &Path, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    let path = root.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, content).unwrap();
+    path
+}
+
+fn sample(path: &str, label: Option<i64>, fields: &[(&str, &str)]) -> Seen {
+    let fields = fields.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+    (path.to_owned(), label, path.to_owned(), fields.collect())
+}
+
+fn boxed(listed: Listed) -> Vec<Box<dyn SampleSource>> {
+    vec![Box::new(listed)]
+}
+
+fn open(path: &Path) -> Vec<Box<dyn SampleSource>> {
+    tbl_io::open_all(&[path]).unwrap()
+}
+
+fn defect(error: ReadError) -> ListDefect {
+    match error {
+        ReadError::List { source, .. } => source,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_manifest_gives_labels_and_fields() {
+    let root = files(&["a/1.jpg", "a/2.png", "b/3.jpg", "m/1.png"]);
+    let csv = "\u{feff}path,label,caption,mask\r\na/1.jpg,dog,\"one, two\",m/1.png\r\n\
+               b/3.jpg,cat,,\r\na/1.jpg,,\"x\ny\",\r\n";
+    let manifest = write(root.path(), "train.csv", csv);
+    let plain = [
+        sample("a/1.jpg", Some(1), &[("caption", "one, two"), ("mask", "m/1.png")]),
+        sample("b/3.jpg", Some(0), &[("caption", ""), ("mask", "")]),
+        sample("a/1.jpg", None, &[("caption", "x\ny"), ("mask", "")]),
+    ];
+    assert_eq!(see(&open(&manifest)), plain);
+    let options = Manifest { files: vec!["mask".into()], ..Manifest::default() };
+    let listed = boxed(open_manifest(&Stores::new(), &manifest, &options).unwrap());
+    assert_eq!(listed[0].kind(), SourceKind::Manifest);
+    let labels = Labels::resolve(&listed).unwrap();
+    assert_eq!(labels.class_names(), ["cat", "dog"]);
+    assert_eq!(labels.origin(), LabelOrigin::Explicit);
+    assert!(matches!(labels.notes(), [Note::PartlyLabelled { samples: 1, .. }]));
+    let expected = [
+        sample("a/1.jpg", Some(1), &[("mask", "m/1.png"), ("caption", "one, two")]),
+        sample("b/3.jpg", Some(0), &[("caption", "")]),
+        sample("a/1.jpg", None, &[("caption", "x\ny")]),
+    ];
+    assert_eq!(see(&listed), expected);
+}
+
+#[test]
+fn json_lines_keep_the_json_of_what_is_not_text() {
+    let root = files(&["1.jpg", "2.jpg"]);
+    let lines = "{\"image\": \"2.jpg\", \"label\": 7, \"boxes\": [[1, 2, 3, 4]], \"note\": null}\n\
+                 {\"image\": \"1.jpg\", \"label\": -1, \"note\": \"a \\u00e9\"}";
+    let manifest = write(root.path(), "train.jsonl", lines);
+    let expected = [
+        sample("2.jpg", Some(7), &[("boxes", "[[1, 2, 3, 4]]")]),
+        sample("1.jpg", Some(-1), &[("note", "a é")]),
+    ];
+    assert_eq!(see(&open(&manifest)), expected);
+}
+
+#[test]
+fn labels_that_are_not_integers_stay_fields() {
+    let root = files(&["1.jpg", "2.jpg"]);
+    for (cells, is_label) in
+        [(["1.5", "2"], false), (["\"[1,0]\"", "\"[0,1]\""], false), (["1", "2"], true)]
+    {
+        let csv = format!("path,label\n1.jpg,{}\n2.jpg,{}\n", cells[0], cells[1]);
+        let seen = see(&open(&write(root.path(), "train.csv", csv)));
+        assert_eq!(seen.iter().all(|(_, label, ..)| label.is_some()), is_label, "{cells:?}");
+        assert_eq!(seen.iter().all(|(.., fields)| fields.is_empty()), is_label, "{cells:?}");
+    }
+}
+
+#[test]
+fn columns_and_root_can_be_chosen() {
+    let root = files(&["images/1.jpg", "images/2.jpg"]);
+    let csv = ",x,class,label\n0,1.jpg,5,9\n1,2.jpg,6,8\n";
+    let manifest = write(root.path(), "lists/train.csv", csv);
+    let open = |options: &Manifest| open_manifest(&Stores::new(), &manifest, options);
+    let columns: Vec<String> = ["", "x", "class", "label"].map(str::to_owned).to_vec();
+    let error = open(&Manifest::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Setting);
+    assert_eq!(defect(error), ListDefect::NoImageColumn { columns: columns.clone() });
+    let named =
+        Manifest { image: Some("x".into()), label: Some("class".into()), ..Manifest::default() };
+    let ListDefect::Missing { count: 2, first } = defect(open(&named).unwrap_err()) else {
+        panic!("the images are in another folder");
+    };
+    assert_eq!(first, b"1.jpg");
+    let images = root.path().join("images");
+    let options = Manifest { root: Some((&images).into()), ..named };
+    let expected =
+        [sample("1.jpg", Some(5), &[("label", "9")]), sample("2.jpg", Some(6), &[("label", "8")])];
+    let content = |(key, label, _, fields): &Seen| (key.clone(), *label, fields.clone());
+    let seen = see(&boxed(open(&options).unwrap()));
+    assert_eq!(seen.iter().map(content).collect::<Vec<_>>(), expected.each_ref().map(content));
+    let wrong = Manifest { label: Some("nope".into()), ..options };
+    let name = "nope".to_owned();
+    assert_eq!(defect(open(&wrong).unwrap_err()), ListDefect::NoColumn { name, columns });
+}
+
+#[test]
+fn errors_name_file_line_and_column() {
+    let root = files(&["1.jpg", "2.jpg", "secret.jpg"]);
+    let check = |name: &str, content: &str, expected: &str| {
+        let manifest = write(root.path(), name, content);
+        let error = tbl_io::open(&manifest).unwrap_err().to_string();
+        let expected = format!("{}: {expected}", manifest.display());
+        assert_eq!(
+            error.replace(&root.path().display().to_string(), "ROOT"),
+            expected.replace(&root.path().display().to_string(), "ROOT")
+        );
+    };
+    check(
+        "a.csv",
+        "path,label\n1.jpg,1\n\n3.jpg,2\n4.jpg,2\n",
+        "line 4, column `path`: 2 named files do not exist, first `3.jpg`",
+    );
+    check("a.csv", "path,label\n1.jpg\n", "line 2: 1 cells, expected 2 as in the first line");
+    check("a.csv", "path,label\n1.jpg,1\n,1\n", "line 3, column `path`: no file is named");
+    check(
+        "a.csv",
+        "path,label\n1.jpg,3\n2.jpg,cat\n",
+        "line 3, column `label`: the label is `cat`, expected an integer as in line 2; labels are \
+         all integers or all names of classes",
+    );
+    check(
+        "sub/a.csv",
+        "path\n../secret.jpg\n",
+        "line 2, column `path`: unsafe path `../secret.jpg`: it contains `..`; expected a path \
+         below ROOT/sub (`root` specifies another folder)",
+    );
+    check(
+        "a.tsv",
+        "path\tx\nhttp://h/1.jpg\t\n",
+        "line 2, column `path`: `http://h/1.jpg` is a URL, expected a path below ROOT",
+    );
+    check("a.csv", "", "the file is empty, expected a row with the names of columns");
+    check(
+        "a.csv",
+        "path,image\n",
+        "several columns may name the images; specify one of: path, image",
+    );
+    check(
+        "a.jsonl",
+        "{\"path\": \"1.jpg\"}\n[]\n",
+        "line 2: invalid type: sequence, expected an object",
+    );
+}
+
+#[test]
+fn an_absolute_path_lies_below_the_root() {
+    let root = files(&["1.jpg"]);
+    let path = root.path().join("1.jpg");
+    let csv = format!("path\n{}\n", path.display());
+    let manifest = write(root.path(), "in.csv", &csv);
+    assert_eq!(open(&manifest)[0].entry(0).unwrap().key.as_deref(), Some(&b"1.jpg"[..]));
+    let other = files(&[]);
+    let manifest = write(other.path(), "out.csv", &csv);
+    let error = tbl_io::open(&manifest).unwrap_err();
+    assert!(error.is_damage());
+    assert!(matches!(defect(error), ListDefect::Path { .. }));
+    let options = Manifest { root: Some("/".into()), ..Manifest::default() };
+    let listed = open_manifest(&Stores::new(), &manifest, &options).unwrap();
+    let key = listed.entry(0).unwrap().key.unwrap().into_owned();
+    assert_eq!(text(key), path.to_str().unwrap()[1..]);
+}
+
+#[test]
+fn a_file_that_goes_away_is_an_error_of_its_sample() {
+    let root = files(&["1.jpg", "2.jpg", "m.png"]);
+    let manifest = write(root.path(), "a.csv", "path,mask\n1.jpg,m.png\n2.jpg,m.png\n");
+    let options = Manifest { files: vec!["mask".into()], ..Manifest::default() };
+    let listed = open_manifest(&Stores::new(), &manifest, &options).unwrap();
+    std::fs::remove_file(root.path().join("2.jpg")).unwrap();
+    std::fs::remove_file(root.path().join("m.png")).unwrap();
+    let mut bytes = Vec::new();
+    listed.read_into(0, &mut bytes).unwrap();
+    let error = listed.read_into(1, &mut bytes).unwrap_err();
+    assert_eq!(error.sample_index(), Some(1));
+    let error = listed.read_fields(0, &mut Vec::new()).unwrap_err();
+    assert!(error.to_string().contains("m.png: sample 0 (1.jpg): "), "{error}");
+    assert!(listed.entry(2).is_err());
+}
+
+#[test]
+fn sizes_are_checked_before_memory_is_taken() {
+    let root = files(&["1.jpg"]);
+    let manifest = write(root.path(), "a.csv", format!("path,text\n1.jpg,{}\n", "x".repeat(500)));
+    let mut options = Manifest::default();
+    options.limits.sample_bytes = 400;
+    let error = open_manifest(&Stores::new(), &manifest, &options).unwrap_err();
+    assert!(matches!(error, ReadError::Limit { limit: 400, .. }), "{error}");
+    options.limits.sample_bytes = 600;
+    let listed = open_manifest(&Stores::new(), &manifest, &options).unwrap();
+    std::fs::write(root.path().join("1.jpg"), [0; 601]).unwrap();
+    let error = listed.read_into(0, &mut Vec::new()).unwrap_err().to_string();
+    assert!(error.contains("sample bytes is 601, expected at most 600"), "{error}");
+}
+
+#[test]
+fn a_folder_with_metadata_has_the_rows_as_samples() {
+    let root = files(&["x/1.jpg", "x/2.jpg", "y/1.jpg", "y/deep/3.jpg", "readme.txt"]);
+    write(root.path(), "y/metadata.csv", "file_name,text,label\ndeep/3.jpg,three,1\n1.jpg,one,0\n");
+    write(root.path(), "x/metadata.csv", "file_name,text\n2.jpg,two\n");
+    let sources = open(root.path());
+    let expected = [
+        ("x/2.jpg", None, vec![("text", "two")]),
+        ("y/deep/3.jpg", Some(1), vec![("text", "three"), ("label", "1")]),
+        ("y/1.jpg", Some(0), vec![("text", "one"), ("label", "0")]),
+    ];
+    let expected = expected.map(|(path, label, fields)| sample(path, label, &fields));
+    assert_eq!(see(&sources), expected);
+    let unlisted = Note::Unlisted { images: 1, first: b"x/1.jpg".to_vec() };
+    assert_eq!(sources[0].notes(), [unlisted]);
+}
+
+#[test]
+fn metadata_may_name_several_images() {
+    let root = files(&["l/1.png", "r/1.png", "l/2.png"]);
+    let lines = "{\"left_file_name\": \"l/1.png\", \"right_file_name\": \"r/1.png\"}\n\
+                 {\"left_file_name\": \"l/2.png\", \"right_file_name\": null}\n";
+    write(root.path(), "metadata.jsonl", lines);
+    let expected = [
+        sample("l/1.png", None, &[("left", "l/1.png"), ("right", "r/1.png")]),
+        sample("l/2.png", None, &[("left", "l/2.png")]),
+    ];
+    assert_eq!(see(&open(root.path())), expected);
+}
+
+#[test]
+fn metadata_of_other_kinds_is_refused_by_name() {
+    let check = |names: &[(&str, &str)], expected: &str| {
+        let root = files(&["1.jpg"]);
+        names.iter().for_each(|(name, content)| drop(write(root.path(), name, content)));
+        let error = tbl_io::open(root.path()).unwrap_err().to_string();
+        assert!(error.ends_with(expected), "{error}");
+    };
+    check(
+        &[("metadata.parquet", "PAR1")],
+        "metadata.parquet: Parquet metadata is not read; expected metadata.csv or metadata.jsonl",
+    );
+    check(
+        &[("a/metadata.csv", "file_name\n"), ("b/metadata.jsonl", "")],
+        ": a folder with Csv and Jsonl metadata is not read; expected one kind",
+    );
+    check(
+        &[("metadata.jsonl", "{\"file_names\": [\"1.jpg\"]}")],
+        "column `file_names`, which lists several images, is not read; expected column `file_name`",
+    );
+    check(&[("metadata.csv", "path,text\n")], "no column `file_name`, expected one of: path, text");
+    check(
+        &[("sub/metadata.csv", "file_name\n../1.jpg\n")],
+        "/sub/ (`root` specifies another folder)",
+    );
+}
+
+#[test]
+fn images_in_sequence_are_one_source_with_class_folders() {
+    let root = files(&["p/cat/1.jpg", "p/dog/2.png", "p/dog/1.jpg"]);
+    let at = |name: &str| root.path().join(name);
+    let paths = [at("p/dog/2.png"), at("p/cat/1.jpg"), at("p/dog/1.jpg")];
+    let sources = tbl_io::open_all(&paths).unwrap();
+    assert_eq!(sources.len(), 1);
+    assert_eq!(sources[0].location(), &(&at("p")).into());
+    let seen = see(&sources);
+    let keys: Vec<_> = seen.iter().map(|(key, label, ..)| (key.as_str(), *label)).collect();
+    assert_eq!(keys, [("dog/2.png", Some(1)), ("cat/1.jpg", Some(0)), ("dog/1.jpg", Some(1))]);
+    let flat = see(&tbl_io::open_all(&paths[2..]).unwrap());
+    assert_eq!((flat[0].0.as_str(), flat[0].1), ("1.jpg", None));
+}
+
+#[test]
+fn images_next_to_other_sources_keep_their_order() {
+    let root = files(&["1.jpg", "2.jpg", "f/3.jpg", "4.jpg", "x.jpg/5.jpg"]);
+    let paths = ["1.jpg", "2.jpg", "f", "4.jpg", "x.jpg", "f/../4.jpg", "2.jpg"];
+    let paths = paths.map(|path| root.path().join(path));
+    let sources = tbl_io::open_all(&paths).unwrap();
+    let counts: Vec<u64> = sources.iter().map(|source| source.sample_count()).collect();
+    assert_eq!(counts, [2, 1, 1, 1, 1, 1]);
+    let keys = see(&sources).into_iter().map(|(key, ..)| key).collect::<Vec<_>>();
+    assert_eq!(keys, ["1.jpg", "2.jpg", "3.jpg", "4.jpg", "5.jpg", "4.jpg", "2.jpg"]);
+    let missing = tbl_io::open_all(&[&paths[0], &root.path().join("no.jpg")]).unwrap_err();
+    assert!(missing.to_string().contains("no.jpg: No such file"), "{missing}");
+}
