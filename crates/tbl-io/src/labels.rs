@@ -4,6 +4,7 @@ mod archives;
 mod folder_notes;
 mod folders;
 mod found;
+mod given;
 mod merge;
 
 use std::borrow::Cow;
@@ -15,6 +16,8 @@ use crate::note::{Note, NotedSample};
 use crate::sample::{SampleSource, SampleSourceExt, SourceKind};
 use folders::{Classes, Folders};
 use found::{Found, Problem};
+
+pub use given::GivenLabels;
 
 /// The labels of a data set that consists of one or more sources.
 ///
@@ -67,6 +70,8 @@ pub enum LabelOrigin {
     ClassFolders,
     /// Some sources store them, others have class folders.
     Mixed,
+    /// The caller gives them.
+    Given,
 }
 
 const NONE: i64 = i64::MIN;

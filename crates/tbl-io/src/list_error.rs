@@ -62,7 +62,7 @@ pub enum ListDefect {
     #[error("text follows a closing quote, expected a separator or the end of the line")]
     AfterQuote,
     /// A row is longer or shorter than the row of names.
-    #[error("{found} cells, expected {expected} as in the first line")]
+    #[error("{found} cells, expected {expected}")]
     Ragged { found: usize, expected: usize },
     /// A line of JSON Lines, or a part of a JSON file.
     #[error("{reason}, expected {expected}")]

@@ -4,8 +4,11 @@ mod csv;
 mod images;
 mod jsonl;
 mod label;
+mod label_table;
 mod manifest;
 mod metadata;
+mod pairs;
+mod pattern;
 mod rows;
 mod table;
 
@@ -15,7 +18,9 @@ use crate::sample::SampleSource;
 use crate::storage::{Opened, Stores};
 
 pub(crate) use images::{Piece, pieces};
+pub(crate) use label_table::read_label_table;
 pub use manifest::{Manifest, open_manifest};
+pub use pairs::{Pairs, Unpaired, open_pairs};
 
 /// A location that is open: a list of samples, or something else.
 pub(crate) enum Found {

@@ -55,6 +55,13 @@ pub enum Note {
         /// The path of the first one.
         first: Vec<u8>,
     },
+    /// Labels that were given by name belong to no sample.
+    UnusedLabels {
+        /// How many.
+        labels: u64,
+        /// The name of the first one.
+        first: Vec<u8>,
+    },
     /// No sample is an image by its name.
     NoImages {
         /// How many samples there are.
@@ -243,6 +250,9 @@ impl fmt::Display for Note {
                  {}: other samples have images",
                 Escaped(first)
             ),
+            Self::UnusedLabels { labels, first } => {
+                write!(f, "{labels} labels belong to no sample, first {}", Escaped(first))
+            }
             Self::Unlisted { images, first } => write!(
                 f,
                 "{images} images that no metadata file names are not samples, first {}",

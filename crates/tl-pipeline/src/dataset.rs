@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use tbl_format::SampleFormat;
 use tbl_io::{
-    Entry, Facts, Field, LabelOrigin, Labels, Note, Opened, ReadError, SampleSource,
+    Entry, Facts, Field, GivenLabels, LabelOrigin, Labels, Note, Opened, ReadError, SampleSource,
     SampleSourceExt, Stores,
 };
 use tl_decode::Format;
@@ -97,6 +97,19 @@ impl Dataset {
             starts.push(end);
         }
         Ok(Self { shards, starts, labels, table_labels: TableLabels::default() })
+    }
+
+    /// The same data set with labels that the caller gives, instead of those that its sources have.
+    ///
+    /// # Errors
+    /// As for [`Labels::given`]; [`PipelineError::Unusable`] for tables, whose labels are a column.
+    pub fn with_labels(mut self, labels: &GivenLabels) -> Result<Self, PipelineError> {
+        if self.tables().next().is_some() {
+            let text = "labels are given to samples; those of a table are a column";
+            return Err(PipelineError::Unusable(text.to_owned()));
+        }
+        self.labels = Arc::new(Labels::given(&self.shards, labels)?);
+        Ok(self)
     }
 
     /// The same data set with column `column` of its tables as [labels](Self::label), and the names

@@ -28,7 +28,8 @@ const IMAGE_COLUMNS: [&str; 10] = [
     "img_path",
 ];
 
-const LABEL_COLUMN: &str = "label";
+/// The usual name of the column with the labels.
+pub(super) const LABEL_COLUMN: &str = "label";
 
 /// The meaning of a manifest's columns. The default finds images and labels by usual names.
 ///
@@ -119,7 +120,7 @@ fn roles(table: &Table, options: &Manifest) -> Result<Roles, ListDefect> {
 }
 
 /// The column that names the images.
-fn image_column(table: &Table) -> Result<usize, ListDefect> {
+pub(super) fn image_column(table: &Table) -> Result<usize, ListDefect> {
     let is_usual = |name: &str| IMAGE_COLUMNS.contains(&name.to_ascii_lowercase().as_str());
     let found = table.names.iter().enumerate().filter(|(_, name)| is_usual(name));
     let found: Vec<_> = found.collect();

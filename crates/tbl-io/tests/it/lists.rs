@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use tbl_io::{
-    ErrorKind, LabelOrigin, Labels, ListDefect, Listed, Manifest, Note, ReadError, SampleSource,
-    SampleSourceExt, SourceKind, Stores, open_manifest,
+    ErrorKind, GivenLabels, LabelOrigin, Labels, ListDefect, Listed, Manifest, Note, Pairs,
+    ReadError, SampleSource, SampleSourceExt, SourceKind, Stores, Unpaired, open_manifest,
+    open_pairs,
 };
 
 /// Key, label and class, content, and fields of a sample.
@@ -171,7 +172,7 @@ fn errors_name_file_line_and_column() {
         "path,label\n1.jpg,1\n\n3.jpg,2\n4.jpg,2\n",
         "line 4, column `path`: 2 named files do not exist, first `3.jpg`",
     );
-    check("a.csv", "path,label\n1.jpg\n", "line 2: 1 cells, expected 2 as in the first line");
+    check("a.csv", "path,label\n1.jpg\n", "line 2: 1 cells, expected 2");
     check("a.csv", "path,label\n1.jpg,1\n,1\n", "line 3, column `path`: no file is named");
     check(
         "a.csv",
@@ -337,4 +338,156 @@ fn images_next_to_other_sources_keep_their_order() {
     assert_eq!(keys, ["1.jpg", "2.jpg", "3.jpg", "4.jpg", "5.jpg", "4.jpg", "2.jpg"]);
     let missing = tbl_io::open_all(&[&paths[0], &root.path().join("no.jpg")]).unwrap_err();
     assert!(missing.to_string().contains("no.jpg: No such file"), "{missing}");
+}
+
+fn given(
+    sources: &[Box<dyn SampleSource>],
+    labels: &GivenLabels,
+) -> Result<(Vec<Option<i64>>, Labels), ReadError> {
+    let labels = Labels::given(sources, labels)?;
+    let samples = sources
+        .iter()
+        .enumerate()
+        .flat_map(|(number, source)| (0..source.sample_count()).map(move |index| (number, index)));
+    let found = samples.map(|(number, index)| labels.label(number, index)).collect();
+    Ok((found, labels))
+}
+
+#[test]
+fn given_labels_replace_those_of_the_sources() {
+    let root = files(&["cat/1.jpg", "dog/1.jpg", "dog/2.x.jpg"]);
+    let sources = tbl_io::open_all(&[root.path(), root.path()]).unwrap();
+    let (found, labels) = given(&sources, &GivenLabels::in_order((5..11).collect())).unwrap();
+    assert_eq!(found, (5..11).map(Some).collect::<Vec<_>>());
+    assert_eq!(labels.origin(), LabelOrigin::Given);
+    assert!(labels.notes().is_empty() && labels.class_names().is_empty());
+    let classes = GivenLabels::classes_in_order(&["b", "a", "c", "b", "b", "a"]);
+    let (found, labels) = given(&sources, &classes).unwrap();
+    assert_eq!(found, [1, 0, 2, 1, 1, 0].map(Some));
+    assert_eq!(labels.class_names(), ["a", "b", "c"]);
+    let few = given(&sources, &GivenLabels::in_order(vec![1])).unwrap_err();
+    assert_eq!(few.kind(), ErrorKind::Setting);
+    assert_eq!(defect(few), ListDefect::LabelCount { found: 1, expected: 6 });
+}
+
+#[test]
+fn labels_are_found_by_the_whole_name_and_without_extensions() {
+    let root = files(&["cat/1.jpg", "dog/1.jpg", "dog/2.x.jpg", "dog/3.x.jpg"]);
+    let sources = open(root.path());
+    let table = |pairs: &[(&str, i64)]| {
+        GivenLabels::by_name(pairs.iter().map(|(n, l)| (n.as_bytes().to_vec(), *l)).collect())
+    };
+    let names = [("cat/1", 1), ("dog/1.jpg", 2), ("dog/1", 9), ("dog/2.x", 3), ("dog/3", 4)];
+    let (found, labels) = given(&sources, &table(&names)).unwrap();
+    assert_eq!(found, [1, 2, 3, 4].map(Some));
+    let unused = Note::UnusedLabels { labels: 1, first: b"dog/1".to_vec() };
+    assert_eq!(labels.notes(), [unused]);
+    let few = table(&[("dog/1", 2)]);
+    let error = defect(given(&sources, &few).unwrap_err());
+    let first = b"cat/1.jpg".to_vec();
+    assert_eq!(error, ListDefect::Unlabelled { count: 3, of: 4, first });
+    let (found, labels) = given(&sources, &few.or_none()).unwrap();
+    assert_eq!(found, [None, Some(2), None, None]);
+    assert!(matches!(labels.notes(), [Note::PartlyLabelled { samples: 3, .. }]));
+}
+
+#[test]
+fn a_file_of_labels_is_a_table_or_lines() {
+    let root = files(&["p/1.jpg", "p/2.jpg"]);
+    let sources = open(&root.path().join("p"));
+    let check = |name: &str, content: &str, expected: [i64; 2]| {
+        let path = write(root.path(), name, content);
+        let labels = GivenLabels::read(&Stores::new(), &path).unwrap();
+        assert_eq!(given(&sources, &labels).unwrap().0, expected.map(Some), "{content}");
+    };
+    check("l.csv", "id,breed\n1,pug\n2,boxer\n", [1, 0]);
+    check("l.csv", "breed,id\npug,1\nboxer,2\n", [1, 0]);
+    check("l.csv", "label,x,path\n3,,1.jpg\n4,,2.jpg\n", [3, 4]);
+    check("l.tsv", "a\tb\n2\t7\n1\t8\n", [8, 7]);
+    check("l.jsonl", "{\"key\": \"1\", \"label\": 5}\n{\"key\": \"2\", \"label\": 6}", [5, 6]);
+    check("val.txt", "1.jpg 3\r\n\n 2.jpg\t4 \n", [3, 4]);
+    let fails = |name: &str, content: &str, expected: &str| {
+        let path = write(root.path(), name, content);
+        let error = GivenLabels::read(&Stores::new(), &path).unwrap_err().to_string();
+        assert_eq!(error, format!("{}: {expected}", path.display()));
+    };
+    fails("l.csv", "id,label\n1,2\n\n1,3\n", "line 4, column `id`: sample `1` occurs twice");
+    fails("val.txt", "1.jpg 3\n2.jpg\n", "line 2: 1 cells, expected 2");
+    fails(
+        "l.csv",
+        "id,label\n1,2.5\n",
+        "line 2, column `label`: a column of numbers that are not integers, or of lists, is not \
+         read; expected integers or names of classes; a manifest has other fields",
+    );
+    fails("l.csv", "a,b,c\n", "no column `label`, expected one of: a, b, c");
+}
+
+#[test]
+fn images_and_masks_belong_together_by_the_stars_of_their_patterns() {
+    let root = files(&[
+        "left/a/a_1_leftImg8bit.png",
+        "left/b/b_2_leftImg8bit.png",
+        "gt/a/a_1_gtFine_labelIds.png",
+        "gt/a/a_1_gtFine_color.png",
+        "gt/b/b_2_gtFine_labelIds.png",
+        "x/readme.txt",
+    ]);
+    let at = |name: &str| root.path().join(name).display().to_string();
+    let pairs = Pairs {
+        image: at("left/*/*_leftImg8bit.png"),
+        fields: vec![("mask".into(), at("gt/*/*_gtFine_labelIds.png"))],
+        ..Pairs::default()
+    };
+    let expected = [
+        sample("left/a/a_1_leftImg8bit.png", None, &[("mask", "gt/a/a_1_gtFine_labelIds.png")]),
+        sample("left/b/b_2_leftImg8bit.png", None, &[("mask", "gt/b/b_2_gtFine_labelIds.png")]),
+    ];
+    let open = |pairs: &Pairs| open_pairs(&Stores::new(), pairs);
+    assert_eq!(see(&boxed(open(&pairs).unwrap())), expected);
+    for line in ["b/b_2", "b_2"] {
+        let split = write(root.path(), "val.txt", format!("{line}\n\n"));
+        let split = Pairs { split: Some((&split).into()), ..pairs.clone() };
+        assert_eq!(see(&boxed(open(&split).unwrap())), expected[1..]);
+    }
+    let split = write(root.path(), "val.txt", "b/b_2\nc/c_3\r\n");
+    let split = Pairs { split: Some((&split).into()), ..pairs.clone() };
+    let error = open(&split).unwrap_err().to_string();
+    assert!(error.ends_with("line 2: 1 named files do not exist, first `c/c_3`"), "{error}");
+    let uneven = Pairs { fields: vec![("mask".into(), at("gt/a/*_labelIds.png"))], ..pairs };
+    assert!(matches!(defect(open(&uneven).unwrap_err()), ListDefect::Unread { .. }));
+}
+
+#[test]
+fn files_without_a_partner_are_refused_kept_or_dropped() {
+    let root = files(&["i/1.jpg", "i/2.jpg", "i/3.jpg", "m/2.png", "m/4.png"]);
+    let at = |name: &str| root.path().join(name).display().to_string();
+    let pairs = |unpaired| Pairs {
+        image: at("i/*.jpg"),
+        fields: vec![("mask".into(), at("m/*.png"))],
+        unpaired,
+        ..Pairs::default()
+    };
+    let open = |pairs: &Pairs| open_pairs(&Stores::new(), pairs);
+    let error = open(&pairs(Unpaired::Refuse)).unwrap_err();
+    let expected = format!(
+        "{}: 2 of 3 files have no partner in {}, first `i/1.jpg`",
+        at("i/*.jpg"),
+        at("m/*.png")
+    );
+    assert_eq!(error.to_string(), expected);
+    let kept = see(&boxed(open(&pairs(Unpaired::Keep)).unwrap()));
+    let paired = sample("i/2.jpg", None, &[("mask", "m/2.png")]);
+    let alone = |path: &str| sample(path, None, &[]);
+    assert_eq!(kept, [alone("i/1.jpg"), paired.clone(), alone("i/3.jpg")]);
+    let dropped = see(&boxed(open(&pairs(Unpaired::Drop)).unwrap()));
+    assert_eq!(dropped, std::slice::from_ref(&paired));
+    std::fs::remove_file(root.path().join("i/1.jpg")).unwrap();
+    std::fs::remove_file(root.path().join("i/3.jpg")).unwrap();
+    let error = defect(open(&pairs(Unpaired::Refuse)).unwrap_err());
+    assert!(matches!(error, ListDefect::Unpaired { count: 1, of: 2, .. }), "{error}");
+    let none = Pairs { image: at("i/*.gif"), ..pairs(Unpaired::Keep) };
+    let error = open(&none).unwrap_err().to_string();
+    assert!(error.ends_with("*.gif: no file matches this pattern"), "{error}");
+    let apart = Pairs { image: at("i/../i/*.jpg"), ..pairs(Unpaired::Drop) };
+    assert_eq!(see(&boxed(open(&apart).unwrap()))[0].3, paired.3);
 }

@@ -172,3 +172,20 @@ fn a_folder_that_loses_a_file_names_it() {
     let error = loader.epoch(0).find_map(Result::err).unwrap().to_string();
     assert!(error.contains("sample 9 (bee/0009.bmp)"), "{error}");
 }
+
+#[test]
+fn given_labels_are_those_of_the_batches() {
+    let root = tempfile::tempdir().unwrap();
+    let path = tar(root.path(), "whole.tar", 0..23);
+    let open = || Dataset::open(std::slice::from_ref(&path)).unwrap();
+    let labels = tbl_io::GivenLabels::in_order((100..123).collect());
+    let dataset = open().with_labels(&labels).unwrap();
+    assert_eq!((dataset.label(7), dataset.class_names().len()), (Some(107), 0));
+    let batches = record(&loader(dataset, config(train())), 1);
+    for batch in &batches {
+        let expected = batch.indices.iter().map(|index| 100 + i64::try_from(*index).unwrap());
+        assert_eq!(batch.labels, expected.collect::<Vec<_>>());
+    }
+    let few = tbl_io::GivenLabels::in_order(vec![1]);
+    assert!(open().with_labels(&few).is_err());
+}

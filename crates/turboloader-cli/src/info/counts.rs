@@ -57,6 +57,7 @@ impl Counts {
             label_origin: match labels.origin() {
                 LabelOrigin::Explicit => Some("explicit"),
                 LabelOrigin::ClassFolders => Some("class folders"),
+                LabelOrigin::Given => Some("given"),
                 LabelOrigin::None | _ => None,
             },
             classes: labels.class_names().to_vec(),
