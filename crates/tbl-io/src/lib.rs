@@ -69,7 +69,7 @@ pub use labels::{GivenLabels, LabelOrigin, Labels};
 pub use limits::ReadLimits;
 pub use list_error::{ListDefect, ListPlace};
 pub use listed::Listed;
-pub use lists::{Manifest, Pairs, Unpaired, is_list, open_manifest, open_pairs};
+pub use lists::{Coco, Manifest, Pairs, Unpaired, is_list, open_coco, open_manifest, open_pairs};
 pub use location::Location;
 pub use mmap::Mapped;
 pub use note::{Note, NotedSample};

@@ -28,6 +28,10 @@ impl ListPlace {
     pub(crate) fn cell(line: u64, column: &str) -> Self {
         Self { column: Some(column.to_owned()), ..Self::line(line) }
     }
+
+    pub(crate) fn offset(offset: u64) -> Self {
+        Self { offset: Some(offset), ..Self::default() }
+    }
 }
 
 impl fmt::Display for ListPlace {

@@ -31,6 +31,7 @@ pub struct Listed {
     files: Files,
     /// True if samples can be requested in the background, once that was asked.
     in_background: OnceLock<bool>,
+    box_class_names: Vec<String>,
 }
 
 /// The content of a list, besides its files.
@@ -61,7 +62,18 @@ impl Listed {
         if parts.location.url().is_some() != files.are_in_store() {
             parts.location = files.root().clone();
         }
-        Self { parts, files, in_background: OnceLock::new() }
+        let in_background = OnceLock::new();
+        Self { parts, files, in_background, box_class_names: Vec::new() }
+    }
+
+    pub(crate) fn with_box_class_names(self, box_class_names: Vec<String>) -> Self {
+        Self { box_class_names, ..self }
+    }
+
+    /// The names of the categories of annotated objects, by the numbers that they have in fields; empty
+    /// for numbers without a name. Empty for lists without annotations.
+    pub fn box_class_names(&self) -> &[String] {
+        &self.box_class_names
     }
 
     /// The names of the fields, in the order of the list.
@@ -101,6 +113,12 @@ impl Listed {
                     is_wanted(&column.name, bytes)
                 });
                 Ok(text.map(<[u8]>::to_vec))
+            }
+            Values::Annotations(annotations) => {
+                let bytes = annotations.len(file);
+                self.parts.limits.check_sample_bytes(&self.parts.location, bytes)?;
+                let is_wanted = is_wanted(&column.name, bytes);
+                is_wanted.then(|| annotations.read(file)).transpose()
             }
             Values::Files(files) => {
                 let Some(file) = files.get(file) else { return Ok(None) };

@@ -1,7 +1,10 @@
 //! Lists of samples, such as manifests, and the data sets that they describe.
 
+mod annotations;
+mod coco;
 mod csv;
 mod images;
+mod json_stream;
 mod jsonl;
 mod label;
 mod label_table;
@@ -17,6 +20,8 @@ use crate::location::Location;
 use crate::sample::SampleSource;
 use crate::storage::{Opened, Stores};
 
+pub(crate) use annotations::Annotations;
+pub use coco::{Coco, open_coco};
 pub(crate) use images::{Piece, pieces};
 pub(crate) use label_table::read_label_table;
 pub use manifest::{Manifest, open_manifest};
@@ -28,7 +33,7 @@ pub(crate) enum Found {
     Other(Opened),
 }
 
-/// Opens a manifest by the name of its file, and the metadata files of a folder.
+/// Opens a manifest or annotations by the name of the file, and the metadata files of a folder.
 pub(crate) fn find(stores: &Stores, opened: Opened) -> Result<Found, ReadError> {
     match opened {
         Opened::Folder(folder) => match metadata::open(stores, &folder)? {
@@ -36,6 +41,10 @@ pub(crate) fn find(stores: &Stores, opened: Opened) -> Result<Found, ReadError> 
             None => Ok(Found::Other(Opened::Folder(folder))),
         },
         Opened::File(source) => {
+            if is_json(source.location()) {
+                let listed = coco::of_source(stores, source, &Coco::default())?;
+                return Ok(Found::List(Box::new(listed)));
+            }
             if table::TableFormat::of(source.location()).is_none() {
                 return Ok(Found::Other(Opened::File(source)));
             }
@@ -47,5 +56,9 @@ pub(crate) fn find(stores: &Stores, opened: Opened) -> Result<Found, ReadError> 
 
 /// Whether the location is a manifest or annotations by the name of its file.
 pub fn is_list(location: &Location) -> bool {
-    table::TableFormat::of(location).is_some()
+    is_json(location) || table::TableFormat::of(location).is_some()
+}
+
+fn is_json(location: &Location) -> bool {
+    location.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }

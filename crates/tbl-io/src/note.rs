@@ -62,6 +62,13 @@ pub enum Note {
         /// The name of the first one.
         first: Vec<u8>,
     },
+    /// Annotations of images that their file does not list.
+    StrayAnnotations {
+        /// How many.
+        annotations: u64,
+        /// The image of the first one.
+        image_id: i64,
+    },
     /// No sample is an image by its name.
     NoImages {
         /// How many samples there are.
@@ -253,21 +260,21 @@ impl fmt::Display for Note {
             Self::UnusedLabels { labels, first } => {
                 write!(f, "{labels} labels belong to no sample, first {}", Escaped(first))
             }
-            Self::Unlisted { images, first } => write!(
-                f,
-                "{images} images that no metadata file names are not samples, first {}",
-                Escaped(first)
-            ),
+            Self::StrayAnnotations { annotations, image_id } => {
+                let what = "annotations of images that are not listed, first of image";
+                write_counted(f, *annotations, what, image_id.to_string().as_bytes())
+            }
+            Self::Unlisted { images, first } => {
+                let what = "images that no metadata file names are not samples, first";
+                write_counted(f, *images, what, first)
+            }
             Self::NoImages { samples, extensions } => {
                 write!(f, "none of {samples} samples is an image by its name, found ")?;
                 write_extensions(f, extensions)
             }
             Self::Replaced { members, labels, first } => {
-                write!(
-                    f,
-                    "{members} members are replaced by later ones of the same name, such as {}",
-                    Escaped(first)
-                )?;
+                let what = "members are replaced by later ones of the same name, such as";
+                write_counted(f, *members, what, first)?;
                 if *labels > 0 { write!(f, "; {labels} have another label") } else { Ok(()) }
             }
             Self::LoneZeroBlock { offset } => {
@@ -324,6 +331,11 @@ fn write_folders_like_splits(f: &mut fmt::Formatter<'_>, names: &[String]) -> fm
          of them, unless these are the classes",
         others.join(", ")
     )
+}
+
+/// A count with the first of what was counted.
+fn write_counted(f: &mut fmt::Formatter<'_>, count: u64, what: &str, first: &[u8]) -> fmt::Result {
+    write!(f, "{count} {what} {}", Escaped(first))
 }
 
 /// The text of [`Note::LabelConflict`].

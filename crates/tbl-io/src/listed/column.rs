@@ -1,5 +1,6 @@
 //! Fields of listed samples: one column each, in little memory.
 
+use crate::lists::Annotations;
 use crate::names::NONE;
 
 /// A field of all samples.
@@ -13,6 +14,8 @@ pub(crate) struct Column {
 pub(crate) enum Values {
     /// Bytes that the list holds.
     Texts(Texts),
+    /// Parts of a file of annotations.
+    Annotations(Box<Annotations>),
     /// Further files of the list, by their number.
     Files(FileNumbers),
 }

@@ -150,7 +150,8 @@ impl Rows {
 
     /// Calls `take` with the path of each file that a column names.
     pub(super) fn for_each_path(&self, column: usize, mut take: impl FnMut(Vec<u8>)) {
-        let path = |row| self.path(self.list(row), self.cell(row, column)).ok();
+        let path =
+            |row| path_below(&self.root, &self.list(row).folder, self.cell(row, column)).ok();
         (0..self.table.rows()).filter_map(path).for_each(&mut take);
     }
 
@@ -166,36 +167,12 @@ impl Rows {
         row: usize,
         column: usize,
     ) -> Result<(), ReadError> {
-        let path = self.path(self.list(row), self.cell(row, column));
+        let path = path_below(&self.root, &self.list(row).folder, self.cell(row, column));
         let path = path.map_err(|defect| self.defect(row, column, defect))?;
         let too_many = |TooManyNames| too_many_names(&self.list(row).location);
         named.names.push(&path).map_err(too_many)?;
         named.cells.push((row, column));
         Ok(())
-    }
-
-    /// The path below the root that a cell names.
-    fn path(&self, list: &List, cell: &[u8]) -> Result<Vec<u8>, ListDefect> {
-        let root = || {
-            if list.folder.is_empty() { self.root.clone() } else { self.root.join(&list.folder) }
-        };
-        if cell.is_empty() {
-            return Err(ListDefect::NoName);
-        }
-        let name = below(&self.root, cell);
-        let folder = if name.is_some() { &[][..] } else { &list.folder };
-        let name = name.unwrap_or(cell);
-        let is_url = str::from_utf8(name).is_ok_and(|name| Location::new(name).scheme().is_some());
-        if is_url {
-            return Err(ListDefect::Url { name: cell.to_vec(), root: root() });
-        }
-        let is_web = self.root.scheme().is_some_and(|scheme| scheme.starts_with("http"));
-        let checked = if is_web { check_web_name(name) } else { Ok(()) };
-        let path = checked.and_then(|()| RelativePath::new(name));
-        match path {
-            Ok(path) => Ok([folder, path.as_bytes()].concat()),
-            Err(source) => Err(ListDefect::Path { name: cell.to_vec(), root: root(), source }),
-        }
     }
 
     fn missing(&self, named: &NamedFiles, image: usize, first: u32, count: usize) -> ReadError {
@@ -214,6 +191,31 @@ impl Rows {
     fn defect(&self, row: usize, column: usize, defect: ListDefect) -> ReadError {
         let name = self.table.names.get(column).map_or("", String::as_str);
         defect.at(&self.list(row).location, ListPlace::cell(self.table.line(row), name))
+    }
+}
+
+/// The path below `root` that a cell of a list in its subfolder `folder` names.
+pub(super) fn path_below(
+    root: &Location,
+    folder: &[u8],
+    cell: &[u8],
+) -> Result<Vec<u8>, ListDefect> {
+    let base = || if folder.is_empty() { root.clone() } else { root.join(folder) };
+    if cell.is_empty() {
+        return Err(ListDefect::NoName);
+    }
+    let below_root = below(root, cell);
+    let folder = if below_root.is_some() { &[][..] } else { folder };
+    let name = below_root.unwrap_or(cell);
+    let is_url = str::from_utf8(name).is_ok_and(|name| Location::new(name).scheme().is_some());
+    if is_url {
+        return Err(ListDefect::Url { name: cell.to_vec(), root: base() });
+    }
+    let is_web = root.scheme().is_some_and(|scheme| scheme.starts_with("http"));
+    let checked = if is_web { check_web_name(name) } else { Ok(()) };
+    match checked.and_then(|()| RelativePath::new(name)) {
+        Ok(path) => Ok([folder, path.as_bytes()].concat()),
+        Err(source) => Err(ListDefect::Path { name: cell.to_vec(), root: base(), source }),
     }
 }
 
@@ -264,10 +266,8 @@ mod tests {
     #[test]
     fn a_path_is_relative_or_below_the_root() {
         let path = |root: &str, folder: &str, cell: &str| {
-            let list =
-                List { location: "m.csv".into(), folder: folder.as_bytes().to_vec(), first_row: 0 };
-            let rows = Rows { table: Table::default(), lists: Vec::new(), root: root.into() };
-            rows.path(&list, cell.as_bytes()).map(|path| String::from_utf8(path).unwrap())
+            let path = path_below(&root.into(), folder.as_bytes(), cell.as_bytes());
+            path.map(|path| String::from_utf8(path).unwrap())
         };
         for (root, folder, cell, expected) in [
             ("data", "", "./a//b.jpg", "a/b.jpg"),

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use tbl_io::{
-    ErrorKind, GivenLabels, LabelOrigin, Labels, ListDefect, Listed, Manifest, Note, Pairs,
-    ReadError, SampleSource, SampleSourceExt, SourceKind, Stores, Unpaired, open_manifest,
-    open_pairs,
+    Coco, ErrorKind, GivenLabels, LabelOrigin, Labels, ListDefect, Listed, Manifest, Note, Pairs,
+    ReadError, SampleSource, SampleSourceExt, SourceKind, Stores, Unpaired, open_coco,
+    open_manifest, open_pairs,
 };
 
 /// Key, label and class, content, and fields of a sample.
@@ -490,4 +490,126 @@ fn files_without_a_partner_are_refused_kept_or_dropped() {
     assert!(error.ends_with("*.gif: no file matches this pattern"), "{error}");
     let apart = Pairs { image: at("i/../i/*.jpg"), ..pairs(Unpaired::Drop) };
     assert_eq!(see(&boxed(open(&apart).unwrap()))[0].3, paired.3);
+}
+
+const INSTANCES: &str = r#"{"info": {"year": 2017, "url": "a]}\""},
+    "annotations": [
+        {"id": 1, "image_id": 20, "category_id": 90, "bbox": [1, 2.5, 3, 4], "area": 7.5,
+         "segmentation": [[1, 2, 3, 4, 5, 6]], "iscrowd": 0},
+        {"id": 2, "image_id": 10, "category_id": 1, "bbox": [0, 0, 1, 1], "iscrowd": 1,
+         "segmentation": {"counts": "]}\"", "size": [2, 2]}},
+        {"id": 3, "image_id": 99, "category_id": 1},
+        {"id": 4, "image_id": 20, "category_id": 1, "keypoints": [1, 2, 2]}
+    ],
+    "images": [{"id": 20, "file_name": "b.jpg", "width": 9}, {"id": 10, "file_name": "a.jpg"},
+               {"file_name": "c/c.jpg", "id": 30}],
+    "categories": [{"id": 90, "name": "toothbrush", "supercategory": "indoor"},
+                   {"id": 1, "name": "person"}]}
+"#;
+
+/// The field `json` of each sample.
+fn json_of(listed: &Listed) -> Vec<serde_json::Value> {
+    let field = |index| {
+        let mut fields = Vec::new();
+        listed.read_fields(index, &mut fields).unwrap();
+        assert_eq!(fields.len(), 1);
+        serde_json::from_slice(&fields[0].bytes).unwrap()
+    };
+    (0..listed.sample_count()).map(field).collect()
+}
+
+#[test]
+fn annotations_of_an_image_are_its_objects_as_they_are() {
+    let root = files(&["val2017/a.jpg", "val2017/b.jpg", "val2017/c/c.jpg"]);
+    let path = write(root.path(), "annotations/instances_val2017.json", INSTANCES);
+    let listed = open_coco(&Stores::new(), &path, &Coco::default()).unwrap();
+    let all: serde_json::Value = serde_json::from_str(INSTANCES).unwrap();
+    let expected: Vec<serde_json::Value> = all["images"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|image| {
+            let is_of_image = |one: &&serde_json::Value| one["image_id"] == image["id"];
+            let objects: Vec<_> =
+                all["annotations"].as_array().unwrap().iter().filter(is_of_image).collect();
+            serde_json::json!({"image": image, "annotations": objects})
+        })
+        .collect();
+    assert_eq!(json_of(&listed), expected);
+    let names = listed.box_class_names();
+    assert_eq!(
+        (names.len(), &*names[1], &*names[90], &*names[2]),
+        (91, "person", "toothbrush", "")
+    );
+    assert_eq!(listed.notes(), [Note::StrayAnnotations { annotations: 1, image_id: 99 }]);
+    let by_path = open(&path);
+    let keys: Vec<_> = see(&by_path).into_iter().map(|(key, ..)| key).collect();
+    assert_eq!(keys, ["b.jpg", "a.jpg", "c/c.jpg"]);
+    let images = root.path().join("val2017");
+    let options = Coco { dense: true, images: Some((&images).into()), ..Coco::default() };
+    let listed = open_coco(&Stores::new(), &path, &options).unwrap();
+    assert_eq!(listed.box_class_names(), ["person", "toothbrush"]);
+    let dense = json_of(&listed);
+    assert_eq!(dense[0]["annotations"][0]["category_id"], 1);
+    assert_eq!(dense[0]["annotations"][0]["bbox"], expected[0]["annotations"][0]["bbox"]);
+    assert_eq!(dense[0]["annotations"][1]["category_id"], 0);
+}
+
+#[test]
+fn damaged_annotations_name_the_byte() {
+    let root = files(&["a.jpg", "b.jpg", "c/c.jpg"]);
+    let path = root.path().join("a.json");
+    let fails = |from: &str, to: &str, dense: bool, at: &str, expected: &str| {
+        let json = INSTANCES.replacen(from, to, 1);
+        assert_ne!(json, INSTANCES);
+        std::fs::write(&path, &json).unwrap();
+        let options = Coco { dense, ..Coco::default() };
+        let error = open_coco(&Stores::new(), &path, &options).unwrap_err();
+        let offset = json.find(at).unwrap() as u64;
+        assert_eq!(error.place().offset, Some(offset).filter(|_| !at.is_empty()), "{error}");
+        let error = error.to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    fails(
+        "\"b.jpg\"",
+        "\"x.jpg\"",
+        false,
+        "{\"id\": 20",
+        "1 named files do not exist, first `x.jpg`",
+    );
+    fails("\"b.jpg\"", "\"../b.jpg\"", false, "{\"id\": 20", "unsafe path `../b.jpg`");
+    fails("\"b.jpg\"", "7", false, "{\"id\": 20", "expected an image with `id` and `file_name`");
+    fails(
+        "{\"id\": 10",
+        "{\"id\": 20",
+        false,
+        "{\"id\": 20, \"file_name\": \"a",
+        "image `20` occurs twice",
+    );
+    fails("\"image_id\": 20,", "", false, "{\"id\": 1", "missing field `image_id`");
+    fails("{\"id\": 90", "{\"id\": 91", true, "{\"id\": 1,", "category 90 is not listed");
+    fails("{\"id\": 90", "{\"id\": 1", false, "", "category `1` occurs twice");
+    fails("\"images\"", "\"image\"", false, "", "no `images`");
+    fails("\"images\"", "\"info\"", false, "\"info\": [", "key `info` occurs twice");
+    fails(
+        "[1, 2, 2]}\n    ]",
+        "[1, 2, 2]}\n    ",
+        false,
+        "\"images\"",
+        "invalid type: string \"images\", expected an annotation",
+    );
+}
+
+#[test]
+fn every_prefix_of_annotations_is_an_error() {
+    let root = files(&["a.jpg", "b.jpg", "c/c.jpg"]);
+    let path = root.path().join("a.json");
+    let end = INSTANCES.trim_end().len();
+    for len in (0..end).step_by(7) {
+        std::fs::write(&path, &INSTANCES[..len]).unwrap();
+        let error = open_coco(&Stores::new(), &path, &Coco::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Data, "{len}: {error}");
+    }
+    std::fs::write(&path, &INSTANCES[..end]).unwrap();
+    assert!(open_coco(&Stores::new(), &path, &Coco::default()).is_ok());
 }
