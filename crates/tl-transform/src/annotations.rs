@@ -3,6 +3,8 @@
 
 mod boxes;
 mod mask;
+mod segmentation;
 
 pub use boxes::{BoundingBoxes, BoxFormat};
 pub use mask::Mask;
+pub use segmentation::Segmentation;

@@ -292,6 +292,9 @@ pub enum AnnotationError {
         max = PlanError::MAX_SIDE
     )]
     Size { width: u32, height: u32 },
+    /// Polygons or run lengths that are not those of a mask.
+    #[error("segmentation: {reason}, expected {expected}")]
+    Segmentation { reason: String, expected: String },
     /// A limit that would keep boxes without an area.
     #[error("{name} is {value}, expected a number from 1 on")]
     Limit { name: &'static str, value: f32 },

@@ -7,6 +7,7 @@ mod forms;
 mod geometry;
 mod goldens;
 mod ops;
+mod segmentation;
 mod warp;
 mod warp_annotations;
 
