@@ -8,6 +8,7 @@ mod format;
 mod idv;
 mod jpeg;
 mod jpeg_file;
+mod lists;
 mod names;
 mod recipe;
 mod recipe_json;
@@ -20,6 +21,7 @@ pub use format::{fix_tar_checksums, fix_tbl2_checksums, images, packed_tar, tar,
 pub use idv::{idv_codecs, idv_open};
 pub use jpeg::{jpeg_levels_agree, jpeg_region_equals_full, jpeg_row_index};
 pub use jpeg_file::jpeg_file;
+pub use lists::lists;
 pub use names::extract_names;
 pub use recipe::recipe;
 pub use recipe_json::recipe_json;

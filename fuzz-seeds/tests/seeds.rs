@@ -44,6 +44,11 @@ fn shard_index_seeds_pass() {
 }
 
 #[test]
+fn list_seeds_pass() {
+    replay("lists", fuzz_seeds::lists);
+}
+
+#[test]
 fn http_response_seeds_pass() {
     replay("http_response", fuzz_seeds::http_response);
 }

@@ -291,6 +291,12 @@ impl ReadError {
         Self::Io { location: location.into(), source }
     }
 
+    pub(crate) fn too_many_names(location: &Location) -> Self {
+        let limit = u64::from(u32::MAX);
+        let what = "bytes of file names";
+        Self::Limit { location: location.clone(), what, limit, need: limit + 1 }
+    }
+
     /// The message without the file's name.
     fn write_detail(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

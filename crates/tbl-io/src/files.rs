@@ -11,7 +11,6 @@ use tbl_format::path::check_name;
 
 use crate::at_once::{AT_ONCE, at_once};
 use crate::error::ReadError;
-use crate::folder::too_many_names;
 use crate::identity::{self, Times, Told};
 use crate::location::Location;
 use crate::names::{Names, TooManyNames};
@@ -92,7 +91,7 @@ impl Files {
             if let Err(source) = check_name(&name) {
                 return Err(ReadError::UnsafeObject { location: root, name, source });
             }
-            names.push(&name).map_err(|TooManyNames| too_many_names(&root))?;
+            names.push(&name).map_err(|TooManyNames| ReadError::too_many_names(&root))?;
             listed.push(Listed { len, pin });
         }
         names.shrink_to_fit();

@@ -105,7 +105,8 @@ impl Folder {
         }
         let mut walk = Walk::new(root);
         walk.run(&metadata)?;
-        let names = sorted(&walk.names).map_err(|TooManyNames| too_many_names(&root.into()))?;
+        let names =
+            sorted(&walk.names).map_err(|TooManyNames| ReadError::too_many_names(&root.into()))?;
         let mut folder = Self::of_files(Files::local(root), names, limits);
         folder.skipped = FolderSkips {
             hidden: walk.skipped.hidden + folder.skipped.hidden,
@@ -408,9 +409,4 @@ fn sorted(names: &Names) -> Result<Names, TooManyNames> {
     }
     sorted.shrink_to_fit();
     Ok(sorted)
-}
-
-pub(crate) fn too_many_names(root: &Location) -> ReadError {
-    let limit = u64::from(u32::MAX);
-    ReadError::Limit { location: root.clone(), what: "bytes of file names", limit, need: limit + 1 }
 }

@@ -145,8 +145,11 @@ struct Shown<'a>(&'a [u8]);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MAX_BYTES: usize = 80;
-        let more = if self.0.len() > MAX_BYTES { "..." } else { "" };
-        write!(f, "{}{more}", Escaped(self.0.get(..MAX_BYTES).unwrap_or(self.0)))
+        /// Escaped characters; a message has one line of a terminal's width or two.
+        const MAX_CHARS: usize = 80;
+        let text = Escaped(self.0.get(..MAX_CHARS).unwrap_or(self.0)).to_string();
+        let is_cut = self.0.len() > MAX_CHARS || text.chars().count() > MAX_CHARS;
+        text.chars().take(MAX_CHARS).try_for_each(|char| write!(f, "{char}"))?;
+        f.write_str(if is_cut { "..." } else { "" })
     }
 }

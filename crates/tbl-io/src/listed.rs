@@ -1,5 +1,6 @@
 //! Listed files as a data set, each a sample with an optional label and named fields.
 
+mod annotations;
 mod column;
 
 use std::sync::OnceLock;
@@ -18,6 +19,7 @@ use crate::sample::{
 };
 use crate::source::Source;
 
+pub(crate) use annotations::{Annotations, Span};
 pub(crate) use column::{Column, FileNumbers, Texts, Values};
 
 /// Files in the order of a list, each a sample.

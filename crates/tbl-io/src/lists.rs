@@ -1,6 +1,5 @@
 //! Lists of samples, such as manifests, and the data sets that they describe.
 
-mod annotations;
 mod coco;
 mod csv;
 mod images;
@@ -20,11 +19,10 @@ use crate::location::Location;
 use crate::sample::SampleSource;
 use crate::storage::{Opened, Stores};
 
-pub(crate) use annotations::Annotations;
-pub use coco::{Coco, open_coco};
+pub use coco::open_coco;
 pub(crate) use images::{Piece, pieces};
 pub(crate) use label_table::read_label_table;
-pub use manifest::{Manifest, open_manifest};
+pub use manifest::open_manifest;
 pub use pairs::{Pairs, Unpaired, open_pairs};
 
 /// A location that is open: a list of samples, or something else.
@@ -42,13 +40,13 @@ pub(crate) fn find(stores: &Stores, opened: Opened) -> Result<Found, ReadError> 
         },
         Opened::File(source) => {
             if is_json(source.location()) {
-                let listed = coco::of_source(stores, source, &Coco::default())?;
+                let listed = coco::of_source(stores, source, &stores.list_options().coco)?;
                 return Ok(Found::List(Box::new(listed)));
             }
             if table::TableFormat::of(source.location()).is_none() {
                 return Ok(Found::Other(Opened::File(source)));
             }
-            let listed = manifest::of_source(stores, &source, &Manifest::default())?;
+            let listed = manifest::of_source(stores, &source, &stores.list_options().manifest)?;
             Ok(Found::List(Box::new(listed)))
         }
     }

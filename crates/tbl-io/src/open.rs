@@ -98,25 +98,8 @@ pub fn open_each<L: AsRef<OsStr>, E: Send + From<ReadError>>(
     locations: &[L],
     open: impl Fn(Opened) -> Result<Box<dyn SampleSource>, E> + Sync,
 ) -> Result<Vec<Box<dyn SampleSource>>, E> {
-    let open = |opened| match lists::find(stores, opened)? {
-        lists::Found::List(list) => Ok(list),
-        lists::Found::Other(opened) => open(opened),
-    };
     let open_shard = |index: &ShardIndex, number| Ok(index.open(stores, number)?);
-    let mut sources = Vec::new();
-    for piece in lists::pieces(expand_all(stores, locations)?) {
-        match piece {
-            lists::Piece::Images(images) => {
-                for listed in images.open(stores)? {
-                    sources.push(Box::new(listed) as _);
-                }
-            }
-            lists::Piece::Others(others) => {
-                sources.extend(open_each_expanded(stores, &others, open, open_shard)?);
-            }
-        }
-    }
-    Ok(sources)
+    open_each_shard(stores, locations, open, Ok, open_shard)
 }
 
 fn expand_all<L: AsRef<OsStr>>(
@@ -130,14 +113,32 @@ fn expand_all<L: AsRef<OsStr>>(
     Ok(expanded)
 }
 
-/// As [`open_each`], with `open_shard` for the shards of an index.
+/// As [`open_each`], with `of_list` for lists of samples and `open_shard` for the shards of an index.
 pub(crate) fn open_each_shard<L: AsRef<OsStr>, T: Send, E: Send + From<ReadError>>(
     stores: &Stores,
     locations: &[L],
     open: impl Fn(Opened) -> Result<T, E> + Sync,
+    of_list: impl Fn(Box<dyn SampleSource>) -> Result<T, E> + Sync,
     open_shard: impl Fn(&ShardIndex, usize) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {
-    open_each_expanded(stores, &expand_all(stores, locations)?, open, open_shard)
+    let open = |opened| match lists::find(stores, opened)? {
+        lists::Found::List(list) => of_list(list),
+        lists::Found::Other(opened) => open(opened),
+    };
+    let mut sources = Vec::new();
+    for piece in lists::pieces(expand_all(stores, locations)?) {
+        match piece {
+            lists::Piece::Images(images) => {
+                for listed in images.open(stores)? {
+                    sources.push(of_list(Box::new(listed))?);
+                }
+            }
+            lists::Piece::Others(others) => {
+                sources.extend(open_each_expanded(stores, &others, open, &open_shard)?);
+            }
+        }
+    }
+    Ok(sources)
 }
 
 fn open_each_expanded<T: Send, E: Send + From<ReadError>>(

@@ -16,6 +16,7 @@ use crate::braces::expand_braces;
 use crate::error::ReadError;
 use crate::folder::Folder;
 use crate::limits::ReadLimits;
+use crate::list_options::ListOptions;
 use crate::location::Location;
 use crate::ranges::Pin;
 use crate::source::Source;
@@ -80,6 +81,7 @@ pub struct Object {
 pub struct Stores {
     by_scheme: BTreeMap<String, Arc<dyn Storage>>,
     unpack: Option<Unpack>,
+    lists: ListOptions,
 }
 
 /// A folder or a file, whatever the file holds.
@@ -103,6 +105,17 @@ impl Stores {
     pub fn with(mut self, scheme: &str, store: Arc<dyn Storage>) -> Self {
         self.by_scheme.insert(scheme.to_owned(), store);
         self
+    }
+
+    /// Opens lists of samples, such as manifests, with these options wherever a location names one.
+    #[must_use]
+    pub fn with_list_options(self, lists: ListOptions) -> Self {
+        Self { lists, ..self }
+    }
+
+    /// The options for lists of samples.
+    pub(crate) fn list_options(&self) -> &ListOptions {
+        &self.lists
     }
 
     /// Unpacks TAR archives that are compressed by gzip or Zstandard when they are opened. Without it

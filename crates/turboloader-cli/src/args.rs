@@ -7,6 +7,7 @@ mod decode_mode;
 mod fields;
 mod item;
 mod key;
+mod lists;
 mod loader;
 mod memory;
 mod policy;
@@ -21,16 +22,20 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use tbl_io::{Stores, Unpack};
+use tl_pipeline::Dataset;
 
 pub(crate) use damage::DamageChoice;
 pub(crate) use decode_mode::{DecodeModeArgs, NO_DECODE_MODE};
 pub(crate) use item::{ItemName, item_name, sample_number};
 pub(crate) use key::KeyArgs;
+use lists::ListArgs;
 pub(crate) use loader::LoaderArgs;
 pub(crate) use recipe::{BenchRecipe, RecipeName};
 #[cfg(feature = "remote")]
 use store::StoreArgs;
 pub(crate) use view::ViewArgs;
+
+use crate::failure::Failure;
 
 /// Options every subcommand takes.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -48,6 +53,9 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "DIR")]
     unpack: Option<PathBuf>,
 
+    #[command(flatten)]
+    lists: ListArgs,
+
     #[cfg(feature = "remote")]
     #[command(flatten)]
     stores: StoreArgs,
@@ -56,13 +64,32 @@ pub(crate) struct GlobalArgs {
 impl GlobalArgs {
     /// The stores that URLs may name.
     pub(crate) fn stores(&self) -> Stores {
-        let stores = Stores::new();
+        let stores = self.without_remote();
         #[cfg(feature = "remote")]
         let stores = self.remote().add_to(stores);
+        stores
+    }
+
+    /// No store, with the options for lists of samples and for compressed archives.
+    pub(crate) fn without_remote(&self) -> Stores {
+        let stores = Stores::new().with_list_options(self.lists.options());
         match &self.unpack {
             Some(folder) => stores.unpacking(Unpack::Keep(folder.clone())),
             None => stores,
         }
+    }
+
+    /// The data set with the labels that are given for it, if any are.
+    pub(crate) fn labelled(&self, dataset: Dataset) -> Result<Dataset, Failure> {
+        match self.lists.labels(&self.stores())? {
+            Some(labels) => Ok(dataset.with_labels(&labels)?),
+            None => Ok(dataset),
+        }
+    }
+
+    /// Whether the labels are those of a file.
+    pub(crate) fn gives_labels(&self) -> bool {
+        self.lists.gives_labels()
     }
 
     /// The remote ones of them, which count requests.

@@ -210,7 +210,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let stores = remote.stores();
     #[cfg(not(feature = "remote"))]
     let stores = global.stores();
-    let dataset = Dataset::open_in(&stores, &args.data)?;
+    let dataset = global.labelled(Dataset::open_in(&stores, &args.data)?)?;
     let config = config(args, &dataset)?;
     let loader = loader(dataset, config)?;
     loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));

@@ -43,9 +43,11 @@ mod metadata;
 ///   tl convert train.tbl -o train.tar --to tar
 ///   tl convert train.tar -o val.tbl --split 0.9,0.1@0 --part 2 --stratify
 ///   tl convert train.tar -o train.tbl --metadata description.json
+///   tl convert train.csv -o train.tbl --label-column class
+///   tl convert instances_val2017.json -o val.tbl --root val2017
 ///
 /// A table is an IDV, Parquet or CSV file. IDV files convert to each of these, CSV and Parquet
-/// files to IDV:
+/// files to IDV; to another format, a CSV file is the manifest of a data set:
 ///   tl convert data.idv -o data.parquet
 ///   tl convert data.csv -o data.idv --schema label=key,price=single
 ///
@@ -54,7 +56,7 @@ mod metadata;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// TAR archives, folders or TBL files, in this order; or one table
+    /// TAR archives, folders, TBL files, manifests or images, in this order; or one table
     #[arg(required = true, value_name = "SRC")]
     pub(crate) sources: Vec<PathBuf>,
 
@@ -237,7 +239,7 @@ fn open_in<P: AsRef<OsStr>>(
 ) -> Result<Dataset, Failure> {
     let sources = data_set::open_sources_in(stores, global, paths)?;
     require_samples(&sources)?;
-    let dataset = data_set::join(sources)?;
+    let dataset = data_set::join(global, sources)?;
     note_labels(&dataset);
     Ok(dataset)
 }

@@ -17,7 +17,7 @@ use crate::output;
 /// Opens what `paths` stand for as one data set, and prints the notes on its sources on standard
 /// error.
 pub(crate) fn open<P: AsRef<OsStr>>(global: &GlobalArgs, paths: &[P]) -> Result<Dataset, Failure> {
-    join(open_sources(global, paths)?)
+    join(global, open_sources(global, paths)?)
 }
 
 /// Opens what `paths` stand for.
@@ -38,12 +38,15 @@ pub(crate) fn open_sources_in<P: AsRef<OsStr>>(
 }
 
 /// Joins open sources to one data set, and prints the notes on them on standard error.
-pub(crate) fn join(sources: Vec<Box<dyn SampleSource>>) -> Result<Dataset, Failure> {
+pub(crate) fn join(
+    global: &GlobalArgs,
+    sources: Vec<Box<dyn SampleSource>>,
+) -> Result<Dataset, Failure> {
     let mut noted = HashSet::new();
     for source in sources.iter().filter(|source| noted.insert(source.location())) {
         note(source.as_ref());
     }
-    Ok(Dataset::from_sources(sources)?)
+    global.labelled(Dataset::from_sources(sources)?)
 }
 
 /// Prints the notes on a source, except for usual ones.

@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         step,
         seconds,
         #[cfg(feature = "remote")]
-        stores: remote.add_to(Stores::new()),
+        stores: remote.add_to(global.without_remote()),
         #[cfg(not(feature = "remote"))]
         stores: global.stores(),
         #[cfg(feature = "remote")]

@@ -93,6 +93,11 @@ fn describe<P: AsRef<OsStr>>(
     args: &Args,
     global: &GlobalArgs,
 ) -> Result<Verdict, Failure> {
+    if global.gives_labels() {
+        return Err(Failure::Usage {
+            what: "--labels does not go with info, which shows stored labels",
+        });
+    }
     let sources = data_set::open_sources(global, files)?;
     let mut damaged = DamagedParts::default();
     let mut start = 0;

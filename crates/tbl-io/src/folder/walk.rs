@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::{FolderSkips, too_many_names};
+use super::FolderSkips;
 use crate::error::{FileKind, ReadError};
 use crate::grouping::is_hidden;
 use crate::names::{Names, TooManyNames};
@@ -109,7 +109,7 @@ impl<'a> Walk<'a> {
             None => self
                 .names
                 .push(&relative)
-                .map_err(|TooManyNames| too_many_names(&self.root.into()))?,
+                .map_err(|TooManyNames| ReadError::too_many_names(&self.root.into()))?,
             Some(FileKind::Directory) => {
                 relative.push(b'/');
                 let folders = if is_link { &mut self.linked } else { &mut self.pending };

@@ -1,6 +1,6 @@
 //! Fields of listed samples: one column each, in little memory.
 
-use crate::lists::Annotations;
+use super::annotations::Annotations;
 use crate::names::NONE;
 
 /// A field of all samples.

@@ -8,10 +8,9 @@ use serde::de::IgnoredAny;
 
 use crate::error::ReadError;
 use crate::files::Files;
-use crate::folder::too_many_names;
-use crate::limits::ReadLimits;
 use crate::list_error::{ListDefect, ListPlace};
-use crate::listed::{Column, Listed, Parts, Values};
+use crate::list_options::Coco;
+use crate::listed::{Annotations, Column, Listed, Parts, Span, Values};
 use crate::location::Location;
 use crate::names::{Names, TooManyNames};
 use crate::note::Note;
@@ -19,23 +18,8 @@ use crate::sample::SourceKind;
 use crate::source::Source;
 use crate::storage::Stores;
 
-use super::annotations::Annotations;
-use super::json_stream::{JsonStream, Span};
+use super::json_stream::JsonStream;
 use super::rows::path_below;
-
-/// The options of [`open_coco`].
-#[derive(Clone, Debug, Default)]
-pub struct Coco {
-    /// The folder that names of images are relative to. Default: of local files, the first of these
-    /// that has the first image: the folder of the annotations, the folder `NAME` next to it or in
-    /// `images` for annotations called `KIND_NAME.json`, and `images` in it or next to it.
-    pub images: Option<Location>,
-    /// Whether categories are numbered from 0 on, in the order of their numbers in the file. Those
-    /// of COCO are 80 numbers from 1 to 90.
-    pub dense: bool,
-    /// Bounds for the images.
-    pub limits: ReadLimits,
-}
 
 /// Opens the images of a file of annotations as COCO writes them, in its order.
 ///
@@ -95,7 +79,7 @@ pub(super) fn of_source(
         let path = path_below(&root, b"", file_name.as_bytes());
         let place = || ListPlace::offset(span.offset);
         let path = path.map_err(|defect| defect.at(&location, place()))?;
-        names.push(&path).map_err(|TooManyNames| too_many_names(&location))?;
+        names.push(&path).map_err(|TooManyNames| ReadError::too_many_names(&location))?;
     }
     let (files, missing) = Files::named(stores, root, &names)?;
     if let Some(&first) = missing.first() {

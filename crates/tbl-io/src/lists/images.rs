@@ -9,7 +9,6 @@ use tbl_format::path::check_new_name;
 
 use crate::error::ReadError;
 use crate::files::Files;
-use crate::folder::too_many_names;
 use crate::limits::ReadLimits;
 use crate::listed::{Listed, Parts};
 use crate::location::Location;
@@ -103,7 +102,9 @@ fn open_below(stores: &Stores, folder: &[u8], images: &[Location]) -> Result<Lis
     };
     let root = Location::new(OsStr::from_bytes(root));
     for image in images {
-        names.push(after(image, folder)).map_err(|TooManyNames| too_many_names(&root))?;
+        names
+            .push(after(image, folder))
+            .map_err(|TooManyNames| ReadError::too_many_names(&root))?;
     }
     let (files, missing) = Files::named(stores, root.clone(), &names)?;
     if let Some(first) = missing.first().and_then(|&first| images.get(first as usize)) {

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::error::ReadError;
 use crate::list_error::{ListDefect, ListPlace};
+use crate::listed::Span;
 use crate::source::Source;
 
 /// Bytes that are read at once.
@@ -13,13 +14,6 @@ const BLOCK: u64 = 1 << 20;
 
 /// The most bytes of one element: the annotations of a single object or image.
 const MAX_ELEMENT: usize = 64 << 20;
-
-/// The place of an element in the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) offset: u64,
-    pub(super) len: u32,
-}
 
 /// The position in a JSON file.
 pub(super) struct JsonStream<'a> {

@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::io;
 
 use crate::error::ReadError;
-use crate::limits::ReadLimits;
 use crate::list_error::{ListDefect, ListPlace};
+use crate::list_options::Manifest;
 use crate::listed::Listed;
 use crate::location::Location;
 use crate::source::Source;
@@ -30,27 +30,6 @@ const IMAGE_COLUMNS: [&str; 10] = [
 
 /// The usual name of the column with the labels.
 pub(super) const LABEL_COLUMN: &str = "label";
-
-/// The meaning of a manifest's columns. The default finds images and labels by usual names.
-///
-/// Columns besides these are fields of the samples, named as the columns are. A field has the bytes
-/// of its cell: in JSON Lines the text of a string, and the JSON of another value.
-#[derive(Clone, Debug, Default)]
-pub struct Manifest {
-    /// The column with the samples' files. Default: `path`, `image`, `file_name` or a similar name,
-    /// if one column has it, or the only column.
-    pub image: Option<String>,
-    /// The column with the labels: integers, or names of classes, which are numbered in sorted
-    /// order. Numbers that are not integers and lists stay fields. Default: `label`, if it exists.
-    pub label: Option<String>,
-    /// Columns that name further files, whose bytes are fields, such as masks. A cell may be empty.
-    pub files: Vec<String>,
-    /// The folder that paths are relative to. Default: that of the manifest. Absolute paths must lie
-    /// below it, so that `/` allows all of them; `..` is refused.
-    pub root: Option<Location>,
-    /// Bounds for the manifest and the files.
-    pub limits: ReadLimits,
-}
 
 /// Opens the samples that a manifest lists: a CSV file, a TSV file or JSON Lines, by its extension.
 ///

@@ -8,7 +8,6 @@ use tbl_format::path::check_new_name;
 
 use crate::error::ReadError;
 use crate::files::Files;
-use crate::folder::too_many_names;
 use crate::limits::ReadLimits;
 use crate::list_error::{ListDefect, ListPlace};
 use crate::listed::{Column, FileNumbers, Listed, Parts, Values};
@@ -244,7 +243,7 @@ fn listed(
         images.retain(|image| places.iter().all(|places| places.contains_key(&image.key)));
     }
     let mut names = Names::new();
-    let too_many = |TooManyNames| too_many_names(&root);
+    let too_many = |TooManyNames| ReadError::too_many_names(&root);
     for Match { path, .. } in &images {
         names.push(path).map_err(too_many)?;
     }

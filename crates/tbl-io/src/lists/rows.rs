@@ -4,7 +4,6 @@ use tbl_format::path::{RelativePath, check_web_name};
 
 use crate::error::ReadError;
 use crate::files::Files;
-use crate::folder::too_many_names;
 use crate::limits::ReadLimits;
 use crate::list_error::{ListDefect, ListPlace};
 use crate::listed::{Column, FileNumbers, Listed, Parts, Values};
@@ -169,7 +168,7 @@ impl Rows {
     ) -> Result<(), ReadError> {
         let path = path_below(&self.root, &self.list(row).folder, self.cell(row, column));
         let path = path.map_err(|defect| self.defect(row, column, defect))?;
-        let too_many = |TooManyNames| too_many_names(&self.list(row).location);
+        let too_many = |TooManyNames| ReadError::too_many_names(&self.list(row).location);
         named.names.push(&path).map_err(too_many)?;
         named.cells.push((row, column));
         Ok(())

@@ -86,7 +86,13 @@ impl Examined {
                 Ok(examined)
             }))
         };
-        open_each_shard(stores, locations, open, open_shard)
+        let of_list = |source: Box<dyn SampleSource>| {
+            let notes = source.notes().into_iter().filter(|note| *note != Note::NoSamples);
+            let oddities = notes.map(Oddity::Note).collect();
+            let report = Report { oddities, ..Report::default() };
+            Ok(Ok(Self { source, report }))
+        };
+        open_each_shard(stores, locations, open, of_list, open_shard)
     }
 
     fn open(stores: &Stores, opened: Opened) -> Result<Self, ReadError> {

@@ -613,3 +613,24 @@ fn every_prefix_of_annotations_is_an_error() {
     std::fs::write(&path, &INSTANCES[..end]).unwrap();
     assert!(open_coco(&Stores::new(), &path, &Coco::default()).is_ok());
 }
+
+#[test]
+fn lists_are_verified_like_other_sources() {
+    let root = files(&["1.jpg", "2.jpg", "x/3.jpg"]);
+    let manifest = write(root.path(), "a.csv", "path,label\n1.jpg,1\nx/3.jpg,\n");
+    let image = root.path().join("2.jpg");
+    let mut found = Vec::new();
+    let summary = tbl_io::verify(
+        &Stores::new(),
+        &[manifest, image],
+        std::num::NonZeroUsize::MIN,
+        tbl_io::AsStored::default,
+        &mut |finding| {
+            found.push(format!("{finding:?}"));
+            std::ops::ControlFlow::Continue(())
+        },
+    );
+    let summary = summary.unwrap();
+    assert_eq!((summary.shards, summary.samples, summary.bad_samples), (2, 3, 0));
+    assert!(found.iter().any(|line| line.contains("PartlyLabelled { samples: 2,")), "{found:?}");
+}

@@ -28,19 +28,24 @@ fn price(text: &str) -> Result<f64, &'static str> {
 }
 
 /// The stores of a measurement.
-pub(super) struct Remote(RemoteStores);
+pub(super) struct Remote {
+    remote: RemoteStores,
+    stores: Stores,
+}
 
 impl Remote {
     pub(super) fn new(global: &GlobalArgs) -> Self {
-        Self(global.remote())
+        let remote = global.remote();
+        let stores = remote.add_to(global.without_remote());
+        Self { remote, stores }
     }
 
     pub(super) fn stores(&self) -> Stores {
-        self.0.add_to(Stores::new())
+        self.stores.clone()
     }
 
     pub(super) fn stats(&self) -> StoreStats {
-        self.0.stats()
+        self.remote.stats()
     }
 
     /// The requests after `before`; `None` where all data is local. `loaded` has the samples that

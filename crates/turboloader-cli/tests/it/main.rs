@@ -15,6 +15,7 @@ mod labels;
 #[cfg(target_os = "linux")]
 mod limits;
 mod listing;
+mod lists;
 mod metadata;
 mod notes;
 mod orders;

@@ -3,12 +3,17 @@
 use std::collections::HashMap;
 
 use crate::error::ReadError;
+use crate::json_object::Members;
 use crate::limits::ReadLimits;
 use crate::list_error::{ListDefect, ListPlace};
 use crate::source::Source;
 
-use super::json_stream::Span;
-use super::jsonl::Members;
+/// The place of an element in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) offset: u64,
+    pub(crate) len: u32,
+}
 
 /// Objects of a JSON file by image: 12 bytes for each.
 #[derive(Debug)]
@@ -28,7 +33,7 @@ const BACK: &[u8] = b"]}";
 
 impl Annotations {
     /// `objects` are ordered by image. A source in a store is brought into memory.
-    pub(super) fn new(
+    pub(crate) fn new(
         mut source: Source,
         images: Vec<Span>,
         objects: &[(u32, Span)],
