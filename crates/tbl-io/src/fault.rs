@@ -81,6 +81,7 @@ impl ListDefect {
             | Self::NoImageColumn { .. }
             | Self::ImageColumns { .. }
             | Self::LabelCount { .. }
+            | Self::ItemCount { .. }
             | Self::Unread { .. } => ErrorKind::Setting,
             Self::NoHeader
             | Self::OpenQuote

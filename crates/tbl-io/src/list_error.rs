@@ -29,6 +29,10 @@ impl ListPlace {
         Self { column: Some(column.to_owned()), ..Self::line(line) }
     }
 
+    pub(crate) fn column(column: &str) -> Self {
+        Self { column: Some(column.to_owned()), ..Self::default() }
+    }
+
     pub(crate) fn offset(offset: u64) -> Self {
         Self { offset: Some(offset), ..Self::default() }
     }
@@ -117,6 +121,9 @@ pub enum ListDefect {
     /// The number of labels is not that of the samples.
     #[error("{found} labels for {expected} samples")]
     LabelCount { found: u64, expected: u64 },
+    /// The number of items of a field is not that of the samples.
+    #[error("{found} items for {expected} samples")]
+    ItemCount { found: u64, expected: u64 },
     /// Samples without a label in a table.
     #[error("{count} of {of} samples have no label here, first `{}`", Shown(first))]
     Unlabelled { count: u64, of: u64, first: Vec<u8> },

@@ -148,6 +148,8 @@ pub enum SourceKind {
     Files,
     /// Files that a manifest, a metadata file or annotations list, with labels and fields.
     Manifest,
+    /// Samples that a program holds in memory.
+    Memory,
     /// A TAR archive, plain or WebDataset.
     Tar,
     /// A file of images of one size: MNIST, CIFAR.

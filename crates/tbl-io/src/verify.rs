@@ -307,7 +307,10 @@ fn report_shards(
         heard(on_finding(Finding::Oddity { shard: None, oddity: &oddity }))?;
     }
     for (number, source) in shards.sources.iter().enumerate() {
-        if matches!(source.kind(), SourceKind::Folder | SourceKind::Files | SourceKind::Manifest) {
+        if matches!(
+            source.kind(),
+            SourceKind::Folder | SourceKind::Files | SourceKind::Manifest | SourceKind::Memory
+        ) {
             continue;
         }
         let shard = shards.named(&**source);

@@ -24,6 +24,7 @@ mod lifetimes;
 mod memory;
 mod mixing;
 mod observing;
+mod places;
 mod readers;
 mod reading_ahead;
 mod reductions;

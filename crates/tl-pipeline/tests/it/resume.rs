@@ -22,6 +22,7 @@ use tl_transform::{BatchOp, Dtype, Layout, Recipe};
 use crate::buckets::{cut, recipe};
 use crate::caches::{disk, exact, memory};
 use crate::memory::{bmps, config, loader, sample, watched};
+use crate::places::Place;
 use crate::tables::files::{row_of, write_labelled, write_tbf};
 
 /// A row as the consumer sees it: sample, label, whether it counts, its image's size and its bytes.
@@ -45,6 +46,8 @@ struct Run {
     on_error: OnError,
     /// The table, if the samples are rows.
     table: Option<(Table, Arc<TempDir>)>,
+    /// The source of other samples.
+    place: (Place, Arc<TempDir>),
 }
 
 /// Files of a table.
@@ -153,7 +156,7 @@ impl Run {
         self.on_error != OnError::Raise && can_be && is_bad(index)
     }
 
-    fn dataset(&self) -> Dataset {
+    fn dataset(&self, place: Place) -> Dataset {
         if let Some((table, folder)) = &self.table {
             return table.open(folder.path());
         }
@@ -164,7 +167,8 @@ impl Run {
             }
             sample
         });
-        watched(samples.collect(), || (), || ())
+        let watched = |samples| watched(samples, || (), || ());
+        place.open(samples.collect(), self.place.1.path(), watched)
     }
 
     fn config(&self, crew: Crew) -> LoaderConfig {
@@ -198,7 +202,7 @@ impl Run {
         let rank = |rank| {
             let shard = Shard { rank, world, tail: self.tail };
             let cache = crew.cache(folder);
-            loader(self.dataset(), LoaderConfig { shard, cache, ..self.config(crew) })
+            loader(self.dataset(self.place.0), LoaderConfig { shard, cache, ..self.config(crew) })
         };
         (0..world).map(rank).collect()
     }
@@ -207,7 +211,10 @@ impl Run {
     fn alone(&self, crew: Crew) -> Loader {
         let shard = Shard { tail: Some(self.tail(crew)), ..Shard::default() };
         let mixing_group = self.mixing_group(crew);
-        loader(self.dataset(), LoaderConfig { shard, mixing_group, ..self.config(ALONE) })
+        loader(
+            self.dataset(Place::Watched),
+            LoaderConfig { shard, mixing_group, ..self.config(ALONE) },
+        )
     }
 
     /// The rows of two epochs of it, or where a rank's batches are what replacements come from, of as
@@ -491,8 +498,9 @@ fn runs() -> impl Strategy<Value = (Run, Vec<Crew>)> {
     let tails = [None, Some(Tail::Drop), Some(Tail::Pad), Some(Tail::Uneven)];
     let order = (1u32..40, proptest::sample::select(&SAMPLERS[..]), any::<u64>(), 0u32..1_000);
     let batches = (1usize..4, any::<bool>(), proptest::sample::select(tails.to_vec()), works());
-    let run = (order, batches, proptest::sample::select(policies.to_vec()));
-    (run, crews()).prop_map(|((order, batches, mut on_error), mut crews)| {
+    let place = proptest::sample::select(&Place::ALL[..]);
+    let run = (order, batches, proptest::sample::select(policies.to_vec()), place);
+    (run, crews()).prop_map(|((order, batches, mut on_error, place), mut crews)| {
         let (samples, sampler, seed, epoch) = order;
         let (rows, has_mixing_group, tail, (work, batching, table)) = batches;
         // Fewer may not fill a global batch, which is refused by name.
@@ -518,6 +526,11 @@ fn runs() -> impl Strategy<Value = (Run, Vec<Crew>)> {
             batching,
             on_error,
             table,
+            // Refused by name where the source does not say how large images are.
+            place: (
+                if batching == Batching::InOrder { place } else { Place::Watched },
+                Arc::new(tempfile::tempdir().unwrap()),
+            ),
         };
         if run.mixes() && on_error == OnError::Fill {
             // Refused by name: zeros would be mixed into good images.

@@ -188,6 +188,7 @@ fn kind_name(kind: SourceKind) -> &'static str {
         SourceKind::Folder => "folder",
         SourceKind::Files => "files",
         SourceKind::Manifest => "manifest",
+        SourceKind::Memory => "memory",
         SourceKind::Tar => "tar",
         SourceKind::Images => "images",
         SourceKind::Tbl1 => "tbl1",

@@ -1,0 +1,116 @@
+//! The same samples in sources of several kinds.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tbl_io::{
+    Coco, GivenLabels, HeldBytes, InMemory, Items, SampleSource, Stores, TarOptions, TarWriter,
+    open_coco,
+};
+use tl_pipeline::Dataset;
+
+use crate::memory::Stored;
+
+/// A kind of source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A source of the tests.
+    Watched,
+    /// An archive, with labels that are given by name.
+    Tar,
+    Csv,
+    Jsonl,
+    /// A folder with a metadata file.
+    Metadata,
+    /// Paths of images, with labels that are given in order.
+    Images,
+    /// Annotations of COCO, with labels that are given by name.
+    Coco,
+    /// Bytes of the program, with labels that are given in order.
+    Memory,
+}
+
+impl Place {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Watched,
+        Self::Tar,
+        Self::Csv,
+        Self::Jsonl,
+        Self::Metadata,
+        Self::Images,
+        Self::Coco,
+        Self::Memory,
+    ];
+
+    /// Opens samples that are files in `folder`, which is written by the first call. `watched` opens
+    /// the source of the tests.
+    pub(crate) fn open(
+        self,
+        samples: Vec<Stored>,
+        folder: &Path,
+        watched: impl FnOnce(Vec<Stored>) -> Dataset,
+    ) -> Dataset {
+        if self == Self::Watched {
+            return watched(samples);
+        }
+        if !folder.join("samples").exists() {
+            self.write(&samples, folder);
+        }
+        let path = |name: &str| folder.join(name);
+        let open = |name: &str| Dataset::open(&[path(name)]).unwrap();
+        let labels = samples.iter().map(|sample| sample.label.unwrap());
+        let in_order = GivenLabels::in_order(labels.clone().collect());
+        let names = samples.iter().map(|sample| sample.key.clone().into_bytes());
+        let by_name = GivenLabels::by_name(names.zip(labels).collect());
+        match self {
+            Self::Watched | Self::Csv => open("list.csv"),
+            Self::Jsonl => open("list.jsonl"),
+            Self::Metadata => open("samples"),
+            Self::Tar => open("a.tar").with_labels(&by_name).unwrap(),
+            Self::Images => {
+                let paths: Vec<PathBuf> =
+                    samples.iter().map(|sample| path("samples").join(&sample.key)).collect();
+                Dataset::open(&paths).unwrap().with_labels(&in_order).unwrap()
+            }
+            Self::Coco => {
+                let options = Coco { images: Some((&path("samples")).into()), ..Coco::default() };
+                let listed = open_coco(&Stores::new(), path("list.json"), &options).unwrap();
+                from_source(Box::new(listed)).with_labels(&by_name).unwrap()
+            }
+            Self::Memory => {
+                let held = |sample: Stored| Some(Arc::new(sample.bytes) as HeldBytes);
+                let samples = InMemory::files(Items::each(samples.into_iter().map(held).collect()));
+                from_source(Box::new(samples)).with_labels(&in_order).unwrap()
+            }
+        }
+    }
+
+    fn write(self, samples: &[Stored], folder: &Path) {
+        let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
+        std::fs::create_dir_all(folder.join("samples")).unwrap();
+        let mut archive = TarWriter::create(&folder.join("a.tar"), TarOptions::default()).unwrap();
+        let mut rows = [String::from("path,label\n"), String::new(), String::new(), String::new()];
+        for (id, Stored { key, label, bytes, .. }) in samples.iter().enumerate() {
+            std::fs::write(folder.join("samples").join(key), bytes).unwrap();
+            archive.append(key.as_bytes(), bytes).unwrap();
+            let label = label.unwrap();
+            let comma = if id > 0 { "," } else { "" };
+            rows[0] += &format!("samples/{key},{label}\n");
+            rows[1] += &format!("{{\"path\": \"samples/{key}\", \"label\": {label}}}\n");
+            rows[2] += &format!("{{\"file_name\": \"{key}\", \"label\": {label}}}\n");
+            rows[3] += &format!("{comma}{{\"file_name\": \"{key}\", \"id\": {id}}}");
+        }
+        archive.finish().unwrap();
+        let [csv, jsonl, metadata, images] = rows;
+        write("list.csv", csv);
+        write("list.jsonl", jsonl);
+        write("list.json", format!("{{\"annotations\": [], \"images\": [{images}]}}"));
+        if self == Self::Metadata {
+            write("samples/metadata.jsonl", metadata);
+        }
+    }
+}
+
+fn from_source(source: Box<dyn SampleSource>) -> Dataset {
+    Dataset::from_sources(vec![source]).unwrap()
+}
