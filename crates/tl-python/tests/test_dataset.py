@@ -68,9 +68,9 @@ def test_samples_are_decoded_fields(tmp_path: pathlib.Path) -> None:
         "b.bmp": bmp(image(2)),
         "b.cls": b"3",
     }
-    with pytest.warns(UserWarning) as warned:
+    with pytest.warns(UserWarning, match="1 samples have no label"):
         ds = tl.open(archive(tmp_path / "a.tar", members))
-    assert [str(one.message) for one in warned] == [note for note in ds.notes if note]
+    assert len(ds.notes) == 2 and "several images" in ds.notes[0]
     sample = ds[0]
     assert np.array_equal(sample.image.numpy(), image(0))
     assert sample["json"] == {"score": 0.5} and sample.txt == "grün"

@@ -14,6 +14,7 @@ fn all() -> DatasetView {
     Arc::clone(&STORED[1].dataset).into()
 }
 
+#[track_caller]
 fn check<T>(result: Result<T, PipelineError>, expected: &str) {
     let error = result.map(|_| ()).unwrap_err().to_string();
     assert_eq!(error, expected);
@@ -94,7 +95,7 @@ fn errors_name_the_value_and_what_is_expected() {
     check(all().repeat(0), "repeat is 0, expected 1 to 4194304");
     check(DatasetView::concat(&[]), "`concat` needs at least one view");
     check(DatasetView::mix(&[], Length::default()), "`mix` needs at least one view");
-    let graph = DatasetView::from(Arc::clone(&STORED[5].dataset));
+    let graph = DatasetView::from(Arc::clone(&STORED.last().unwrap().dataset));
     let stratified = Split { stratify: true, ..Split::default() };
     check(
         graph.split(&[0.5], stratified),
