@@ -338,6 +338,20 @@ impl Batch {
         self.fields(row).map_or(&[], |fields| &fields.box_labels)
     }
 
+    /// The places that sample `row`'s boxes have in the list of its file, ascending: those that are
+    /// missing were cut off.
+    #[must_use]
+    pub fn box_indices(&self, row: usize) -> &[i64] {
+        self.fields(row).map_or(&[], |fields| &fields.box_indices)
+    }
+
+    /// Numbers of sample `row`'s boxes, in their type and the machine's byte order: those of entry
+    /// `value` of [`BoxField::values`](crate::BoxField::values).
+    #[must_use]
+    pub fn box_values(&self, value: usize, row: usize) -> &[u8] {
+        self.fields(row).and_then(|fields| fields.box_values.get(value)).map_or(&[], Vec::as_slice)
+    }
+
     /// The masks in row order, one number per pixel of the images, in the type of
     /// [`mask_type`](Self::mask_type) and the machine's byte order; empty without masks, or if
     /// images have their own sizes.

@@ -2,6 +2,7 @@
 //! masks.
 
 mod annotate;
+mod boxes;
 mod files;
 mod images;
 pub(crate) mod names;
@@ -13,6 +14,7 @@ use std::fmt;
 use tl_transform::BoxFormat;
 
 use crate::error::PipelineError;
+use crate::table::ColumnType;
 use crate::work::Work;
 
 pub(crate) use annotate::{Annotator, Placed};
@@ -66,6 +68,8 @@ pub struct BoxField {
     pub boxes: String,
     /// The pointer to their labels, one whole number for each box; `None` for boxes without labels.
     pub labels: Option<String>,
+    /// Numbers that belong to each box, such as its area. Default none.
+    pub values: Vec<BoxValue>,
     /// The format of the numbers in the file.
     pub format: BoxFormat,
     /// The format of the numbers in the batch.
@@ -84,7 +88,8 @@ impl BoxField {
         let boxes = boxes.into();
         let format = BoxFormat::Xyxy;
         let output = BoxFormat::Xyxy;
-        Self { column, boxes, labels: None, format, output, sanitize: Some(Sanitize::default()) }
+        let sanitize = Some(Sanitize::default());
+        Self { column, boxes, labels: None, values: Vec::new(), format, output, sanitize }
     }
 
     /// Boxes as COCO writes them, `annotations` of objects with `bbox` and `category_id`, in sidecar
@@ -97,6 +102,15 @@ impl BoxField {
             ..Self::new(column, "/annotations/*/bbox")
         }
     }
+}
+
+/// A number of every box, in the same file ([`Batch::box_values`](crate::Batch::box_values)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoxValue {
+    /// The pointer to the numbers, one for each box.
+    pub pointer: String,
+    /// Their type in the batch. A number that it does not have is the sample's error.
+    pub number: ColumnType,
 }
 
 /// The boxes to drop as too small: torchvision's `SanitizeBoundingBoxes`.
@@ -186,8 +200,9 @@ impl Fields {
             Work::Bytes | Work::Views => return unusable(&"bytes"),
             Work::Columns(_) => return unusable(&"columns"),
         };
-        if let Some(BoxField { boxes, labels, sanitize, .. }) = &self.boxes {
-            for pointer in [Some(boxes), labels.as_ref()].into_iter().flatten() {
+        if let Some(BoxField { boxes, labels, values, sanitize, .. }) = &self.boxes {
+            let values = values.iter().map(|value| &value.pointer);
+            for pointer in [Some(boxes), labels.as_ref()].into_iter().flatten().chain(values) {
                 ListPointer::parse(pointer)?;
             }
             let Sanitize { min_size, min_area } = sanitize.unwrap_or_default();
@@ -221,6 +236,10 @@ pub(crate) struct RowFields {
     pub(crate) columns: Vec<Option<Vec<u8>>>,
     pub(crate) boxes: Vec<[f32; 4]>,
     pub(crate) box_labels: Vec<i64>,
+    /// The places of boxes in the file's list.
+    pub(crate) box_indices: Vec<i64>,
+    /// Bytes of the numbers of boxes, for each of [`BoxField::values`].
+    pub(crate) box_values: Vec<Vec<u8>>,
     /// The mask, if images have their own sizes.
     pub(crate) mask: Vec<u8>,
 }
@@ -229,7 +248,10 @@ impl RowFields {
     /// Bytes of all of them.
     pub(crate) fn bytes(&self) -> u64 {
         let columns = self.columns.iter().flatten().map(Vec::len).sum::<usize>();
-        let boxes = size_of_val(&*self.boxes) + size_of_val(&*self.box_labels);
+        let boxes = size_of_val(&*self.boxes)
+            + size_of_val(&*self.box_labels)
+            + size_of_val(&*self.box_indices)
+            + self.box_values.iter().map(Vec::len).sum::<usize>();
         let bytes = self.key.as_ref().map_or(0, Vec::len) + columns + boxes + self.mask.len();
         bytes as u64
     }
@@ -237,13 +259,17 @@ impl RowFields {
     /// Bytes of the buffers that are used again.
     pub(crate) fn kept_bytes(&self) -> usize {
         let boxes = self.boxes.capacity() * size_of::<[f32; 4]>();
-        boxes + self.box_labels.capacity() * size_of::<i64>() + self.mask.capacity()
+        let numbers = self.box_labels.capacity() + self.box_indices.capacity();
+        let values = self.box_values.iter().map(Vec::capacity).sum::<usize>();
+        boxes + numbers * size_of::<i64>() + values + self.mask.capacity()
     }
 
     /// Makes the buffers as small as what they hold.
     pub(crate) fn fit(&mut self) {
         self.boxes.shrink_to_fit();
         self.box_labels.shrink_to_fit();
+        self.box_indices.shrink_to_fit();
+        self.box_values.iter_mut().for_each(Vec::shrink_to_fit);
         self.mask.shrink_to_fit();
     }
 
@@ -253,6 +279,8 @@ impl RowFields {
         self.columns.clear();
         self.boxes.clear();
         self.box_labels.clear();
+        self.box_indices.clear();
+        self.box_values.iter_mut().for_each(Vec::clear);
         self.mask.clear();
     }
 }

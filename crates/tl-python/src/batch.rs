@@ -39,6 +39,8 @@ pub(crate) struct Contents {
     specs: OnceLock<Vec<ColumnSpec>>,
     boxes: bool,
     box_labels: bool,
+    /// The names of the numbers of boxes, and their types.
+    box_values: Vec<(String, Element)>,
     mask: Option<MaskType>,
     num_classes: Option<usize>,
 }
@@ -80,6 +82,7 @@ impl Contents {
             specs: OnceLock::new(),
             boxes: fields.boxes.is_some(),
             box_labels: fields.boxes.as_ref().is_some_and(|boxes| boxes.labels.is_some()),
+            box_values: settings.box_values(config),
             mask: fields.mask.as_ref().map(|mask| mask.dtype),
             num_classes: recipe.and_then(|recipe| recipe.num_classes()).map(|count| count as usize),
         };
@@ -123,8 +126,10 @@ impl Contents {
             ("mask", self.mask.is_some()),
             ("boxes", self.boxes),
             ("box_labels", self.box_labels),
+            ("box_index", self.boxes),
         ];
         let own = own.into_iter().filter(|(_, has)| *has).map(|(name, _)| self.shown(name));
+        let own = own.chain(self.box_values.iter().map(|(name, _)| name.as_str()));
         let columns = self.columns.iter().map(|column| column.name.as_str());
         let Some(specs) = self.specs.get().filter(|specs| !specs.is_empty()) else {
             return own.chain(columns).collect();
@@ -262,6 +267,11 @@ impl PyBatch {
                 let shape = vec![boxes.len(), 4];
                 formed(Some(Tensor::new(memory, shape, Element::F32)))
             }),
+            "box_index" if contents.boxes => Box::new(move |row| {
+                let indices = self.batch.box_indices(row);
+                let memory = Memory::of(indices.as_bytes())?;
+                formed(Some(Tensor::new(memory, vec![indices.len()], Element::I64)))
+            }),
             "box_labels" if contents.box_labels => Box::new(move |row| {
                 let labels = self.batch.box_labels(row);
                 let memory = Memory::of(labels.as_bytes())?;
@@ -269,6 +279,15 @@ impl PyBatch {
                 formed(Some(Tensor::new(memory, shape, Element::I64)))
             }),
             _ => {
+                let of_boxes = contents.box_values.iter().enumerate();
+                let mut of_boxes = of_boxes.filter(|(_, (value, _))| value == name);
+                if let Some((place, (_, element))) = of_boxes.next() {
+                    return Some(Box::new(move |row| {
+                        let bytes = self.batch.box_values(place, row);
+                        let shape = vec![bytes.len() / element.bytes()];
+                        formed(Some(Tensor::new(Memory::of(bytes)?, shape, *element)))
+                    }));
+                }
                 let column = contents.columns.iter().position(|column| column.name == name)?;
                 let StoredField { name, kind } = &contents.columns[column];
                 Box::new(move |row| {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use tl_decode::Exif;
 use tl_pipeline::{
-    Batching, BoxField, Buckets, CacheConfig, CacheKind, ColumnRequest, Columns, Content, Dataset,
-    Direction, DiskCache, ErrorBudget, Fields, ImageField, ImageSource, ImageTransform,
+    Batching, BoxField, BoxValue, Buckets, CacheConfig, CacheKind, ColumnRequest, Columns, Content,
+    Dataset, Direction, DiskCache, ErrorBudget, Fields, ImageField, ImageSource, ImageTransform,
     LoaderConfig, MaskField, MaskType, MemoryCache, Neighbors, OnError, Readers, Shard, Shuffle,
     Table, Tail, ValueField, ValueFormat, ValueKind, Work,
 };
@@ -75,6 +75,8 @@ pub(crate) struct Settings<'py> {
 struct BoxSettings {
     column: String,
     boxes: String,
+    /// Names, pointers and types of numbers that belong to each box.
+    values: Vec<(String, String, String)>,
     labels: Option<String>,
     format: String,
     output: String,
@@ -234,11 +236,17 @@ impl Settings<'_> {
 
     fn fields(&self, columns: Vec<String>) -> Result<Fields, Error> {
         let boxes = self.boxes.as_ref().map(|boxes| {
-            let BoxSettings { column, boxes, labels, format, output } = boxes;
+            let BoxSettings { column, boxes, labels, values, format, output } = boxes;
+            let value = |(name, pointer, dtype): &(String, String, String)| {
+                let pointer = pointer.clone();
+                Ok::<_, Error>(BoxValue { pointer, number: element(name, dtype)? })
+            };
+            let values = values.iter().map(value).collect::<Result<_, _>>()?;
             let format = box_format(format)?;
             let output = box_format(output)?;
             let labels = labels.clone();
-            Ok::<_, Error>(BoxField { labels, format, output, ..BoxField::new(column, boxes) })
+            let field = BoxField::new(column, boxes);
+            Ok::<_, Error>(BoxField { labels, values, format, output, ..field })
         });
         let mask = self.mask.as_ref().map(|mask| {
             let dtype = match mask.dtype.as_str() {
@@ -256,6 +264,15 @@ impl Settings<'_> {
             images: self.images.iter().map(ImageSettings::field).collect(),
             values: self.values.iter().map(ValueSettings::field).collect::<Result<_, _>>()?,
         })
+    }
+
+    /// The names of the numbers of boxes, and their types.
+    pub(crate) fn box_values(&self, config: &LoaderConfig) -> Vec<(String, Element)> {
+        let (Some(settings), Some(field)) = (&self.boxes, &config.fields.boxes) else {
+            return Vec::new();
+        };
+        let values = settings.values.iter().zip(&field.values);
+        values.map(|(setting, value)| (setting.0.clone(), value.number)).collect()
     }
 
     fn cache(&self) -> CacheConfig {

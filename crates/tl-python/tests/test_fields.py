@@ -150,19 +150,26 @@ def test_masks_and_boxes_as_fields(tmp_path: pathlib.Path) -> None:
     Image.fromarray(mask).save(file, "png")
     (tmp_path / "a.bmp").write_bytes(bmp(np.repeat(mask[..., None], 3, 2)))
     (tmp_path / "a.seg.png").write_bytes(file.getvalue())
-    (tmp_path / "a.json").write_text('{"b": [[1, 2, 5, 6]], "c": [7]}')
-    fields = {"seg.png": tl.Mask(dtype="int64"), "found": tl.Boxes("json:/b/*", labels="/c/*")}
+    document = {"b": [[3, 3, 3, 3], [1, 2, 5, 6]], "c": [8, 7], "n": [5, 300], "crowd": [0, 1]}
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    values = {"area": "/n/*", "iscrowd": ("/crowd/*", "bool")}
+    boxes = tl.Boxes("json:/b/*", labels="/c/*", values=values)
+    fields = {"seg.png": tl.Mask(dtype="int64"), "found": boxes}
     flip = [T.RandomHorizontalFlip(1.0), T.Resize((6, 10))]
     (batch,) = tl.DataLoader(tmp_path, 1, transform=flip, fields=fields)
     assert np.array_equal(batch["seg.png"].numpy()[0], mask[:, ::-1])
     assert batch["found"][0].tolist() == [[5, 2, 9, 6]]
-    assert batch["box_labels"][0].tolist() == [7]
+    assert batch["box_labels"][0].tolist() == [7] and batch["box_index"][0].tolist() == [1]
+    assert batch["area"][0].tolist() == [300] and batch["iscrowd"][0].tolist() == [True]
+    with pytest.raises(tl.SampleError, match="expected a number that the type has at `/n/1`"):
+        boxes = tl.Boxes("json:/b/*", values={"area": ("/n/*", "uint8")})
+        next(iter(tl.DataLoader(tmp_path, 1, transform=flip, fields={"boxes": boxes})))
     assert "mask" not in batch and "boxes" not in batch
 
 
 REFUSED = {
     "class": ({"x": tl.Text}, "x is the class Text; pass an instance"),
-    "other": ({"x": "txt"}, "x is 'txt', expected a kind such as tl.Text()"),
+    "other": ({"x": 5}, "x is 5, expected a kind such as tl.Text()"),
     "place": ({"x": tl.Text("txt:/a")}, "only JSON files have places"),
     "pointer": ({"x": tl.Boxes("json")}, "expected a pointer after it"),
     "member": ({"x": tl.Array("npz")}, 'which array? such as "npz:latent"'),

@@ -21,9 +21,9 @@ pub enum AnnotationFault {
     /// The JSON has something else in a place.
     #[error("sidecar file `{column}`: expected {expected} at `{pointer}`")]
     Value { column: String, pointer: String, expected: &'static str },
-    /// There are not as many labels as boxes.
-    #[error("sidecar file `{column}` has {boxes} boxes and {labels} labels")]
-    LabelCount { column: String, boxes: usize, labels: usize },
+    /// There are not as many labels or values as boxes.
+    #[error("sidecar file `{column}` has {boxes} boxes and {count} {what}")]
+    BoxCount { column: String, boxes: usize, what: &'static str, count: usize },
     /// The mask cannot be decoded.
     #[error("sidecar file `{column}`: {source}")]
     Mask { column: String, source: DecodeError },

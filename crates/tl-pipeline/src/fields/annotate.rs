@@ -1,12 +1,12 @@
 //! Fields of one sample: read in addition to its image, and moved by the image's plan.
 
-use serde_json::Value;
 use tl_decode::{DecodeOptions, Decoder, Image};
 use tl_handoff::slab::ColumnsMut;
-use tl_transform::{BoundingBoxes, Mask, Plan};
+use tl_transform::{Mask, Plan};
 
+use super::boxes::BoxReader;
 use super::files::Files;
-use super::{BoxField, Fields, ListPointer, MaskField, MaskType, RowFields, ValueReader};
+use super::{Fields, MaskField, MaskType, RowFields, ValueReader};
 use crate::dataset::Dataset;
 use crate::error::{AnnotationFault, SampleFault};
 use crate::row::RowExtras;
@@ -24,7 +24,7 @@ pub(crate) struct Placed<'a> {
 
 impl Placed<'_> {
     /// The plan of the one image that boxes and masks go with.
-    fn plan(&self) -> &Plan {
+    pub(super) fn plan(&self) -> &Plan {
         let [plan] = self.plans else { unreachable!("`Fields::check` allows one image") };
         plan
     }
@@ -34,30 +34,19 @@ impl Placed<'_> {
 #[derive(Debug)]
 pub(crate) struct Annotator {
     fields: Fields,
-    boxes: Option<BoxPointers>,
+    boxes: Option<BoxReader>,
     files: Files,
     values: Vec<ValueReader>,
     decoder: Decoder,
     image: Image,
 }
 
-#[derive(Debug)]
-struct BoxPointers {
-    boxes: ListPointer,
-    labels: Option<ListPointer>,
-}
-
 impl Annotator {
     /// For fields that [`Fields::check`] has seen.
     pub(crate) fn new(fields: &Fields, decode: DecodeOptions, values: &[ValueReader]) -> Self {
-        let parse = |pointer: &str| ListPointer::parse(pointer).expect("`Fields::check` parsed it");
-        let pointers = |field: &BoxField| BoxPointers {
-            boxes: parse(&field.boxes),
-            labels: field.labels.as_deref().map(parse),
-        };
         Self {
             fields: fields.clone(),
-            boxes: fields.boxes.as_ref().map(pointers),
+            boxes: fields.boxes.as_ref().map(BoxReader::new),
             files: Files::default(),
             values: values.to_vec(),
             decoder: Decoder::new(decode),
@@ -105,7 +94,9 @@ impl Annotator {
         row: &mut RowFields,
         mask: &mut [u8],
     ) -> Result<(), SampleFault> {
-        self.place_boxes(placed, row)?;
+        if let Some(boxes) = &self.boxes {
+            boxes.place(&mut self.files, placed, row)?;
+        }
         self.place_mask(placed, row, mask)
     }
 
@@ -122,47 +113,6 @@ impl Annotator {
         if self.image.data.capacity() > bytes {
             self.image.data = Vec::new();
         }
-    }
-
-    fn place_boxes(&mut self, placed: &Placed<'_>, row: &mut RowFields) -> Result<(), SampleFault> {
-        let (Some(field), Some(pointers)) = (&self.fields.boxes, &self.boxes) else {
-            return Ok(());
-        };
-        let document = self.files.document(&field.column)?;
-        let missing = |pointer, expected| {
-            let column = field.column.clone();
-            SampleFault::from(AnnotationFault::Value { column, pointer, expected })
-        };
-        let values = pointers.boxes.values(document);
-        let values = values.map_err(|place| missing(place.pointer, "a list of boxes"))?;
-        let mut boxes = Vec::with_capacity(values.len());
-        for (position, value) in values.enumerate() {
-            let coordinates = value.ok().and_then(coordinates);
-            boxes
-                .push(coordinates.ok_or_else(|| {
-                    missing(pointers.boxes.of(position), "a box of four numbers")
-                })?);
-        }
-        if let Some(pointer) = &pointers.labels {
-            let values = pointer.values(document);
-            let values = values.map_err(|place| missing(place.pointer, "a list of labels"))?;
-            for (position, value) in values.enumerate() {
-                let label = value.ok().and_then(Value::as_i64);
-                row.box_labels.push(
-                    label.ok_or_else(|| {
-                        missing(pointer.of(position), "a label of a whole number")
-                    })?,
-                );
-            }
-            let boxes = boxes.len();
-            let labels = row.box_labels.len();
-            if boxes != labels {
-                let column = field.column.clone();
-                return Err(AnnotationFault::LabelCount { column, boxes, labels }.into());
-            }
-        }
-        move_boxes(field, boxes, placed, row)?;
-        Ok(())
     }
 
     fn place_mask(
@@ -196,33 +146,6 @@ impl Annotator {
         }
         Ok(())
     }
-}
-
-/// Moves `boxes` like the image, and stores them and their labels in the row.
-fn move_boxes(
-    field: &BoxField,
-    boxes: Vec<[f32; 4]>,
-    placed: &Placed<'_>,
-    row: &mut RowFields,
-) -> Result<(), AnnotationFault> {
-    let mut boxes = BoundingBoxes::new(field.format, placed.size, boxes)?;
-    placed.plan().move_boxes(&mut boxes)?;
-    if let Some(sanitize) = field.sanitize {
-        let stays = boxes.sanitize(sanitize.min_size, sanitize.min_area)?;
-        let mut stays = stays.into_iter();
-        row.box_labels.retain(|_| stays.next().unwrap_or(false));
-    }
-    boxes.convert(field.output);
-    row.boxes.extend_from_slice(boxes.boxes());
-    Ok(())
-}
-
-/// Four numbers, rounded to what boxes have.
-fn coordinates(value: &Value) -> Option<[f32; 4]> {
-    let [a, b, c, d] = value.as_array()?.as_slice() else { return None };
-    #[expect(clippy::cast_possible_truncation, reason = "boxes are f32, as torchvision's")]
-    let number = |value: &Value| value.as_f64().map(|number| number as f32);
-    Some([number(a)?, number(b)?, number(c)?, number(d)?])
 }
 
 /// Writes a mask into the top left corner of its row, and the field's padding around it.

@@ -11,7 +11,9 @@ use crate::dataset::Dataset;
 use crate::error::PipelineError;
 use crate::table::{ColumnSpec, ColumnType};
 
+pub(super) use number::put;
 pub(crate) use read::ValueReader;
+pub(super) use read::whole_or_real;
 
 /// Numbers of every sample, read from one of its sidecar files: a column of the batch
 /// ([`Batch::column_named`](crate::Batch::column_named)).
@@ -133,7 +135,7 @@ impl ValueField {
             ValueKind::MultiHot { number, .. } => Some(*number),
         };
         let misfit = number.zip(self.missing).filter(|&(number, value)| {
-            !number::put(number, number::Value::Real(value), &mut [0; 8][..number.bytes()])
+            !put(number, number::Value::Real(value), &mut [0; 8][..number.bytes()])
         });
         if let Some((number, value)) = misfit {
             return fail(&format_args!("missing is {value}, which {} cannot hold", number.name()));

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use tbl_format::SampleFormat;
 use tbl_io::{Field, NewSample, StreamWriter, WriteOptions};
 use tl_pipeline::{
-    Batch, Batching, BoxField, Buckets, Collate, Dataset, Fields, Loader, LoaderConfig, MaskField,
-    MaskType, OnError, PipelineError, SampleFault, Sanitize, Shuffle, Work,
+    Batch, Batching, BoxField, BoxValue, Buckets, Collate, ColumnType, Dataset, Fields, Loader,
+    LoaderConfig, MaskField, MaskType, OnError, PipelineError, SampleFault, Sanitize, Shuffle,
+    Work,
 };
 use tl_transform::{BoxFormat, Recipe, UserFault};
 
@@ -500,4 +501,43 @@ fn masks_of_rows_that_were_filled_in_are_padding() {
             }
         }
     }
+}
+
+#[test]
+fn numbers_of_boxes_go_with_the_boxes_that_are_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = |number| {
+        let Annotated { width, height, pixels, .. } = boxed(number);
+        let document = json!({"boxes": [
+            {"at": [1, 1, 1, 1], "area": 0.5, "crowd": true},
+            {"at": [0, 0, width, height], "area": number, "crowd": false},
+        ]});
+        let fields = vec![field("json", document.to_string())];
+        Annotated { width, height, pixels, fields }
+    };
+    let value = |pointer: &str, number| BoxValue { pointer: pointer.into(), number };
+    let values =
+        vec![value("/boxes/*/area", ColumnType::F32), value("/boxes/*/crowd", ColumnType::Bool)];
+    let boxes = BoxField { values, ..BoxField::new("json", "/boxes/*/at") };
+    let with_fields = |boxes: BoxField| {
+        let fields = Fields { boxes: Some(boxes), ..Fields::default() };
+        let resize = recipe(&[json!({"op": "resize", "size": [20, 20]})]);
+        loader(dataset(folder.path(), sample), with(Work::Images(resize), fields))
+    };
+    for batch in batches(&with_fields(boxes.clone()), 0) {
+        for (row, &index) in batch.indices().iter().enumerate() {
+            assert_eq!(batch.boxes(row), [[0.0, 0.0, 20.0, 20.0]]);
+            assert_eq!(batch.box_indices(row), [1]);
+            assert_eq!(batch.box_values(0, row), (index as f32).to_ne_bytes());
+            assert_eq!(batch.box_values(1, row), [0]);
+            assert!(batch.box_values(2, row).is_empty());
+        }
+    }
+    for batch in batches(&with_fields(BoxField { sanitize: None, ..boxes.clone() }), 0) {
+        assert_eq!(batch.box_indices(0), [0, 1]);
+        assert_eq!(batch.box_values(1, 0), [1, 0]);
+    }
+    let whole = BoxField { values: vec![value("/boxes/*/area", ColumnType::I64)], ..boxes };
+    let error = with_fields(whole).epoch(0).find_map(Result::err).unwrap().to_string();
+    assert!(error.ends_with("expected a number that the type has at `/boxes/0/area`"), "{error}");
 }

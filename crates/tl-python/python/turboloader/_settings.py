@@ -65,7 +65,7 @@ _KINDS = {
 
 _MIB, _GIB = 1 << 20, 1 << 30
 
-_BOXES = {"labels": None, "format": "xyxy", "output": "xyxy"}
+_BOXES = {"labels": None, "values": [], "format": "xyxy", "output": "xyxy"}
 _MASK = {"dtype": "uint8", "padding": 255}
 
 # Of workers, ranks, sides, epochs and so on.
@@ -151,8 +151,10 @@ def check_fields(fields: Any) -> None:
     if fields is None:
         return
     values = list(fields.values()) if isinstance(fields, Mapping) else names("fields", fields)
-    is_kinds = isinstance(fields, Mapping) and all(isinstance(one, Field) for one in values)
-    if not is_kinds and not (values and all(isinstance(one, str) for one in values)):
+    if isinstance(fields, Mapping) and not all(isinstance(one, str) for one in values):
+        # It refuses what is no kind by its name.
+        Request(fields)
+    elif not values or not all(isinstance(one, str) for one in values):
         raise SettingError(
             f"fields is {fields!r}, expected names such as ('image', 'label'), or a dict of names "
             "and kinds such as {'caption': tl.Text('txt')}"

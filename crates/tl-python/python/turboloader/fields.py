@@ -96,6 +96,11 @@ class Boxes(Field):
         element of a list: ``"json:/annotations/*/bbox"``.
     labels
         A pointer to their labels in the same file; the batch has them as ``box_labels``.
+    values
+        Further numbers of each box: a dict from names in the batch to pointers, such as
+        ``{"area": "/annotations/*/area"}``, or to (pointer, dtype). Boxes of which the crop leaves
+        nothing are removed with all that belongs to them; ``box_index`` has the places of the
+        others in the file.
     format, output
         The form of the numbers in the file and in the batch: ``"xyxy"``, ``"xywh"`` or
         ``"cxcywh"``.
@@ -103,6 +108,7 @@ class Boxes(Field):
 
     _: KW_ONLY
     labels: str | None = None
+    values: Mapping[str, str | tuple[str, Any]] | None = None
     format: str = "xyxy"
     output: str = "xyxy"
 
@@ -246,7 +252,8 @@ class Request:
                 )
             self._one("boxes", name, self.boxes)
             settings = {"labels": field.labels, "format": field.format, "output": field.output}
-            self.boxes = {"column": column, "boxes": place, **settings}
+            values = _box_values(name, field.values or {})
+            self.boxes = {"column": column, "boxes": place, "values": values, **settings}
         else:
             self.values.append(_values(name, field, column, place))
 
@@ -255,6 +262,19 @@ class Request:
             raise SettingError(f"fields: {name} is a second field of {kind}; a batch has one")
         if name != kind:
             self.renamed[kind] = name
+
+
+def _box_values(name: str, values: Any) -> list[tuple[str, str, str]]:
+    """Return names, pointers and types of the numbers of boxes."""
+    from .transforms import dtype_name
+
+    if not isinstance(values, Mapping):
+        raise SettingError(f"field {name}: values is {values!r}, expected a dict of pointers")
+    listed = []
+    for key, value in values.items():
+        pointer, dtype = (value, "float32") if isinstance(value, str) else value
+        listed.append((key, pointer, dtype_name(dtype)))
+    return listed
 
 
 def _refuse_place(name: str, place: str | None) -> None:

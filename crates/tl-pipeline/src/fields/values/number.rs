@@ -7,7 +7,7 @@ use crate::table::ColumnType;
 
 /// A number as a file has it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Value {
+pub(in crate::fields) enum Value {
     Whole(i128),
     Real(f64),
 }
@@ -58,7 +58,7 @@ impl Value {
 
 /// Writes `value` as a number of this type in the machine's byte order; false where that type does not
 /// have it.
-pub(super) fn put(number: ColumnType, value: Value, out: &mut [u8]) -> bool {
+pub(in crate::fields) fn put(number: ColumnType, value: Value, out: &mut [u8]) -> bool {
     macro_rules! whole {
         ($type:ty) => {
             match value.whole().and_then(|number| <$type>::try_from(number).ok()) {

@@ -180,16 +180,21 @@ fn flatten(value: &Json, depth: usize, numbers: &mut Vec<Value>, shape: &mut Vec
     if shape.len() != depth {
         return false;
     }
-    let number = match value {
+    let number = whole_or_real(value);
+    numbers.extend(number);
+    number.is_some()
+}
+
+/// A number or a truth value in JSON.
+pub(in crate::fields) fn whole_or_real(value: &Json) -> Option<Value> {
+    match value {
         Json::Bool(truth) => Some(Value::Whole((*truth).into())),
         Json::Number(number) => {
             let whole = number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
             whole.map(Value::Whole).or(number.as_f64().map(Value::Real))
         }
         Json::Null | Json::String(_) | Json::Array(_) | Json::Object(_) => None,
-    };
-    numbers.extend(number);
-    number.is_some()
+    }
 }
 
 impl ValueReader {

@@ -1,0 +1,147 @@
+//! The boxes of one sample: read from JSON, moved like the image, with the numbers that belong to
+//! each.
+
+use serde_json::Value;
+use tl_transform::BoundingBoxes;
+
+use super::annotate::Placed;
+use super::files::Files;
+use super::values::{put, whole_or_real};
+use super::{BoxField, BoxValue, ListPointer, RowFields};
+use crate::error::AnnotationFault;
+
+/// Reads the boxes of a field that [`Fields::check`](super::Fields::check) has seen.
+#[derive(Debug)]
+pub(super) struct BoxReader {
+    field: BoxField,
+    boxes: ListPointer,
+    labels: Option<ListPointer>,
+    values: Vec<ListPointer>,
+}
+
+impl BoxReader {
+    pub(super) fn new(field: &BoxField) -> Self {
+        let parse = |pointer: &str| ListPointer::parse(pointer).expect("`Fields::check` parsed it");
+        Self {
+            boxes: parse(&field.boxes),
+            labels: field.labels.as_deref().map(parse),
+            values: field.values.iter().map(|value| parse(&value.pointer)).collect(),
+            field: field.clone(),
+        }
+    }
+
+    /// Puts the boxes into the row, as the image lies there.
+    pub(super) fn place(
+        &self,
+        files: &mut Files,
+        placed: &Placed<'_>,
+        row: &mut RowFields,
+    ) -> Result<(), AnnotationFault> {
+        let document = files.document(&self.field.column)?;
+        let mut boxes = Vec::new();
+        self.each(document, &self.boxes, "a list of boxes", "a box of four numbers", |value| {
+            boxes.push(coordinates(value)?);
+            Some(())
+        })?;
+        if let Some(pointer) = &self.labels {
+            let expected = "a label of a whole number";
+            self.each(document, pointer, "a list of labels", expected, |value| {
+                row.box_labels.push(value.as_i64()?);
+                Some(())
+            })?;
+            self.check_count("labels", boxes.len(), row.box_labels.len())?;
+        }
+        row.box_values.resize_with(self.values.len(), Vec::new);
+        for (place, (pointer, BoxValue { number, .. })) in
+            self.values.iter().zip(&self.field.values).enumerate()
+        {
+            let out = &mut row.box_values[place];
+            let bytes = number.bytes();
+            let expected = "a number that the type has";
+            self.each(document, pointer, "a list of numbers", expected, |value| {
+                let start = out.len();
+                out.resize(start + bytes, 0);
+                let number =
+                    whole_or_real(value).map(|value| put(*number, value, &mut out[start..]));
+                number.filter(|fits| *fits).map(drop)
+            })?;
+            self.check_count("values", boxes.len(), out.len() / bytes)?;
+        }
+        let indices = 0..i64::try_from(boxes.len()).unwrap_or(i64::MAX);
+        row.box_indices.extend(indices);
+        self.move_boxes(boxes, placed, row)
+    }
+
+    /// Moves the boxes like the image, and leaves out what is too small with all that belongs to it.
+    fn move_boxes(
+        &self,
+        boxes: Vec<[f32; 4]>,
+        placed: &Placed<'_>,
+        row: &mut RowFields,
+    ) -> Result<(), AnnotationFault> {
+        let field = &self.field;
+        let mut boxes = BoundingBoxes::new(field.format, placed.size, boxes)?;
+        placed.plan().move_boxes(&mut boxes)?;
+        if let Some(sanitize) = field.sanitize {
+            let stays = boxes.sanitize(sanitize.min_size, sanitize.min_area)?;
+            retain(&mut row.box_labels, &stays);
+            retain(&mut row.box_indices, &stays);
+            for (values, BoxValue { number, .. }) in row.box_values.iter_mut().zip(&field.values) {
+                let bytes = number.bytes();
+                let each = |stays: &bool| std::iter::repeat_n(*stays, bytes);
+                retain(values, &stays.iter().flat_map(each).collect::<Vec<bool>>());
+            }
+        }
+        boxes.convert(field.output);
+        row.boxes.extend_from_slice(boxes.boxes());
+        Ok(())
+    }
+
+    /// Calls `take` with every value of the list that `pointer` names; none is an error.
+    fn each(
+        &self,
+        document: &Value,
+        pointer: &ListPointer,
+        list: &'static str,
+        element: &'static str,
+        mut take: impl FnMut(&Value) -> Option<()>,
+    ) -> Result<(), AnnotationFault> {
+        let missing = |pointer, expected| {
+            let column = self.field.column.clone();
+            AnnotationFault::Value { column, pointer, expected }
+        };
+        let values = pointer.values(document).map_err(|place| missing(place.pointer, list))?;
+        for (position, value) in values.enumerate() {
+            let taken = value.ok().and_then(&mut take);
+            taken.ok_or_else(|| missing(pointer.of(position), element))?;
+        }
+        Ok(())
+    }
+
+    fn check_count(
+        &self,
+        what: &'static str,
+        boxes: usize,
+        count: usize,
+    ) -> Result<(), AnnotationFault> {
+        if boxes == count {
+            return Ok(());
+        }
+        let column = self.field.column.clone();
+        Err(AnnotationFault::BoxCount { column, boxes, what, count })
+    }
+}
+
+/// Keeps the items whose place in `stays` is true.
+fn retain<T>(items: &mut Vec<T>, stays: &[bool]) {
+    let mut stays = stays.iter();
+    items.retain(|_| stays.next().is_some_and(|stays| *stays));
+}
+
+/// Four numbers, rounded to what boxes have.
+fn coordinates(value: &Value) -> Option<[f32; 4]> {
+    let [a, b, c, d] = value.as_array()?.as_slice() else { return None };
+    #[expect(clippy::cast_possible_truncation, reason = "boxes are f32, as torchvision's")]
+    let number = |value: &Value| value.as_f64().map(|number| number as f32);
+    Some([number(a)?, number(b)?, number(c)?, number(d)?])
+}
