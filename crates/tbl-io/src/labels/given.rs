@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 
 use super::{LabelOrigin, Labels, NONE};
 use crate::error::ReadError;
+use crate::escape::Escaped;
 use crate::list_error::{ListDefect, ListPlace};
 use crate::lists::read_label_table;
 use crate::location::Location;
@@ -44,6 +45,7 @@ pub struct GivenLabels {
 enum Values {
     InOrder(Vec<i64>),
     ByName(HashMap<Vec<u8>, i64>),
+    BySource,
 }
 
 impl GivenLabels {
@@ -73,6 +75,14 @@ impl GivenLabels {
         let numbers = Numbers::new(classes.values().map(String::as_str));
         let label = |(name, class): (&Vec<u8>, &String)| (name.clone(), numbers.of(class));
         Self::new(Values::ByName(classes.iter().map(label).collect()), numbers.names)
+    }
+
+    /// The name of each sample's archive or file, up to its first dot, as the class of the sample: for
+    /// archives of one class each, such as `cats.tar` and `dogs.tar`. Classes are numbered in sorted
+    /// order.
+    #[must_use]
+    pub fn classes_by_source() -> Self {
+        Self::new(Values::BySource, Vec::new())
     }
 
     /// Reads labels by name from a file: a CSV or TSV file or JSON Lines with a column `label` and a
@@ -137,15 +147,27 @@ impl Labels {
         let sources: Vec<&dyn SampleSource> = sources.iter().map(AsRef::as_ref).collect();
         let of_first = || sources.first().map(|source| source.location().clone());
         let location = given.location.clone().or_else(of_first).unwrap_or_default();
+        let mut class_names = given.class_names.clone();
         let (labels, unused) = match &given.values {
             Values::InOrder(labels) => (in_order(&sources, labels, &location)?, None),
             Values::ByName(labels) => by_name(&sources, labels)?,
+            Values::BySource => {
+                let classes: Vec<String> = sources.iter().map(|source| class_of(*source)).collect();
+                let numbers = Numbers::new(classes.iter().map(String::as_str));
+                let label = |(source, class): (&&dyn SampleSource, &String)| {
+                    let count = usize::try_from(source.sample_count()).unwrap_or(usize::MAX);
+                    vec![numbers.of(class); count]
+                };
+                let labels = sources.iter().zip(&classes).map(label).collect();
+                class_names = numbers.names;
+                (labels, None)
+            }
         };
         let samples: u64 = sources.iter().map(|source| source.sample_count()).sum();
         let labels = Self {
             labels,
             unreadable: Vec::new(),
-            class_names: given.class_names.clone(),
+            class_names,
             origin: if samples == 0 { LabelOrigin::None } else { LabelOrigin::Given },
             notes: unused.into_iter().collect(),
         };
@@ -177,6 +199,16 @@ impl Labels {
         self.notes.push(Note::PartlyLabelled { samples: count as u64, first });
         Ok(self)
     }
+}
+
+/// The name of a source's file up to its first dot.
+fn class_of(source: &dyn SampleSource) -> String {
+    let name = source.location().as_os_str().to_string_lossy();
+    let name = name.rsplit('/').next().unwrap_or_default();
+    let name = name.split('?').next().unwrap_or_default();
+    let stem = name.split('.').next().unwrap_or_default();
+    // A message is one line, and class names are part of messages.
+    Escaped(stem.as_bytes()).to_string()
 }
 
 fn in_order(

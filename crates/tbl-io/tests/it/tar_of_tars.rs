@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use tbl_io::{
-    IndexOptions, Labels, ReadError, SampleSource, SampleSourceExt, Stores, TarArchive, TarOptions,
-    TarWriter, index_shards,
+    GivenLabels, IndexOptions, Labels, ReadError, SampleSource, SampleSourceExt, Stores,
+    TarArchive, TarOptions, TarWriter, index_shards,
 };
 
 type Members = Vec<(String, Vec<u8>)>;
@@ -114,6 +114,7 @@ fn archives_of_one_class_each_have_their_names_as_classes() {
     let open = |names: &[&str]| -> Vec<Box<dyn SampleSource>> {
         names.iter().map(|name| tbl_io::open(at(name)).unwrap()).collect()
     };
+    let by_source = GivenLabels::classes_by_source();
     tar(&at("n01443537.tar"), &class("n01443537", 2));
     tar(&at("n01440764.tar"), &class("n01440764", 1));
     let labels = Labels::resolve(&open(&["n01443537.tar", "n01440764.tar"])).unwrap();
@@ -124,6 +125,10 @@ fn archives_of_one_class_each_have_their_names_as_classes() {
     let expected =
         format!("the classes are the names of 2 archives, first {}", at("n01443537.tar").display());
     assert_eq!(note.to_string(), expected);
+
+    let given = Labels::given(&open(&["n01443537.tar", "n01440764.tar"]), &by_source).unwrap();
+    assert_eq!(given.class_names(), labels.class_names());
+    assert_eq!((given.label(0, 1), given.label(1, 0)), (Some(1), Some(0)));
 
     // One class is none, and names of shards or of other samples say nothing.
     let mut other = class("n01440764", 1);
@@ -142,6 +147,13 @@ fn archives_of_one_class_each_have_their_names_as_classes() {
         assert_eq!(labels.class_names(), [""; 0], "{names:?}");
         assert_eq!(labels.notes(), [], "{names:?}");
     }
+    // Unless the caller says so.
+    let labels = Labels::given(&open(&["dogs.tar", "cats.tar", "dogs.tar"]), &by_source).unwrap();
+    assert_eq!(
+        (labels.class_names(), labels.notes()),
+        (&["cats", "dogs"].map(str::to_owned)[..], &[][..])
+    );
+    assert_eq!([0, 1, 2].map(|source| labels.label(source, 0)), [Some(1), Some(0), Some(1)]);
 }
 
 proptest! {

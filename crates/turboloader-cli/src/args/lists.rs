@@ -6,7 +6,7 @@ use tbl_io::{Coco, GivenLabels, ListOptions, Location, Manifest, ReadError, Stor
 
 const LISTS: &str = "Lists of samples";
 
-/// The options of manifests and annotations, and a file with labels.
+/// The options of manifests and annotations, and labels from elsewhere.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ListArgs {
     /// The column of a manifest (csv, tsv, jsonl) that names the images (default: path, file_name,
@@ -42,6 +42,11 @@ pub(crate) struct ListArgs {
     #[arg(long, global = true, value_name = "FILE", help_heading = LISTS)]
     labels: Option<PathBuf>,
 
+    /// Take the name of each archive, up to its first dot, as the class of its samples: for archives
+    /// of one class each, such as cats.tar and dogs.tar
+    #[arg(long, global = true, conflicts_with = "labels", help_heading = LISTS)]
+    class_per_archive: bool,
+
     /// With --labels: samples that the file does not name have no label
     #[arg(long, global = true, requires = "labels", help_heading = LISTS)]
     allow_unlabelled: bool,
@@ -62,11 +67,14 @@ impl ListArgs {
     }
 
     pub(crate) fn gives_labels(&self) -> bool {
-        self.labels.is_some()
+        self.labels.is_some() || self.class_per_archive
     }
 
-    /// The labels in the file that is named.
+    /// The labels in the file that is named, or by the names of archives.
     pub(crate) fn labels(&self, stores: &Stores) -> Result<Option<GivenLabels>, ReadError> {
+        if self.class_per_archive {
+            return Ok(Some(GivenLabels::classes_by_source()));
+        }
         let Some(path) = &self.labels else { return Ok(None) };
         let labels = GivenLabels::read(stores, path)?;
         Ok(Some(if self.allow_unlabelled { labels.or_none() } else { labels }))

@@ -97,3 +97,22 @@ fn samples_are_compressed_as_the_option_says() {
         assert!(error.contains("--compress and --lz4 are for TBL version 2 files"), "{error}");
     }
 }
+
+#[test]
+fn the_names_of_archives_are_classes_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["dogs.tar", "cats.tar"] {
+        write(folder.path(), name, &tar(&[(b"0.jpg", b"image"), (b"1.jpg", b"image")]));
+    }
+    let labels = |more: &[&str]| -> Vec<Value> {
+        let mut args = vec!["ls".into(), at("dogs.tar"), at("cats.tar"), "--json".into()];
+        args.extend(more.iter().map(Into::into));
+        let text = tl(args).text();
+        text.lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["label"].clone())
+            .collect()
+    };
+    assert_eq!(labels(&["--class-per-archive"]), [1, 1, 0, 0].map(Value::from));
+    assert_eq!(labels(&[]), [Value::Null, Value::Null, Value::Null, Value::Null]);
+}
