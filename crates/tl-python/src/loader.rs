@@ -198,7 +198,7 @@ impl PyLoader {
     }
 
     /// The kinds of the files, each once: ``"folder"``, ``"files"``, ``"manifest"``, ``"tar"``,
-    /// ``"tbl"``, ``"idv"`` or ``"tbf"``.
+    /// ``"images"``, ``"tbl"``, ``"idv"`` or ``"tbf"``.
     #[getter]
     fn kinds(&self) -> Result<Vec<&'static str>, Error> {
         Ok(kinds(self.open()?.dataset()))

@@ -281,8 +281,8 @@ class Loader:
     @property
     def kinds(self, /) -> list[str]:
         """
-        The kinds of the files, each once: ``"folder"``, ``"tar"``, ``"tbl"``, ``"idv"`` or
-        ``"tbf"``.
+        The kinds of the files, each once: ``"folder"``, ``"files"``, ``"manifest"``, ``"tar"``,
+        ``"images"``, ``"tbl"``, ``"idv"`` or ``"tbf"``.
         """
     def notes(self, /, *, usual: bool = True) -> list[str]:
         """
