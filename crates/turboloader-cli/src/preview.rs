@@ -1,6 +1,5 @@
 //! `tl preview`: a contact sheet of samples, or of their augmented versions.
 
-mod canvas;
 mod cell;
 mod ops;
 mod showcase;
@@ -11,6 +10,9 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use tl_decode::{DecodeOptions, Image};
 use tl_pipeline::DatasetView;
+use turboloader::sheet::{
+    BACKGROUND, Canvas, Cell, MAX_SHEET_PIXELS, Painter, Sheet, SheetError, evenly_spaced,
+};
 
 use crate::args::{DecodeModeArgs, GlobalArgs, RecipeName, ViewArgs};
 use crate::data_set::{self, Sample};
@@ -18,21 +20,12 @@ use crate::failure::{Failure, Verdict};
 use crate::output::write_file;
 use crate::pixels::SampleDecoder;
 use crate::recipe;
-use canvas::{Canvas, Rgb};
-use cell::{CAPTION_HEIGHT, Cell, Painter, Training};
+use cell::Training;
 
-const BACKGROUND: Rgb = [24, 24, 24];
-/// Pixels between cells and around the sheet.
-const GAP: u32 = 8;
-/// How much wider than high a sheet of a grid is, in cells.
-const GRID_ASPECT: usize = 2;
 const GRID_SAMPLES: usize = 24;
 const RECIPE_SAMPLES: usize = 8;
 const NO_PICTURES: Failure =
     Failure::Usage { what: "--recipe raw has no pictures to show: it only reads the stored bytes" };
-/// 64 megapixels: 192 MiB while drawing, and as much as viewers like.
-const MAX_SHEET_PIXELS: u64 = 64 << 20;
-
 /// Draw a contact sheet of samples, or of their augmented versions
 ///
 /// Without --recipe, shows the first N samples of the data set in a grid. With --recipe, shows one
@@ -115,7 +108,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         Some(RecipeName::ImagenetEval | RecipeName::Decode) => 1,
         Some(_) => args.draws.get(),
     };
-    let sheet = Sheet::new(indices.len(), draws, args.size)?;
+    let sheet = Sheet::new(indices.len(), draws, args.size).map_err(failure)?;
     let mut canvas = Canvas::new(sheet.width, sheet.height, BACKGROUND);
     let mut painter = Painter::new(args.size);
     let mut decoder = SampleDecoder::new(DecodeOptions::default());
@@ -138,7 +131,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         let (Some(training), Some(_)) = (&mut training, decoded) else { continue };
         for draw in 0..draws {
             let at = sheet.corner(place, draw + 1);
-            painter.augmented(&mut canvas, at, training, sample, draw)?;
+            training.draw(&mut painter, &mut canvas, at, sample, draw)?;
         }
     }
     write_file(&args.output, args.force, |file| canvas.write_png(file))?;
@@ -160,64 +153,13 @@ fn chosen(view: &DatasetView, count: usize) -> Vec<u64> {
     places.filter_map(|place| view.sample_at(place)).collect()
 }
 
-/// `count` sample numbers spread over `0..sample_count`, so that data sorted by class shows more
-/// than its first class.
-fn evenly_spaced(sample_count: u64, count: usize) -> Vec<u64> {
-    let count = u64::try_from(count).unwrap_or(u64::MAX).min(sample_count);
-    (0..count)
-        .filter_map(|place| {
-            let index = u128::from(place) * u128::from(sample_count) / u128::from(count);
-            u64::try_from(index).ok()
-        })
-        .collect()
-}
-
-/// The positions of the cells: a grid of samples, or one row of draws per sample.
-struct Sheet {
-    columns: usize,
-    /// Whether each sample has its own row.
-    rows_are_samples: bool,
-    cell_width: u32,
-    cell_height: u32,
-    width: u32,
-    height: u32,
-}
-
-impl Sheet {
-    fn new(samples: usize, draws: usize, side: u32) -> Result<Self, Failure> {
-        let rows_are_samples = draws > 0;
-        let columns = if rows_are_samples {
-            draws.saturating_add(1)
-        } else {
-            samples.saturating_mul(GRID_ASPECT).isqrt().clamp(1, samples.max(1))
-        };
-        let rows = if rows_are_samples { samples } else { samples.div_ceil(columns) }.max(1);
-        let cell_width = side + GAP;
-        let cell_height = side + CAPTION_HEIGHT + GAP;
-        let length = |cells: usize, cell: u32| {
-            u32::try_from(cells).ok()?.checked_mul(cell)?.checked_add(GAP)
-        };
-        let size = length(columns, cell_width).zip(length(rows, cell_height));
-        match size {
-            Some((width, height)) if u64::from(width) * u64::from(height) <= MAX_SHEET_PIXELS => {
-                Ok(Self { columns, rows_are_samples, cell_width, cell_height, width, height })
-            }
-            _ => Err(too_large(columns, rows)),
-        }
-    }
-
-    /// The top left corner of a cell; `draw` counts from 1, 0 is the original.
-    fn corner(&self, place: usize, draw: usize) -> (u32, u32) {
-        let (row, column) = if self.rows_are_samples {
-            (place, draw)
-        } else {
-            (place / self.columns, place % self.columns)
-        };
-        // `new` has checked that the last cell's far corner fits.
-        let at = |cells: usize, cell: u32| {
-            GAP + u32::try_from(cells).unwrap_or(u32::MAX).saturating_mul(cell)
-        };
-        (at(column, self.cell_width), at(row, self.cell_height))
+/// The failure of a sheet that cannot be drawn.
+fn failure(error: SheetError) -> Failure {
+    let message = error.to_string();
+    match error {
+        SheetError::TooLarge { columns, rows } => too_large(columns, rows),
+        SheetError::Sample(error) => error.into(),
+        SheetError::Write(_) | _ => Failure::data(format_args!("{message}")),
     }
 }
 
@@ -227,32 +169,4 @@ fn too_large(columns: usize, rows: usize) -> Failure {
         "a sheet of {columns} x {rows} cells has more than {MAX_SHEET_PIXELS} pixels (show fewer, \
          or smaller with --size)"
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Sheet, evenly_spaced};
-
-    #[test]
-    fn samples_are_spread_over_the_data_set() {
-        assert_eq!(evenly_spaced(10, 5), [0, 2, 4, 6, 8]);
-        assert_eq!(evenly_spaced(3, 24), [0, 1, 2]);
-        assert_eq!(evenly_spaced(0, 24), [0; 0]);
-        assert_eq!(evenly_spaced(u64::MAX, 2), [0, u64::MAX / 2]);
-    }
-
-    #[test]
-    fn every_cell_lies_on_the_sheet() {
-        for (samples, draws) in [(0, 0), (1, 0), (24, 0), (25, 0), (8, 6), (1, 1)] {
-            let sheet = Sheet::new(samples, draws, 100).unwrap();
-            for place in 0..samples {
-                for draw in 0..=draws {
-                    let (x, y) = sheet.corner(place, draw);
-                    assert!(x + 100 <= sheet.width && y + 100 <= sheet.height);
-                }
-            }
-        }
-        assert!(Sheet::new(usize::MAX, 0, 100).is_err());
-        assert!(Sheet::new(100_000, 0, 1024).is_err());
-    }
 }

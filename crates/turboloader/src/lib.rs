@@ -5,11 +5,13 @@
 #[cfg(feature = "tables")]
 mod date_time;
 mod explain;
+mod moments;
 mod notes;
 #[cfg(feature = "parquet")]
 mod panics;
 mod prepare;
 mod recipe_file;
+pub mod sheet;
 mod stores;
 #[cfg(feature = "tables")]
 mod table;
@@ -17,6 +19,7 @@ mod table;
 #[cfg(feature = "tables")]
 pub use date_time::DateTime;
 pub use explain::{ExplainError, Explanation};
+pub use moments::Moments;
 pub use notes::ConversionNotes;
 #[cfg(feature = "parquet")]
 pub use panics::catches as catches_panics;

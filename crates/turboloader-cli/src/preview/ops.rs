@@ -4,15 +4,12 @@ use std::sync::Arc;
 
 use tl_decode::{DecodeOptions, Image};
 use tl_pipeline::{PipelineError, Renderer, SampleError};
-use tl_simd::Level;
-use tl_simd::resample::Resampler;
 use tl_transform::op::{CenterCrop, Resize, ToFloat};
 use tl_transform::{Draw, Dtype, Layout, Op, OutputSpec, Plan, Recipe};
+use turboloader::sheet::{BACKGROUND, Canvas, GAP, GLYPH_SIDE, MAX_SHEET_PIXELS, Painter, Rgb};
 
 use super::Args;
-use super::canvas::{Canvas, GLYPH_SIDE, Rgb};
-use super::cell::fit;
-use super::{BACKGROUND, GAP, MAX_SHEET_PIXELS, evenly_spaced, showcase, too_large};
+use super::{chosen, showcase, too_large};
 use crate::args::GlobalArgs;
 use crate::data_set::{self, Sample};
 use crate::failure::{Failure, NO_SAMPLES, Verdict};
@@ -37,8 +34,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let operations = showcase::operations();
     let sheet = Sheet::new(operations.len(), args.draws.get(), args.size)?;
     let mut canvas = Canvas::new(sheet.width, sheet.height, BACKGROUND);
-    let level = Level::detect();
-    let mut resampler = Resampler::new();
+    let mut painter = Painter::new(args.size);
     for (row, op) in operations.into_iter().enumerate() {
         let photograph = &photographs[row % photographs.len()];
         let (x, y) = sheet.corner(row);
@@ -49,7 +45,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
             let made = if column == 0 { photograph } else { drawing.draw(column - 1)? };
             let left = x + u32::try_from(column).unwrap_or(u32::MAX) * (args.size + GAP);
             let at = (left, y + TITLE_HEIGHT);
-            fit(&mut canvas, at, args.size, made, level, &mut resampler);
+            painter.fit(&mut canvas, at, made);
         }
     }
     write_file(&args.output, args.force, |file| canvas.write_png(file))?;
@@ -67,7 +63,7 @@ fn photographs(args: &Args, global: &GlobalArgs) -> Result<Vec<Image>, Failure> 
     let mut renderer = Renderer::new(&square);
     let mut image = Image::new();
     let mut photographs = Vec::new();
-    for index in evenly_spaced(data.len(), count) {
+    for index in chosen(&args.view.of(&data)?, count) {
         decoder.sample(Sample::of(&data, index)?, &mut image)?;
         let plan = square.plan(image.width, image.height, Draw::default())?;
         photographs.push(render(&mut renderer, &plan, &image, index)?);

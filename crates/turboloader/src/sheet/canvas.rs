@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use font8x8::{BASIC_FONTS, LATIN_FONTS, UnicodeFonts};
 
 /// Width and height of a character.
-pub(crate) const GLYPH_SIDE: u32 = 8;
+pub const GLYPH_SIDE: u32 = 8;
 
 /// Red, green, blue.
-pub(crate) type Rgb = [u8; 3];
+pub type Rgb = [u8; 3];
 
 /// Pixels, rows from top to bottom.
 #[derive(Debug)]
-pub(crate) struct Canvas {
+pub struct Canvas {
     width: u32,
     height: u32,
     pixels: Vec<u8>,
@@ -20,7 +20,7 @@ pub(crate) struct Canvas {
 
 impl Canvas {
     /// A canvas of one colour.
-    pub(crate) fn new(width: u32, height: u32, background: Rgb) -> Self {
+    pub fn new(width: u32, height: u32, background: Rgb) -> Self {
         let pixels = background.repeat(width as usize * height as usize);
         Self { width, height, pixels }
     }
@@ -34,7 +34,7 @@ impl Canvas {
     }
 
     /// Paints a rectangle.
-    pub(crate) fn fill(&mut self, x: u32, y: u32, width: u32, height: u32, color: Rgb) {
+    pub fn fill(&mut self, x: u32, y: u32, width: u32, height: u32, color: Rgb) {
         for row in y..y.saturating_add(height).min(self.height) {
             for column in x..x.saturating_add(width).min(self.width) {
                 self.set(column, row, color);
@@ -43,7 +43,7 @@ impl Canvas {
     }
 
     /// Paints the diagonals of a square.
-    pub(crate) fn cross(&mut self, x: u32, y: u32, side: u32, color: Rgb) {
+    pub fn cross(&mut self, x: u32, y: u32, side: u32, color: Rgb) {
         for step in 0..side {
             for thickness in 0..2 {
                 self.set(x + step, y + step + thickness, color);
@@ -53,7 +53,7 @@ impl Canvas {
     }
 
     /// Copies a row of RGB pixels to `(x, y)`, as far as it fits.
-    pub(crate) fn row(&mut self, x: u32, y: u32, row: &[u8]) {
+    pub fn row(&mut self, x: u32, y: u32, row: &[u8]) {
         for (column, pixel) in (x..self.width).zip(row.chunks_exact(3)) {
             self.set(column, y, [pixel[0], pixel[1], pixel[2]]);
         }
@@ -61,7 +61,7 @@ impl Canvas {
 
     /// Writes `text` with its top left corner at `(x, y)`. Characters the font does not have
     /// appear as a question mark.
-    pub(crate) fn text(&mut self, x: u32, y: u32, text: &str, color: Rgb) {
+    pub fn text(&mut self, x: u32, y: u32, text: &str, color: Rgb) {
         let mut left = x;
         for character in text.chars() {
             self.glyph(left, y, character, color);
@@ -83,7 +83,7 @@ impl Canvas {
     }
 
     /// Writes the canvas as a PNG file.
-    pub(crate) fn write_png(&self, to: &mut dyn Write) -> io::Result<()> {
+    pub fn write_png(&self, to: &mut dyn Write) -> io::Result<()> {
         let mut encoder = png::Encoder::new(to, self.width, self.height);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
