@@ -11,10 +11,12 @@ use pyo3::types::{PyBytes, PyDict};
 use tbl_io::{Entry, Field};
 use tl_decode::{DecodeOptions, Image};
 use tl_pipeline::{
-    Dataset, DatasetView, Filter, Fold, Length, Loader, LoaderConfig, PipelineError, Replacement,
-    SampleFault, SampleRenderer, Shuffle, Split, Stored, Target, ViewError, Weights, Work,
+    Dataset, DatasetView, Filter, Fold, Length, PipelineError, Replacement, SampleFault,
+    SampleRenderer, Split, Stored, Target, ViewError, Weights,
 };
 use tl_transform::{Draw, Recipe};
+use turboloader::Moments;
+use turboloader::sheet::{SheetError, contact_sheet};
 
 use crate::detached::{detached, interruptible};
 use crate::element::Element;
@@ -367,12 +369,30 @@ impl PyDataset {
         Ok(Tensor::new(Memory::of(&image.data)?, shape, Element::U8))
     }
 
+    /// A contact sheet of up to ``count`` samples, spread over the data set, as a PNG file.
+    fn sheet<'py>(
+        &self,
+        py: Python<'py>,
+        count: usize,
+        side: u32,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let drawn = interruptible(py, || {
+            let mut file = Vec::new();
+            contact_sheet(&self.view, count, side, &mut file).map(|()| file)
+        })?;
+        let file = drawn.map_err(|error| match error {
+            SheetError::Sample(error) => Error::from(error),
+            SheetError::TooLarge { .. } | SheetError::Write(_) | _ => Error::setting(&error),
+        })?;
+        Ok(PyBytes::new(py, &file))
+    }
+
     /// Mean and standard deviation of each channel over all pixels, from 0 to 1, and the number of
     /// images.
     #[pyo3(signature = () -> "tuple[list[float], list[float], int]")]
     fn mean_std(&self, py: Python<'_>) -> PyResult<([f64; 3], [f64; 3], u64)> {
         let moments = interruptible(py, || Moments::of(&self.view))?.map_err(Error::from)?;
-        Ok((moments.mean(), moments.deviation(), moments.images))
+        Ok((moments.mean(), moments.deviation(), moments.images()))
     }
 }
 
@@ -423,65 +443,4 @@ fn native_endian(bytes: &[u8]) -> Cow<'_, [u8]> {
 #[cfg(target_endian = "big")]
 fn native_endian(bytes: &[u8]) -> Cow<'_, [u8]> {
     bytes.chunks_exact(8).flat_map(|number| number.iter().rev().copied()).collect()
-}
-
-/// Sums of the values of each channel, and of their squares.
-#[derive(Default)]
-struct Moments {
-    pixels: u64,
-    images: u64,
-    sums: [u128; 3],
-    squares: [u128; 3],
-}
-
-impl Moments {
-    fn of(view: &DatasetView) -> Result<Self, PipelineError> {
-        let config = LoaderConfig {
-            sampler: Shuffle::None.into(),
-            batch_size: 16,
-            prefetch_next_epoch: false,
-            ..LoaderConfig::new(Work::Images(Recipe::decode()))
-        };
-        let loader = Loader::new(view.clone(), config)?;
-        let mut moments = Self::default();
-        for batch in loader.epoch(0) {
-            let batch = batch?;
-            let samples = (0..batch.len()).filter_map(|row| batch.sample(row));
-            samples.for_each(|sample| moments.add(sample.bytes));
-        }
-        Ok(moments)
-    }
-
-    fn add(&mut self, pixels: &[u8]) {
-        let mut sums = [0_u64; 3];
-        let mut squares = [0_u64; 3];
-        for pixel in pixels.chunks_exact(3) {
-            for channel in 0..3 {
-                let value = u64::from(pixel[channel]);
-                sums[channel] += value;
-                squares[channel] += value * value;
-            }
-        }
-        for channel in 0..3 {
-            self.sums[channel] += u128::from(sums[channel]);
-            self.squares[channel] += u128::from(squares[channel]);
-        }
-        self.pixels += (pixels.len() / 3) as u64;
-        self.images += 1;
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "means are real numbers")]
-    fn mean(&self) -> [f64; 3] {
-        self.sums.map(|sum| sum as f64 / self.pixels as f64 / 255.0)
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "deviations are real numbers")]
-    fn deviation(&self) -> [f64; 3] {
-        std::array::from_fn(|channel| {
-            // Exact up to here: the difference of two large sums.
-            let sum = self.sums[channel];
-            let spread = self.squares[channel] * u128::from(self.pixels) - sum * sum;
-            (spread as f64).sqrt() / self.pixels as f64 / 255.0
-        })
-    }
 }

@@ -68,7 +68,7 @@ def test_samples_are_decoded_fields(tmp_path: pathlib.Path) -> None:
         "b.bmp": bmp(image(2)),
         "b.cls": b"3",
     }
-    with pytest.warns(UserWarning, match="1 samples have no label"):
+    with pytest.warns(UserWarning, match="samples without a label among labelled ones: 1"):
         ds = tl.open(archive(tmp_path / "a.tar", members))
     assert len(ds.notes) == 2 and "several images" in ds.notes[0]
     sample = ds[0]
@@ -257,6 +257,34 @@ def test_means_are_those_of_numpy(ds: tl.Dataset) -> None:
     mean, deviation = ds[5:25].mean_std()
     assert np.allclose(mean, pixels.mean(0), rtol=1e-12)
     assert np.allclose(deviation, pixels.std(0), rtol=1e-9)
+
+
+def test_contact_sheets_show_samples(photos: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    ds = tl.open(photos)
+    sheet = tmp_path / "sheet.png"
+    ds.preview(sheet, count=6, size=64)
+    data = sheet.read_bytes()
+    assert tl.decode(data).shape == (2 * (64 + 35 + 8) + 8, 3 * (64 + 8) + 8, 3)
+    assert ds.select(label="people")._native.sheet(24, 64) != data
+    with pytest.raises(tl.PathExistsError, match="pass overwrite=True"):
+        ds.preview(sheet)
+    ds.preview(sheet, overwrite=True)
+    shown = ds.show(2, size=32)
+    assert bytes(getattr(shown, "data", shown)).startswith(b"\x89PNG")
+    assert 'src="data:image/png;base64,iVBOR' in ds._repr_html_()
+    assert "<img" not in ds.repeat(2)._repr_html_()
+    with pytest.raises(SettingError, match="size is 8, expected 32 to 1024 pixels"):
+        ds.show(size=8)
+    with pytest.raises(SettingError, match="cells has more than"):
+        tl.concat(*[ds] * 1000).show(100_000, size=1024)
+
+
+def test_files_of_a_data_set_are_verified(ds: tl.Dataset) -> None:
+    assert ds.take(3).verify(decode=True)["samples"] == 100
+    both = tl.open([ds._arguments[0][0]] * 2)
+    assert both.verify()["is_good"] and len(both.verify()["files"]) == 1
+    with pytest.raises(SettingError, match="a joined data set has no file"):
+        tl.concat(ds, both).verify()
 
 
 @pytest.mark.parametrize(

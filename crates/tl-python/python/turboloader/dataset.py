@@ -8,6 +8,10 @@
 
 from __future__ import annotations
 
+import base64
+import errno
+import html
+import importlib
 import io
 import json
 import operator
@@ -21,7 +25,7 @@ from . import _native
 from ._paths import absolute, expand, is_url, shown
 from ._settings import StoreSettings, path_list, refuse_to_pickle, stores, whole
 from ._warnings import warn_of_notes
-from .exceptions import SampleIndexError, SettingError
+from .exceptions import PathExistsError, SampleIndexError, SettingError, of_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +40,9 @@ PathLike = str | os.PathLike[str]
 
 # Samples whose files `Dataset.schema` looks at.
 _LOOKED_AT = 16
+
+# Samples that a notebook shows of a data set.
+_SHOWN = 8
 
 _KINDS = ("folder", "tar", "tbl", "idv", "tbf")
 
@@ -548,6 +555,76 @@ class Dataset:
             sync=sync,
             progress_callback=progress_callback,
         )
+
+    def preview(
+        self, destination: PathLike, *, count: int = 24, size: int = 160, overwrite: bool = False
+    ) -> None:
+        """Write a contact sheet of samples, spread over the data set, as a PNG file.
+
+        Parameters
+        ----------
+        destination
+            The file.
+        count
+            The most samples to show.
+        size
+            The side of each picture in pixels, 32 to 1024.
+        overwrite
+            Whether to replace a file of that name.
+        """
+        data = self._sheet(count, size)
+        try:
+            with io.open(destination, "wb" if overwrite else "xb") as file:  # noqa: UP020
+                file.write(data)
+        except FileExistsError:
+            said = "exists already: pass overwrite=True"
+            raise of_path(PathExistsError, errno.EEXIST, os.fspath(destination), said) from None
+
+    def show(self, count: int = 24, *, size: int = 160) -> Any:
+        """Return a contact sheet, which notebooks show; see `preview`.
+
+        Without IPython, it is the PNG file as bytes.
+        """
+        data = self._sheet(count, size)
+        if not find_spec("IPython"):
+            return data
+        return importlib.import_module("IPython.display").Image(data)
+
+    def _sheet(self, count: int, size: int) -> bytes:
+        if not 32 <= whole("size", size) <= 1024:
+            raise SettingError(f"size is {size}, expected 32 to 1024 pixels")
+        return self._native.sheet(whole("count", count), size)
+
+    def verify(self, *, decode: bool = False) -> dict[str, Any]:
+        """Read all of the stored data set, and return what is wrong with it.
+
+        The whole files are read, whatever this view selects. See `turboloader.verify`.
+
+        Parameters
+        ----------
+        decode
+            Whether to decode every image.
+        """
+        from ._files import verify
+
+        if self._root()._rebuild is not _reopened:
+            raise SettingError("verify: a joined data set has no file; verify its parts")
+        paths, _, _, settings = self._root()._arguments
+        reports = [verify(path, decode=decode, **settings) for path in paths]
+        if len(reports) == 1:
+            return reports[0]
+        return {
+            "is_good": all(one["is_good"] for one in reports),
+            "files": dict(zip(paths, reports, strict=True)),
+        }
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: a contact sheet of a few samples."""
+        text = html.escape(repr(self))
+        if self._is_table or not self._native.is_plain() or len(self) == 0:
+            return f"<pre>{text}</pre>"
+        data = base64.b64encode(self._sheet(_SHOWN, 128)).decode()
+        return f'<pre>{text}</pre><img src="data:image/png;base64,{data}">'
 
     # Processes
 
