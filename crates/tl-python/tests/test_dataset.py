@@ -234,6 +234,44 @@ def test_a_state_resumes_over_a_view_made_again(data: pathlib.Path) -> None:
     assert [batch["index"].tolist() for batch in other] == rest
 
 
+@pytest.mark.torch
+def test_torch_data_sets_take_views(ds: tl.Dataset) -> None:
+    torch = pytest.importorskip("torch")
+    from turboloader.torch import Dataset, IterableDataset
+
+    view = ds.split(0.4, seed=2)[0]
+    crop = [tl.RandomResizedCrop(8), tl.ToTensor()]
+    batches = list(tl.DataLoader(view, batch_size=8, shuffle=True, transform=crop))
+    expected = {
+        int(number): pixels
+        for batch in batches
+        for number, pixels in zip(batch["index"].numpy(), batch["image"].numpy(), strict=True)
+    }
+    samples = Dataset(view, crop, fields=("image", "label", "index"))
+    assert len(samples) == 40 and samples.targets == view.labels.tolist()
+    for workers in (0, 2):
+        samples.set_epoch(0)
+        loader = torch.utils.data.DataLoader(samples, batch_size=8, num_workers=workers)
+        numbers = []
+        for images, labels, index in loader:
+            for pixels, label, number in zip(images, labels, index, strict=True):
+                assert np.array_equal(pixels.numpy(), expected[int(number)])
+                assert label == LABELS[number]
+            numbers += index.tolist()
+        assert numbers == view.indices.tolist()
+    iterable = IterableDataset(view, 8, shuffle=True, transform=crop, fields=("index",))
+    for workers in (0, 2):
+        iterable.set_epoch(0)
+        loader = torch.utils.data.DataLoader(iterable, batch_size=None, num_workers=workers)
+        found = [index.tolist() for (index,) in loader]
+        assert found == [batch["index"].tolist() for batch in batches]
+    # A sample that is in the view twice is drawn twice.
+    first, second = Dataset(ds[[3, 3]], crop).__getitems__([0, 1])
+    assert not torch.equal(first[0], second[0]) and first[1] == second[1]
+    with pytest.raises(SettingError, match="samples of `repeat` have no numbers"):
+        Dataset(view.repeat(2), crop)
+
+
 def test_views_are_written_with_their_fields(tmp_path: pathlib.Path) -> None:
     members = {}
     for number in range(6):

@@ -426,7 +426,9 @@ class Dataset(TorchDataset):
         self._samples.require_images()
         if self._data is None:
             warn_of_notes(self._samples.notes(usual=False))
-        self._accesses = Accesses(seed, len(self))
+        # Accesses count by sample, which may be at several places of a view.
+        count = len(self) if self._data is None else len(self._data._native.whole())
+        self._accesses = Accesses(seed, count)
 
     def _open(self) -> None:
         source = self._paths if self._data is None else self._data._native
@@ -473,18 +475,22 @@ class Dataset(TorchDataset):
     def __getitem__(self, index: int) -> Any:
         """Return one sample, with a separate draw."""
         number = self._checked(index)
-        return self._sample(number, *self._accesses.next(number))
+        return self._sample(number, *self._next(number))
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
         """Return several samples, which threads make at the same time."""
         numbers = [self._checked(index) for index in indices]
-        draws = [(number, *self._accesses.next(number)) for number in numbers]
+        draws = [(number, *self._next(number)) for number in numbers]
         in_worker = get_worker_info() is not None
         threads = self._threads or (1 if in_worker else _cores())
         if threads == 1 or len(numbers) < 2:
             return [self._sample(*draw) for draw in draws]
         pool = _pool(os.getpid(), threads)
         return list(pool.map(lambda draw: self._sample(*draw), draws))
+
+    def _next(self, number: int) -> tuple[int, int]:
+        sample = number if self._data is None else self._samples.number(number)
+        return self._accesses.next(sample)
 
     def _checked(self, index: int) -> int:
         number, count = operator.index(index), len(self._samples)
