@@ -16,6 +16,7 @@ import pytest
 import turboloader as tl
 import turboloader.dataset
 from conftest import bmp, image, run_examples
+from stored import write_table
 from turboloader.exceptions import FormatError, SampleIndexError, SettingError
 
 LABELS = np.arange(100) % 7
@@ -315,6 +316,34 @@ def test_contact_sheets_show_samples(photos: pathlib.Path, tmp_path: pathlib.Pat
         ds.show(size=8)
     with pytest.raises(SettingError, match="cells has more than"):
         tl.concat(*[ds] * 1000).show(100_000, size=1024)
+
+
+def test_rows_of_tables_are_samples(tmp_path: pathlib.Path) -> None:
+    path = write_table(tmp_path / "table.idv", 50)
+    ds = tl.open(path)
+    row = ds[3]
+    assert row["Single"].numpy() == 0.75
+    assert row.index == 3 and "label" not in row and row.kind("Single") == "column"
+    assert ds.schema["Single"] == "column" and ds.schema["index"] == "number"
+    labelled = tl.open(path, label="Label")
+    # A key of 0 is a missing label.
+    expected = np.arange(50) % 4 - 1
+    assert np.array_equal(labelled.labels, expected)
+    assert labelled.classes == ["cat", "dog", "emu"]
+    cats = labelled.select(label="cat")
+    assert np.array_equal(cats.indices, np.flatnonzero(expected == 0))
+    assert (cats[-1].label, cats[-1].index) == (0, 49)
+    again = pickle.loads(pickle.dumps(cats))
+    assert epoch(again, shuffle=True) == epoch(cats, shuffle=True)
+    with tl.DataLoader(cats, batch_size=4, columns=["Single"]) as loader:
+        batch = next(iter(loader))
+        assert batch["label"].tolist() == [0] * 4
+        assert batch["Single"].tolist() == [0.25, 1.25, 2.25, 3.25]
+    assert len(epoch(tl.concat(cats.take(2), labelled.skip(45)).skip(1))) == 6
+    with pytest.raises(SettingError, match="rows of a table have index, label and class"):
+        ds.filter("width > 3")
+    with pytest.raises(SettingError, match="tables have rows, not samples"):
+        ds.take(3).convert(tmp_path / "copy.tbl")
 
 
 def test_files_of_a_data_set_are_verified(ds: tl.Dataset) -> None:

@@ -278,7 +278,7 @@ class Dataset:
         """
         if self._is_table:
             batch = self._row(0) if len(self) else {}
-            return {name: "column" for name in batch if name != "valid"}
+            return {name: "number" if name in _LAST else "column" for name in batch}
         found: dict[str, str] = {}
         last: dict[str, str] = {}
         for place in range(min(len(self), _LOOKED_AT)):
@@ -364,7 +364,9 @@ class Dataset:
 
         with DataLoader(self._view("subset", [place]), batch_size=1, num_workers=1) as loader:
             batch = next(iter(loader))
-            return {name: batch[name][0] for name in batch.keys()}  # noqa: SIM118
+            row = {name: batch[name][0] for name in batch.keys() if name != "valid"}  # noqa: SIM118
+            # A row without a label has no such field.
+            return row | {name: row[name].numpy().item() for name in _LAST if name in row}
 
     # Views
 
@@ -789,7 +791,8 @@ class Sample(Mapping[str, Any]):
             return f"image ({self._format})" if self._format != "unknown" else "image"
         if name in self._files:
             return _kind(name)
-        return {"label": "number", "index": "number", "key": "text"}.get(name, "bytes")
+        known = {"label": "number", "index": "number", "key": "text"}
+        return known.get(name, "bytes" if self._main else "column")
 
     def __iter__(self) -> Iterator[str]:
         if self._main:
