@@ -284,7 +284,7 @@ class Loader:
     def kinds(self, /) -> list[str]:
         """
         The kinds of the files, each once: ``"folder"``, ``"files"``, ``"manifest"``, ``"tar"``,
-        ``"images"``, ``"tbl"``, ``"idv"`` or ``"tbf"``.
+        ``"tbl"``, ``"idv"`` or ``"tbf"``.
         """
     def notes(self, /, *, usual: bool = True) -> list[str]:
         """

@@ -184,6 +184,14 @@ def opened(data_path: Any, settings: Mapping[str, Any]) -> Dataset | None:
     return data_path
 
 
+def check_kinds(format: str | None, kinds: Sequence[str]) -> None:
+    """Refuse files that are not in the expected format."""
+    check_choice("format", format or "auto", ("auto", *_KINDS))
+    kind = _KINDS.get(format or "")
+    if kind is not None and list(kinds) != [kind]:
+        raise SettingError(f"format is {format}, but the files are {', '.join(kinds)}")
+
+
 def path_list(paths: Any) -> Any:
     if not isinstance(paths, (str, os.PathLike, Iterable)):
         raise SettingError(f"data_path is {paths!r}, expected a path or URL, or a list of them")
@@ -623,9 +631,7 @@ class Settings:
                 raise SettingError(f"{named}: only supported for images, not for tables")
         elif self.neighbor_direction != "outgoing":
             raise SettingError("neighbor_direction: only supported for tables (IDV, TBF)")
-        kind = _KINDS.get(self.format or "")
-        if kind is not None and kinds != [kind]:
-            raise SettingError(f"format is {self.format}, but the files are {', '.join(kinds)}")
+        check_kinds(self.format, kinds)
         return is_table
 
     def _of_recipes(self) -> dict[str, Any]:

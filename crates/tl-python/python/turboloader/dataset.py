@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from . import _native
 from ._paths import absolute, expand, is_url, shown
-from ._settings import StoreSettings, path_list, refuse_to_pickle, stores, whole
+from ._settings import StoreSettings, check_kinds, path_list, refuse_to_pickle, stores, whole
 from ._warnings import warn_of_notes
 from .exceptions import PathExistsError, SampleIndexError, SettingError, of_path
 
@@ -44,8 +44,6 @@ _LOOKED_AT = 16
 # Samples that a notebook shows of a data set.
 _SHOWN = 8
 
-_KINDS = ("folder", "tar", "tbl", "idv", "tbf")
-
 _IMAGES = ("jpg", "jpeg", "png", "webp", "bmp", "tif", "tiff")
 _TEXTS = ("txt", "text", "caption", "cls", "csv", "md", "yaml", "yml", "xml")
 
@@ -65,8 +63,8 @@ def open(
         A folder, a TAR archive, a TBL file or a table; a list of these; or a pattern such as
         ``"train-*.tar"`` or ``"train-{000..099}.tar"``. Paths or URLs.
     format
-        The expected format, ``"folder"``, ``"tar"``, ``"tbl"``, ``"idv"`` or ``"tbf"``; another one
-        is an error. By default any: it is detected from the content.
+        The expected format, such as ``"folder"``, ``"tar"`` or ``"tbl"``; another one is an error.
+        By default any: it is detected from the content.
     label
         The column of a table that has the labels, which are then read.
     **store_settings
@@ -77,12 +75,9 @@ def open(
     >>> open("photos")
     Dataset('photos', 12 samples, 6 classes)
     """
-    if format is not None and format not in _KINDS:
-        raise SettingError(f"format is {format}, expected one of {', '.join(_KINDS)}")
     paths = [absolute(path) for path in expand(path_list(data_path))]
     made = _native.Dataset.open(paths, stores(**store_settings), label)
-    if format is not None and made.kinds != [format]:
-        raise SettingError(f"format is {format}, but the files are {', '.join(made.kinds)}")
+    check_kinds(format, made.kinds)
     warn_of_notes(made.notes(usual=False, knows_images=True))
     name = repr(shown(os.fspath(data_path))) if isinstance(data_path, (str, os.PathLike)) else ""
     name = name or f"{len(paths)} sources"
