@@ -2,12 +2,14 @@
 
 mod coco;
 mod csv;
+mod imagenet;
 mod images;
 mod json_stream;
 mod jsonl;
 mod label;
 mod label_table;
 mod manifest;
+mod mat;
 mod metadata;
 mod pairs;
 mod pattern;
@@ -20,6 +22,7 @@ use crate::sample::SampleSource;
 use crate::storage::{Opened, Stores};
 
 pub use coco::open_coco;
+pub(crate) use imagenet::val_classes;
 pub(crate) use images::{Piece, pieces};
 pub(crate) use label_table::read_label_table;
 pub use manifest::open_manifest;

@@ -8,7 +8,7 @@ use super::{LabelOrigin, Labels, NONE};
 use crate::error::ReadError;
 use crate::escape::Escaped;
 use crate::list_error::{ListDefect, ListPlace};
-use crate::lists::read_label_table;
+use crate::lists::{read_label_table, val_classes};
 use crate::location::Location;
 use crate::note::{Note, NotedSample};
 use crate::sample::SampleSource;
@@ -97,6 +97,19 @@ impl GivenLabels {
         let labels = table.names.into_iter().zip(table.labels).collect();
         let given = Self::new(Values::ByName(labels), table.class_names);
         Ok(Self { location: Some(location), ..given })
+    }
+
+    /// Reads the labels of ImageNet's validation images from files as they are downloaded, below
+    /// `root` or in the folder of the development kit there: the ground truth with `meta.mat`,
+    /// `LOC_val_solution.csv` of Kaggle, or `imagenet_2012_validation_synset_labels.txt`. Classes are
+    /// names of `WordNet` in sorted order, as those of the folders of training images.
+    ///
+    /// # Errors
+    /// [`ReadError::List`] if no such file exists or one is damaged.
+    pub fn imagenet_val(stores: &Stores, root: impl AsRef<OsStr>) -> Result<Self, ReadError> {
+        let root = Location::new(root);
+        let given = Self::classes_by_name(&val_classes(stores, &root)?);
+        Ok(Self { location: Some(root), ..given })
     }
 
     /// The same labels, with these names of classes.

@@ -634,3 +634,47 @@ fn lists_are_verified_like_other_sources() {
     assert_eq!((summary.shards, summary.samples, summary.bad_samples), (2, 3, 0));
     assert!(found.iter().any(|line| line.contains("PartlyLabelled { samples: 2,")), "{found:?}");
 }
+
+#[test]
+fn validation_images_of_imagenet_get_the_classes_of_the_development_kit() {
+    let names: Vec<String> =
+        (1..=4).map(|number| format!("val/ILSVRC2012_val_{number:08}.JPEG")).collect();
+    let root = files(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let sources = open(&root.path().join("val"));
+    let read = || GivenLabels::imagenet_val(&Stores::new(), root.path());
+    let error = read().unwrap_err().to_string();
+    assert!(error.contains("ILSVRC2012_validation_ground_truth.txt with meta.mat"), "{error}");
+    let check = |expected: [&str; 4]| {
+        let (found, labels) = given(&sources, &read().unwrap()).unwrap();
+        let names = labels.class_names();
+        let found =
+            found.into_iter().map(|label| &*names[usize::try_from(label.unwrap()).unwrap()]);
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        assert!(names.is_sorted());
+    };
+    let kit = "ILSVRC2012_devkit_t12/data";
+    let truth = format!("{kit}/ILSVRC2012_validation_ground_truth.txt");
+    write(root.path(), &truth, "4\n1\n2\n3\n");
+    assert!(read().unwrap_err().to_string().contains("meta.mat: not found"));
+    let packed: &[u8] = include_bytes!("imagenet/meta.mat");
+    for meta in [packed, include_bytes!("imagenet/meta_plain.mat")] {
+        write(root.path(), &format!("{kit}/meta.mat"), meta);
+        check(["n02096294", "n02119789", "n02100735", "n02110185"]);
+        for len in (0..meta.len()).step_by(7) {
+            write(root.path(), &format!("{kit}/meta.mat"), &meta[..len]);
+            assert!(read().is_err(), "{len}");
+        }
+        write(root.path(), &format!("{kit}/meta.mat"), meta);
+    }
+    write(root.path(), &truth, "4\n1\n2\n7\n");
+    let error = read().unwrap_err().to_string();
+    assert!(error.contains("line 4: `7` is not the number of a synset"), "{error}");
+    let labels = "imagenet_2012_validation_synset_labels.txt";
+    write(root.path(), labels, "n01\nn03\nn02\nn01\n");
+    check(["n01", "n03", "n02", "n01"]);
+    let solution = "ImageId,PredictionString\nILSVRC2012_val_00000002,n08 1 2 3 4 n08 5 6 7 8\n\
+                    ILSVRC2012_val_00000001,n07 1 2 3 4\nILSVRC2012_val_00000003,n08 1 2 3 4 \n\
+                    ILSVRC2012_val_00000004,n09 1 2 3 4\n";
+    write(root.path(), "LOC_val_solution.csv", solution);
+    check(["n07", "n08", "n08", "n09"]);
+}
