@@ -16,6 +16,7 @@ from typing import (
     Final,
     ParamSpec,
     TypedDict,
+    cast,
     get_type_hints,
 )
 
@@ -148,17 +149,19 @@ def names(setting: str, names: Sequence[str]) -> list[str]:
 
 def check_fields(fields: Any) -> None:
     """Refuse what is neither names of fields, nor a dict from names to fields or their kinds."""
-    if fields is None:
+    if fields is None or _are_kinds(fields):
         return
     values = list(fields.values()) if isinstance(fields, Mapping) else names("fields", fields)
-    if isinstance(fields, Mapping) and not all(isinstance(one, str) for one in values):
-        # It refuses what is no kind by its name.
-        Request(fields)
-    elif not values or not all(isinstance(one, str) for one in values):
+    if not (values and all(isinstance(one, str) for one in values)):
         raise SettingError(
             f"fields is {fields!r}, expected names such as ('image', 'label'), or a dict of names "
             "and kinds such as {'caption': tl.Text('txt')}"
         )
+
+
+def _are_kinds(fields: Any) -> bool:
+    """Return whether a dict is not one of names alone; `Request` refuses other values."""
+    return isinstance(fields, Mapping) and not all(isinstance(one, str) for one in fields.values())
 
 
 def requests(
@@ -472,15 +475,11 @@ class Settings:
     @property
     def picked(self) -> Sequence[str] | Mapping[str, str] | None:
         """The fields that a loop gets instead of a batch: a tuple, or a dict by new names."""
-        if isinstance(self.fields, Mapping):
-            named = {key: name for key, name in self.fields.items() if isinstance(name, str)}
-            return named or None
-        return self.fields
+        return None if _are_kinds(self.fields) else cast("Any", self.fields)
 
     def _kinds(self) -> Mapping[str, Field]:
         """Return the fields of files next to the image."""
-        fields = self.fields if isinstance(self.fields, Mapping) else {}
-        return {name: kind for name, kind in fields.items() if isinstance(kind, Field)}
+        return cast("Any", self.fields) if _are_kinds(self.fields) else {}
 
     @property
     def paths(self) -> list[str]:
