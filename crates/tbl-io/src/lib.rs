@@ -12,6 +12,7 @@ mod escape;
 mod fault;
 mod files;
 mod folder;
+mod foreign;
 mod grouping;
 mod identity;
 mod images;

@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::io;
 
 use crate::at_once::{AT_ONCE, at_once};
-use crate::error::ReadError;
+use crate::error::{ReadError, TarDefect};
 use crate::folder::Folder;
+use crate::foreign;
 use crate::images::ImageFile;
 use crate::limits::ReadLimits;
 use crate::lists;
@@ -16,6 +17,7 @@ use crate::shard_index::ShardIndex;
 use crate::source::Source;
 use crate::storage::{Opened, Stores, not_one};
 use crate::tar::TarArchive;
+use crate::tar::index::compressor_of;
 
 /// Opens a data set by what it is: a folder, a TBL file or MNIST's by their magic, one of CIFAR by the
 /// class names next to it, otherwise a TAR archive. Only text and images are told by the extension of
@@ -250,11 +252,29 @@ impl Container {
         } else if let Some(file) = ImageFile::open(stores, &source)? {
             Ok(Self::Images(file))
         } else {
-            TarArchive::new(source, ReadLimits::default()).map(Self::Tar)
+            TarArchive::new(source, ReadLimits::default())
+                .map(Self::Tar)
+                .map_err(|error| named(error, &opened))
         }?;
         opened.release_front();
         Ok(container)
     }
+}
+
+/// The error of a file that is no archive, with the kind of file that it is.
+fn named(error: ReadError, file: &Source) -> ReadError {
+    let ReadError::Tar { location, offset: 0, source } = error else { return error };
+    let mut head = [0; foreign::HEAD_BYTES];
+    let bytes = usize::try_from(file.len()).map_or(head.len(), |len| len.min(head.len()));
+    let head = &mut head[..bytes];
+    // The header was read before; a file that cannot be read again keeps its error.
+    let is_read = source.is_about_a_header() && file.read_exact_at(0, head).is_ok();
+    let source = match (is_read, compressor_of(head), foreign::kind_of(head)) {
+        (true, Some(by), _) => TarDefect::Compressed { by },
+        (true, None, Some((kind, advice))) => TarDefect::Foreign { kind, advice },
+        _ => source,
+    };
+    ReadError::Tar { location, offset: 0, source }
 }
 
 /// Whether a file is a TBL file of any version, which is the reader's to judge.

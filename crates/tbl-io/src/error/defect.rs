@@ -141,6 +141,9 @@ pub enum TarDefect {
     /// The archive is compressed as a whole.
     #[error("compressed by {by}, expected a plain TAR archive")]
     Compressed { by: &'static str },
+    /// The file is of another kind.
+    #[error("{kind}, expected a TAR archive or a TBL file: {advice}")]
+    Foreign { kind: &'static str, advice: &'static str },
     /// A field that should be a number is not one.
     #[error("not a TAR header: field {field} is not a number")]
     BadNumber { field: &'static str },

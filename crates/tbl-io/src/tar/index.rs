@@ -483,13 +483,13 @@ impl Scan<'_> {
     }
 }
 
-/// The compressor whose magic `block` starts with.
-fn compressor_of(block: &Block) -> Option<&'static str> {
+/// The compressor whose magic `head` starts with.
+pub(crate) fn compressor_of(head: &[u8]) -> Option<&'static str> {
     const MAGICS: [(&[u8], &str); 4] = [
         (b"\x1f\x8b", "gzip"),
         (b"\x28\xb5\x2f\xfd", "zstd"),
         (b"\xfd7zXZ\0", "xz"),
         (b"BZh", "bzip2"),
     ];
-    MAGICS.iter().find(|(magic, _)| block.starts_with(magic)).map(|&(_, name)| name)
+    MAGICS.iter().find(|(magic, _)| head.starts_with(magic)).map(|&(_, name)| name)
 }

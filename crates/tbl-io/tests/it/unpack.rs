@@ -207,8 +207,8 @@ fn errors_name_compressor_and_place() {
     check(
         &gzip(&[b'x'; 600]),
         &stores,
-        "FILE: at byte 0: not a TAR header: field checksum is not a number; expected a TAR archive \
-         or a TBL file",
+        "FILE: at byte 0: a text file, expected a TAR archive or a TBL file: tables (CSV) become \
+         IDV files by `tl convert`",
     );
     check(
         &whole,
