@@ -1,0 +1,45 @@
+//! Batches and samples as dicts.
+
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::batch::PyBatch;
+use crate::tensor::Form;
+
+impl PyBatch {
+    /// One sample as a dict: numbers for what is one number, arrays for what has dimensions.
+    pub(super) fn sample<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyDict>> {
+        let form = self.contents.form;
+        let form = if form == Form::Tensor { Form::Numpy } else { form };
+        let sample = PyDict::new(py);
+        for name in self.contents.names() {
+            let value = match self.tensor(name) {
+                Some(tensor) if tensor.rank() == 1 => {
+                    Bound::new(py, tensor)?.call_method0("numpy")?.call_method1("item", (row,))?
+                }
+                Some(tensor) => tensor.row(row).into_form(py, form)?.into_bound(py),
+                None => {
+                    let value = self.values_of(py, name, form).map(|value| value(row));
+                    value.transpose()?.flatten().into_bound_py_any(py)?
+                }
+            };
+            sample.set_item(name, value)?;
+        }
+        Ok(sample)
+    }
+
+    /// The name of what fields are handed out as.
+    pub(super) fn form(&self) -> &'static str {
+        self.contents.form.name()
+    }
+
+    /// The fields by name.
+    pub(super) fn all<'py>(&self, py: Python<'py>, form: Form) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(py);
+        for name in self.contents.names() {
+            fields.set_item(name, self.field(py, name, form)?)?;
+        }
+        Ok(fields)
+    }
+}
