@@ -231,7 +231,10 @@ impl LoaderConfig {
                 Batching::Buckets(_) => true,
             };
             if recipe.output_size().is_none() && !varying {
-                return unusable("keeps the sizes of images; only u8 HWC batches can vary in size");
+                return unusable(
+                    "keeps the sizes of images, and floats or channels first need one size: add \
+                     Resize with height and width, RandomResizedCrop or CenterCrop; or set buckets",
+                );
             }
         }
         self.fields.check(&self.work, self.batching.pads())?;

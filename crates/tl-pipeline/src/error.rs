@@ -136,7 +136,7 @@ pub enum PipelineError {
     Label { index: u64, label: i64, num_classes: usize },
     /// A state of another data set, recipe, order, seed, global batch, mixing group or replacement
     /// group, or one where incomplete batches are dropped on one side only.
-    #[error("the state's {what} is {state}, this loader's is {loader}")]
+    #[error("the state's {what} is {state}, this loader's is {loader}{}", remedy(what))]
     StateMismatch { what: &'static str, state: String, loader: String },
     /// A state that is between two batches of no rank.
     #[error("{consumed} consumed rows are not a multiple of the global batch of {global_batch}")]
@@ -277,6 +277,16 @@ impl From<FilterError> for PipelineError {
 impl From<BatchesHeld> for PipelineError {
     fn from(BatchesHeld { held, most }: BatchesHeld) -> Self {
         Self::BatchesHeld { held, most }
+    }
+}
+
+/// The setting to change for a state that differs in what only a hash says.
+fn remedy(what: &str) -> &'static str {
+    match what {
+        "recipe" => ": set the transform, the type and the parity that the state was saved with",
+        "data set" => ": open the data that the state was saved with, in the same order",
+        "order" => ": set the shuffle that the state was saved with",
+        _ => "",
     }
 }
 

@@ -308,7 +308,7 @@ fn wrong_type(py: Python<'_>, error: &PyErr) -> PyErr {
 fn parsed(state: &str) -> Result<LoaderState, Error> {
     // By way of a value, so that no error names a place in what nobody has written.
     let value = serde_json::from_str::<Value>(state).and_then(serde_json::from_value);
-    value.map_err(|error| Error::state(&error))
+    value.map_err(|error| Error::state(&format_args!("not a state of turboloader: {error}")))
 }
 
 fn json(state: &LoaderState) -> PyResult<String> {

@@ -28,7 +28,7 @@ def test_headers_and_pixels(photos):
     with pytest.raises(tl.DecodeError):
         tl.probe(b"GIF89a")
     # No file of so many zeros.
-    with pytest.raises(TypeError, match="bytes-like"):
+    with pytest.raises(TypeError, match="expected the bytes of an image"):
         tl.decode(10**10)
 
 

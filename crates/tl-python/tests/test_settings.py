@@ -21,8 +21,8 @@ from turboloader import transforms as T  # noqa: N812
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"batch_size": "8"}, "^batch_size: .*str"),
-        ({"batch_size": -1}, "^batch_size: .*negative"),
+        ({"batch_size": "8"}, "^batch_size is '8', expected a whole number"),
+        ({"batch_size": -1}, "^batch_size is -1, expected a whole number"),
         ({"boxes": {"column": "json", "boxes": 3}}, r"^boxes\.boxes: .*int"),
         (
             {"mask": {"column": "png", "dtpye": "int64"}},
@@ -345,13 +345,15 @@ def test_errors_call_settings_as_python_does(data, settings, message):
 
 
 def test_errors_of_transforms_name_no_place_in_json(data):
-    with pytest.raises(tl.RecipeError, match=r"^a size is 1 to 65535 pixels") as raised:
+    with pytest.raises(
+        tl.RecipeError, match=r"^Resize: size is -1: a size is 1 to 65535 pixels"
+    ) as raised:
         T.recipe([T.Resize(-1)])
     assert "line" not in str(raised.value)
-    with pytest.raises(tl.RecipeError, match=r"^numbers of transforms are finite"):
+    with pytest.raises(tl.RecipeError, match="numbers of transforms are finite"):
         T.recipe([T.Normalize([float("nan")] * 3)])
     loader = tl.DataLoader(data, batch_size=8)
-    with pytest.raises(tl.StateError, match=r"^missing field `dataset`$"):
+    with pytest.raises(tl.StateError, match=r"^not a state of turboloader: missing field `dataset`$"):
         loader.load_state_dict({"version": loader.state_dict()["version"]})
 
 
@@ -388,7 +390,9 @@ def test_every_argument_is_described():
     described = re.findall(r"^(\w+(?:, \w+)*)$", text.partition("\nExamples")[0], re.MULTILINE)
     signature = inspect.signature(tl.DataLoader)
     assert sorted(", ".join(described).split(", ")) == sorted(signature.parameters)
-    with pytest.raises(TypeError, match=r"DataLoader\.__init__\(\) got an unexpected .* 'shufle'"):
+    with pytest.raises(
+        TypeError, match=r"DataLoader got an unexpected .* 'shufle': did you mean shuffle"
+    ):
         tl.DataLoader("a.tbl", shufle=True)
 
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[expect(missing_docs, reason = "the messages name the fields")]
 pub enum RecipeError {
     /// An operation stands where there is nothing it works on.
-    #[error("operation {position}: {op} cannot follow {after}")]
+    #[error("operation {position}: {op} cannot follow {after}{}", place(op, after))]
     Order {
         /// The operation's place in the list, from 0.
         position: usize,
@@ -98,6 +98,18 @@ pub enum RecipeError {
          one value"
     )]
     ClassCount { first: u32, second: u32 },
+}
+
+/// The place where an operation belongs that is out of place.
+fn place(op: &str, after: &str) -> &'static str {
+    match (op, after) {
+        ("ToFloat", _) => ": it makes floats once; remove one of the two",
+        (_, "ToFloat" | "Normalize") => {
+            ": it works on 8-bit pixels, so put it before ToFloat (ToTensor)"
+        }
+        ("Normalize", _) => ": it works on floats, so put ToFloat (ToTensor) before it",
+        _ => "",
+    }
 }
 
 /// A parameter outside its range.

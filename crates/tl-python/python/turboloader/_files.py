@@ -34,8 +34,15 @@ Data = bytes | bytearray | memoryview
 
 
 def _bytes(data: Data) -> bytes:
-    # By way of a memoryview, because `bytes` of a number are as many zeros.
-    return data if isinstance(data, bytes) else bytes(memoryview(data))
+    if isinstance(data, bytes):
+        return data
+    try:
+        # By way of a memoryview, because `bytes` of a number are as many zeros.
+        return bytes(memoryview(data))
+    except TypeError:
+        kind = type(data).__name__
+        how = "pass its read()" if hasattr(data, "read") else "pass pathlib.Path(..).read_bytes()"
+        raise TypeError(f"data is a {kind}, expected the bytes of an image: {how}") from None
 
 
 def probe(data: Data) -> ImageInfo:
@@ -271,7 +278,12 @@ def convert(
     if columns is not None or schema is not None:
         raise SettingError("columns and schema are for tables")
     if to is None:
-        to = "tar" if os.fspath(destination).lower().endswith(".tar") else "tbl"
+        ending = os.path.splitext(os.fspath(destination))[1].lower()
+        if ending in _OTHER_ENDINGS:
+            raise SettingError(
+                f"{os.fspath(destination)} ends with {ending}, expected .tbl or .tar, or to='tbl'"
+            )
+        to = "tar" if ending == ".tar" else "tbl"
     return _native.convert(
         paths if data is None else data._native,
         os.fspath(destination),
@@ -286,6 +298,9 @@ def convert(
 
 
 _TABLES = ("idv", "csv", "parquet")
+
+# The ends of names of files that are never written.
+_OTHER_ENDINGS = (".zip", ".gz", ".tgz", ".zst", ".h5", ".hdf5", ".tfrecord", ".beton", ".npz")
 
 
 def _is_table(to: str | None, destination: PathLike, paths: list[str]) -> bool:

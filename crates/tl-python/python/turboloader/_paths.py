@@ -12,6 +12,7 @@ from . import _native
 from .exceptions import PathNotFoundError, SettingError, of_path
 
 _WILDCARDS = re.compile(r"[*?\[]")
+_ALTERNATIVES = re.compile(r"\{[^{}]*,[^{}]*\}")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -63,7 +64,25 @@ def refuse_url(destination: str | os.PathLike[str]) -> None:
 
 
 def _expand_one(path: str) -> list[str]:
+    path = os.path.expanduser(path)
+    if not os.path.exists(path):
+        _refuse_foreign(path)
     return [found for one in _native.expand_braces(path) for found in _matching(one)]
+
+
+def _refuse_foreign(path: str) -> None:
+    """Refuse ways of other libraries to name several files, or commands."""
+    if not path:
+        raise SettingError("the path of the data set is an empty text")
+    if path.startswith("pipe:"):
+        raise SettingError(f"{path}: commands are not run; pass a file, a folder or a URL")
+    if "::" in path:
+        raise SettingError(f"{path}: pass a list instead of names with :: between them")
+    if _ALTERNATIVES.search(path):
+        raise SettingError(
+            f"{path}: pass a list instead of alternatives in braces; only ranges such as "
+            "{000..127} are expanded"
+        )
 
 
 def _matching(path: str) -> list[str]:

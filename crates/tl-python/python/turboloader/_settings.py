@@ -7,6 +7,8 @@ import inspect
 import json
 import operator
 import os
+import re
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import (
@@ -66,6 +68,10 @@ _KINDS = {
 
 _MIB, _GIB = 1 << 20, 1 << 30
 
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kKmMgGtT])(i)?)?[bB]?")
+# The settings that are numbers of bytes.
+_BYTES = ("block_bytes", "memory_budget", "prefetch_bytes")
+
 _BOXES = {"labels": None, "values": [], "format": "xyxy", "output": "xyxy"}
 _MASK = {"dtype": "uint8", "padding": 255}
 
@@ -93,7 +99,7 @@ def check_flags(**flags: Any) -> None:
             raise SettingError(f"{setting} is {value!r}, expected True or False")
 
 
-def whole(setting: str, value: Any) -> int:
+def whole(setting: str, value: Any, most: int = _MOST) -> int:
     """Return a whole number from 0 on, also of NumPy or torch."""
     try:
         number = -1 if isinstance(value, bool) else operator.index(value)
@@ -101,9 +107,35 @@ def whole(setting: str, value: Any) -> int:
         number = -1
     if number < 0:
         raise SettingError(f"{setting} is {value!r}, expected a whole number, 0 or more")
-    if number > _MOST:
-        raise SettingError(f"{setting} is {number}, at most {_MOST}")
+    if number > most:
+        raise SettingError(f"{setting} is {number}, at most {most}")
     return number
+
+
+def byte_count(setting: str, value: Any) -> int | None:
+    """Return a number of bytes, which may be text such as ``"2GB"`` or ``"512 MiB"``."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        return whole(setting, value, most=(1 << 62))
+    found = _SIZE.fullmatch(value.strip())
+    if found is None:
+        raise SettingError(
+            f"{setting} is {value!r}, expected bytes: a number, or text such as '2GB' or '512 MiB'"
+        )
+    number, prefix, binary = found.groups()
+    base = 1024 if binary else 1000
+    return int(float(number) * base ** " kmgt".index((prefix or " ").lower()))
+
+
+def shuffled(value: str) -> str:
+    """Refuse text that is the name of no order; the native library reads the sizes of blocks."""
+    if value not in ("none", "full") and not value.startswith(("block:", "lanes:")):
+        raise SettingError(
+            f"shuffle is {value!r}, expected True, False, 'block:SAMPLESxWINDOW' or "
+            "'lanes:LANES/SAMPLESxWINDOW'"
+        )
+    return value
 
 
 def wholes(setting: str, values: Any) -> list[int]:
@@ -198,7 +230,18 @@ def check_kinds(format: str | None, kinds: Sequence[str]) -> None:
 def path_list(paths: Any) -> Any:
     if not isinstance(paths, (str, os.PathLike, Iterable)):
         raise SettingError(f"data_path is {paths!r}, expected a path or URL, or a list of them")
-    return [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if isinstance(paths, (str, os.PathLike)):
+        return [paths]
+    # Arrays, bytes and the like would be lists of numbers.
+    named = hasattr(paths, "dtype") or isinstance(paths, (bytes, bytearray, memoryview))
+    listed = [paths] if named else list(paths)
+    other = next((one for one in listed if not isinstance(one, (str, os.PathLike))), None)
+    if other is not None:
+        raise SettingError(
+            f"data_path has a {type(other).__name__}, expected paths: TblWriter.add_sample stores "
+            "bytes of images, TblWriter.add_pixels arrays"
+        )
+    return listed
 
 
 def one_or_more(setting: str, value: Any, most: int = _MOST) -> int | None:
@@ -314,6 +357,8 @@ def recipe_of(
     **options: Any,
 ) -> Recipe:
     """Return the recipe; ``last`` is whether channels come last where nothing says so."""
+    if options.get("parity") is not None:
+        check_choice("parity", options["parity"], ("pil", "tensor"))
     count = transform.count if isinstance(transform, Views) else 1
     if count > 1 and isinstance(transform.transform, Recipe):
         return recipe_of(transform.transform, image_size, last, **options).with_draws(count)
@@ -329,9 +374,13 @@ def recipe_of(
         return recipe(None, **options)
     if image_size is not None:
         raise SettingError("image_size and transform: pass only one; T.Resize sets the size")
-    if not isinstance(transform, (Transform, Views, Sequence)) and not callable(transform):
-        name = type(transform).__qualname__
-        raise SettingError(f"transform is a {name}, expected transforms of turboloader")
+    is_text = isinstance(transform, (str, bytes))
+    is_listed = isinstance(transform, (Transform, Views, Sequence)) and not is_text
+    if not is_listed and not callable(transform):
+        raise SettingError(
+            f"transform is {transform!r}, expected transforms such as T.Resize((224, 224)), or a "
+            "list of them"
+        )
     return recipe(transform, **options)
 
 
@@ -382,7 +431,7 @@ class Settings:
     image_size: int | tuple[int, int] | None = None
     output_format: str = "dict"
     _: KW_ONLY
-    seed: int = 42
+    seed: int | None = 42
     drop_last: bool = False
     enable_distributed: bool = False
     world_rank: int | None = None
@@ -404,7 +453,7 @@ class Settings:
     neighbors: Sequence[int] = ()
     neighbor_columns: Sequence[str] | Mapping[str, Any] = ()
     neighbor_direction: str = "outgoing"
-    block_bytes: int = 0
+    block_bytes: int | str = 0
     boxes: dict[str, Any] | None = None
     mask: dict[str, Any] | None = None
     fields: Sequence[str] | Mapping[str, str] | Mapping[str, Field] | None = None
@@ -414,8 +463,8 @@ class Settings:
     cache_l2_gb: int = 0
     cache_dir: str | os.PathLike[str] | None = None
     cache_decoded: bool = False
-    memory_budget: int | None = None
-    prefetch_bytes: int | None = None
+    memory_budget: int | str | None = None
+    prefetch_bytes: int | str | None = None
     readers: int = 0
     # The values may be secret.
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False)
@@ -572,8 +621,11 @@ class Settings:
             # The other workers have the rest of this rank's part: together each sample once.
             rank, world, num_workers = worker_id * world + rank, num_workers * world, 0
             tail = tail or "uneven"
+        if self.seed is None and world > 1:
+            raise SettingError("seed=None would give each rank another order; pass one number")
         placed = replace(
             self,
+            seed=secrets.randbits(32) if self.seed is None else self.seed,
             num_workers=num_workers,
             tail=tail,
             enable_distributed=False,
@@ -604,8 +656,11 @@ class Settings:
             "recipe": recipe,
             "form": _FORMATS[self.output_format][0],
             "buckets": buckets(self.buckets),
+            "batch_size": whole("batch_size", self.batch_size),
+            "seed": whole("seed", self.seed, most=(1 << 64) - 1),
+            **{name: byte_count(name, getattr(self, name)) for name in _BYTES},
             "prefetch_batches": whole(prefetch, getattr(self, prefetch)),
-            "shuffle": self.shuffle if isinstance(self.shuffle, str) else order,
+            "shuffle": shuffled(self.shuffle) if isinstance(self.shuffle, str) else order,
             "columns": requests("columns", self.columns),
             "features": names("features", self.features),
             "neighbors": wholes("neighbors", self.neighbors),
@@ -641,6 +696,9 @@ class Settings:
         said = {"transform": self.transform, "image_size": self.image_size}
         return {**said, **self._of_recipes(), "exif": self.exif or None}
 
+
+# The names of the arguments.
+SETTINGS: Final = tuple(one.name for one in fields(Settings))
 
 # Arguments that do not exist are refused in the name of the loader.
 Settings.__init__.__qualname__ = "DataLoader.__init__"

@@ -8,10 +8,11 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from . import _native, _settings
+from ._advice import refuse_unknown
 from ._native import Recipe, Report
 from ._parts import Picked, picker
 from ._paths import shown
-from ._settings import Settings
+from ._settings import SETTINGS, Settings
 from ._warnings import warn_of_notes
 from .exceptions import SettingError
 
@@ -165,6 +166,7 @@ class DataLoader:
 
     @_settings.takes(Settings)
     def __init__(self, *arguments: Any, **named: Any) -> None:
+        refuse_unknown("DataLoader", named, SETTINGS)
         given = Settings(*arguments, **named).resolved()
         self._recipe = given.recipe()
         self._settings, self._sharding = given.placed()

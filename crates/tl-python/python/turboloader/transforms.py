@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 import inspect
 import json
+import os
 import re
 import threading
 import zlib
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from . import _draws
+from ._advice import refuse_unknown
 from ._draws import manual_seed
 from ._native import Recipe
 from ._table import BATCH_TABLE, REQUIRED, TABLE, signature_of
@@ -171,7 +173,7 @@ class Compose(Transform):
 
     def __init__(self, transforms: Iterable[Transform | Callable[[Any], Any]]) -> None:
         super().__init__()
-        self.transforms = [_checked(transform) for transform in transforms]
+        self.transforms = _all_checked("Compose", transforms)
         _refuse_narrowing(self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -383,8 +385,19 @@ def _checked(transform: Any) -> Transform:
         return transform
     name = type(transform).__qualname__
     package = type(transform).__module__.partition(".")[0]
+    if isinstance(transform, type) and issubclass(transform, (Transform, BatchTransform)):
+        raise TypeError(
+            f"{name_of(transform)} is a class: pass an instance, {name_of(transform)}()"
+        )
     if isinstance(transform, type):
         name = f"the class {transform.__qualname__}"
+    elif isinstance(transform, BatchTransform):
+        raise TypeError(f"{name} mixes the images of a batch: pass it as batch_transform")
+    elif isinstance(transform, (list, tuple)):
+        raise TypeError(
+            "a list within a list of transforms: pass one list, or a dict of lists for several "
+            "views of an image, such as {'a': [...], 'b': [...]}"
+        )
     elif package in PACKAGES:
         return from_torchvision(transform)
     elif package == "albumentations":
@@ -412,7 +425,7 @@ def _check(transform: Transform) -> None:
         error = refused(operation)
         if error is None:
             continue
-        if not str(error).startswith("invalid ") and not str(error).startswith("unknown "):
+        if str(error).startswith((f"{name}:", "operation ")):
             raise error
         # The message is about a value, and does not say whose: it is good without that one.
         given = [key for key in operation if key != "op"]
@@ -423,10 +436,22 @@ def _check(transform: Transform) -> None:
         raise RecipeError(f"{name}: {guilty} is {operation.get(guilty)!r}: {error}")
 
 
+def _all_checked(name: str, transforms: Any) -> list[Transform]:
+    if isinstance(transforms, (Transform, str, bytes)) or not isinstance(transforms, Iterable):
+        raise TypeError(f"{name}: transforms is {transforms!r}, expected a list of transforms")
+    return [_checked(transform) for transform in transforms]
+
+
+def name_of(transform: type) -> str:
+    """Return the name that a class has in torchvision, where it has another one here."""
+    return "ToTensor" if transform is ToTensor else transform.__qualname__
+
+
 def _define(name: str, base: type, document: str, parameters: Mapping[str, Any]) -> type:
     signature = signature_of(parameters)
 
     def __init__(self: Any, *arguments: Any, **named: Any) -> None:  # noqa: N807
+        refuse_unknown(name, named, parameters)
         try:
             bound = signature.bind(*arguments, **named)
         except TypeError as error:
@@ -434,7 +459,7 @@ def _define(name: str, base: type, document: str, parameters: Mapping[str, Any])
         bound.apply_defaults()
         given = bound.arguments
         if "transforms" in given:
-            given["transforms"] = [_checked(one) for one in given["transforms"]]
+            given["transforms"] = _all_checked(name, given["transforms"])
         if "interpolation" in given:
             given["interpolation"] = filter_name(given["interpolation"])
         if name == "Normalize":
@@ -502,8 +527,10 @@ def recipe(
     operations = [] if composed is None else composed.operations()
     mixing = batch_transform if isinstance(batch_transform, (list, tuple)) else [batch_transform]
     for one in mixing:
+        if isinstance(one, type) and issubclass(one, BatchTransform):
+            raise TypeError(f"batch_transform is a class: pass an instance, {one.__qualname__}()")
         if not isinstance(one, BatchTransform):
-            raise TypeError(f"batch_transform: {one!r} does not mix batches")
+            raise TypeError(f"batch_transform: {one!r} does not mix batches, as MixUp or CutMix do")
     if channels_last is not None and not isinstance(channels_last, bool):
         raise TypeError(f"channels_last is {channels_last!r}, expected True, False or None")
     try:
@@ -555,12 +582,23 @@ def functions(transform: Any) -> dict[str, Callable[[Any], Any]]:
 def _apply(transform: Transform, image: Any, draw: tuple[int, int, int]) -> Any:
     import numpy as np
 
+    if isinstance(image, (str, bytes, bytearray, os.PathLike)):
+        kind = type(image).__name__
+        raise TypeError(
+            f"image is a {kind}, expected an array: turboloader.decode(data).numpy() makes one of "
+            "the bytes of a file"
+        )
     is_torch = type(image).__module__.partition(".")[0] == "torch"
     pixels = image.permute(1, 2, 0).contiguous().numpy() if is_torch else np.asarray(image)
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
         expected = "(3, height, width)" if is_torch else "(height, width, 3)"
         shape, dtype = tuple(image.shape), pixels.dtype
-        raise TypeError(f"image has shape {shape} and dtype {dtype}, expected {expected} and uint8")
+        is_turned = len(shape) == 3 and (shape[2] if is_torch else shape[0]) == 3
+        axes = "permute(2, 0, 1)" if is_torch else "transpose(1, 2, 0)"
+        advice = f": turn it by {axes}" if is_turned else ""
+        raise TypeError(
+            f"image has shape {shape} and dtype {dtype}, expected {expected} and uint8{advice}"
+        )
     height, width, _ = pixels.shape
     made = recipe(transform, channels_last=not is_torch)
     result = made.apply(pixels.tobytes(), (width, height), draw, functions(transform))

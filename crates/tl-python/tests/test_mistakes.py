@@ -1,0 +1,639 @@
+"""The mistakes of a first day, with what each message has to say: what is wrong and what to write."""
+
+from __future__ import annotations
+
+import pathlib
+import warnings
+
+import numpy as np
+import pytest
+import turboloader as tl
+from turboloader import transforms as T  # noqa: N812
+
+# ruff: noqa: E501
+
+P = str(pathlib.Path(__file__).parents[3] / "testdata" / "photos")
+
+
+def L(**settings):  # noqa: N802
+    """A loader of the photographs."""
+    return tl.DataLoader(P, **{"batch_size": 4, **settings})
+
+
+def it(**settings):
+    """Its first batch."""
+    return next(iter(L(**settings)))
+
+
+NAMES = {"L": L, "P": P, "T": T, "it": it, "np": np, "pathlib": pathlib, "tl": tl}
+
+# What is written, the kind of the error, and what its message has.
+MISTAKES = [
+    (
+        "it(transform=T.ToTensor())",
+        "SettingError",
+        "recipe `ToFloat -> f32 CHW` keeps the sizes of images, and floats or channels first need one size: add Resize with height and width, RandomResizedCrop or CenterCrop; or set buckets",
+    ),
+    (
+        "it(transform=[T.Resize(256), T.ToTensor()])",
+        "SettingError",
+        "recipe `Resize(256, bilinear) -> ToFloat -> f32 CHW` keeps the sizes of images, and floats or channels first need one size: add Resize with height and width, RandomResizedCrop or CenterCrop; or set buckets",
+    ),
+    (
+        "it(transform=[T.Resize((8,8)), T.Normalize(), T.ToTensor()])",
+        "RecipeError",
+        "operation 1: Normalize cannot follow Resize: it works on floats, so put ToFloat (ToTensor) before it",
+    ),
+    (
+        "it(transform=[T.Resize((8,8)), T.ToTensor(), T.ColorJitter(.1)])",
+        "RecipeError",
+        "operation 2: ColorJitter cannot follow ToFloat: it works on 8-bit pixels, so put it before ToFloat (ToTensor)",
+    ),
+    (
+        "it(transform=[T.ToTensor(), T.Resize((8,8))])",
+        "RecipeError",
+        "operation 1: Resize cannot follow ToFloat: it works on 8-bit pixels, so put it before ToFloat (ToTensor)",
+    ),
+    ("it(transform=T.ToTensor)", "TypeError", "ToTensor is a class: pass an instance, ToTensor()"),
+    (
+        "it(transform=[T.Resize, T.ToTensor])",
+        "TypeError",
+        "Resize is a class: pass an instance, Resize()",
+    ),
+    (
+        "it(transform=[[T.Resize(8)],[T.Resize(8)]])",
+        "TypeError",
+        "a list within a list of transforms: pass one list, or a dict of lists for several views of an image, such as {'a': [...], 'b': [...]}",
+    ),
+    (
+        "T.Resize(-1)",
+        "RecipeError",
+        "Resize: size is -1: a size is 1 to 65535 pixels, or [height, width] of such",
+    ),
+    (
+        'T.Resize("224")',
+        "RecipeError",
+        "Resize: size is '224': a size is 1 to 65535 pixels, or [height, width] of such",
+    ),
+    ("T.Resize(0)", "RecipeError", "Resize: size is 0, expected 1 to 65535"),
+    (
+        "T.Resize(2.5)",
+        "RecipeError",
+        "Resize: size is 2.5: a size is 1 to 65535 pixels, or [height, width] of such",
+    ),
+    (
+        "T.Resize((1,2,3))",
+        "RecipeError",
+        "Resize: size is [1, 2, 3]: a size is 1 to 65535 pixels, or [height, width] of such",
+    ),
+    (
+        'T.Resize(8,"cubic")',
+        "RecipeError",
+        "Resize: interpolation is 'cubic': unknown variant `cubic`, expected one of `nearest`, `nearest-exact`, `nearest_exact`, `box`, `bilinear`, `hamming`, `bicubic`, `lanczos`",
+    ),
+    ("T.Resize()", "TypeError", "Resize: missing a required argument: 'size'"),
+    (
+        'T.Resize(8, interp="bilinear")',
+        "TypeError",
+        "Resize got an unexpected keyword argument 'interp': did you mean interpolation?",
+    ),
+    (
+        "T.RandomHorizontalFlip(2)",
+        "RecipeError",
+        "RandomHorizontalFlip: p is 2, expected a probability, 0 to 1",
+    ),
+    (
+        'T.RandomHorizontalFlip("x")',
+        "RecipeError",
+        "RandomHorizontalFlip: p is 'x': invalid type: string \"x\", expected f64",
+    ),
+    (
+        "T.ColorJitter(-1)",
+        "RecipeError",
+        "ColorJitter: brightness is -1, expected 0 or a positive number",
+    ),
+    (
+        "T.Normalize([.5,.5],[.5,.5])",
+        "RecipeError",
+        "Normalize: mean is [0.5, 0.5]: invalid length 2, expected an array of length 3",
+    ),
+    (
+        "T.Normalize([.5]*3,[0]*3)",
+        "RecipeError",
+        "Normalize: std is 0, expected a finite number above 0",
+    ),
+    (
+        'L(image_size="224")',
+        "SettingError",
+        "image_size is '224', expected a whole number, 0 or more",
+    ),
+    (
+        "L(image_size=(1,2,3))",
+        "SettingError",
+        "image_size is (1, 2, 3), expected one number or (height, width)",
+    ),
+    ('L(batch_size="8")', "SettingError", "batch_size is '8', expected a whole number, 0 or more"),
+    ("L(batch_size=-1)", "SettingError", "batch_size is -1, expected a whole number, 0 or more"),
+    ("L(batch_size=0)", "SettingError", "batch_size is 0, expected at least 1"),
+    ("L(batch_size=2.5)", "SettingError", "batch_size is 2.5, expected a whole number, 0 or more"),
+    (
+        "L(batch_size=None)",
+        "SettingError",
+        "batch_size is None, expected a whole number, 0 or more",
+    ),
+    ("L(seed=-1)", "SettingError", "seed is -1, expected a whole number, 0 or more"),
+    ('L(seed="a")', "SettingError", "seed is 'a', expected a whole number, 0 or more"),
+    (
+        'L(memory_budget="x")',
+        "SettingError",
+        "memory_budget is 'x', expected bytes: a number, or text such as '2GB' or '512 MiB'",
+    ),
+    (
+        "L(memory_budget=-1)",
+        "SettingError",
+        "memory_budget is -1, expected a whole number, 0 or more",
+    ),
+    ("L(num_workers=-1)", "SettingError", "num_workers is -1, expected a whole number, 0 or more"),
+    (
+        'L(num_workers="4")',
+        "SettingError",
+        "num_workers is '4', expected a whole number, 0 or more",
+    ),
+    (
+        "L(pin_memory=True)",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'pin_memory': batch.to(device) copies by way of pinned memory",
+    ),
+    (
+        "L(persistent_workers=True)",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'persistent_workers': threads last as long as the loader; leave it out",
+    ),
+    (
+        "L(collate_fn=list)",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'collate_fn': a batch has fields by name; fields=('image', 'label') gives pairs",
+    ),
+    (
+        "L(sampler=[1,2])",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'sampler': shuffle and seed decide the order; turboloader.torch.Dataset takes samplers",
+    ),
+    (
+        "L(batch_sampler=[1,2])",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'batch_sampler': batches follow shuffle and seed; turboloader.torch.Dataset takes samplers",
+    ),
+    (
+        "L(worker_init_fn=print)",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'worker_init_fn': the workers are threads, and what is random follows from seed",
+    ),
+    (
+        "L(timeout=3)",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'timeout': reads of stores have deadline",
+    ),
+    (
+        "L(generator=None)",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'generator': pass seed",
+    ),
+    (
+        'L(multiprocessing_context="spawn")',
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'multiprocessing_context': the workers are threads",
+    ),
+    (
+        "tl.DataLoader(dataset=P)",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'dataset': pass data_path, or see turboloader.compat.MapDataLoader for Python objects",
+    ),
+    (
+        "tl.DataLoader(root=P)",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'root': pass data_path",
+    ),
+    (
+        "L(target_transform=int)",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'target_transform': turboloader.torch.Dataset has it; labels of a batch are one tensor",
+    ),
+    (
+        "L(batchsize=3)",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'batchsize': did you mean batch_size?",
+    ),
+    ("L(bs=3)", "TypeError", "DataLoader got an unexpected keyword argument 'bs': pass batch_size"),
+    (
+        "L(shufle=True)",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'shufle': did you mean shuffle?",
+    ),
+    (
+        "L(image_sz=8)",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'image_sz': did you mean image_size?",
+    ),
+    (
+        "L(workers=8)",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'workers': pass num_workers",
+    ),
+    (
+        "L(size=8)",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'size': pass image_size, or a transform such as Resize",
+    ),
+    (
+        "L(labels=[1])",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'labels': did you mean label?",
+    ),
+    (
+        "L(augment=True)",
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'augment': pass the transforms as transform=[...]",
+    ),
+    (
+        'L(shuffle="yes")',
+        "SettingError",
+        "shuffle is 'yes', expected True, False, 'block:SAMPLESxWINDOW' or 'lanes:LANES/SAMPLESxWINDOW'",
+    ),
+    ('L(drop_last="no")', "SettingError", "drop_last is 'no', expected True or False"),
+    (
+        'L(output_format="torchh")',
+        "SettingError",
+        "output_format is torchh, expected one of dict, tensor, numpy, numpy_chw, pytorch, torch, jax, tensorflow, tf",
+    ),
+    (
+        "L(output_format=None)",
+        "SettingError",
+        "output_format is None, expected one of dict, tensor, numpy, numpy_chw, pytorch, torch, jax, tensorflow, tf",
+    ),
+    (
+        'L(on_error="ignore")',
+        "SettingError",
+        "on_error is ignore, expected one of raise, skip, replace and fill",
+    ),
+    ('L(tail="keep")', "SettingError", "tail is keep, expected one of drop, pad and uneven"),
+    (
+        'L(dtype="float", image_size=8)',
+        "SettingError",
+        "dtype is float, expected float32, float16, bfloat16 or uint8",
+    ),
+    (
+        'L(dtype="int8", image_size=8)',
+        "SettingError",
+        "dtype is int8, expected float32, float16, bfloat16 or uint8",
+    ),
+    (
+        "L(dtype=np.float64, image_size=8)",
+        "SettingError",
+        "dtype is float64, expected float32, float16, bfloat16 or uint8",
+    ),
+    ('L(parity="cv2", image_size=8)', "SettingError", "parity is cv2, expected one of pil, tensor"),
+    (
+        "L(decode_margin=0.5, image_size=8)",
+        "RecipeError",
+        "decode margin is 0.5, expected a number from 1 to 65536",
+    ),
+    (
+        'L(format="zip")',
+        "SettingError",
+        "format is zip, expected one of auto, folder, imagefolder, tar, webdataset, tbl, idv, tbf",
+    ),
+    ('L(format="tar")', "SettingError", "format is tar, but the files are folder"),
+    ("tl.DataLoader()", "SettingError", "no data set: pass data_path"),
+    ("tl.DataLoader(None)", "SettingError", "no data set: pass data_path"),
+    (
+        "tl.DataLoader(3)",
+        "SettingError",
+        "data_path is 3, expected a path or URL, or a list of them",
+    ),
+    ('tl.DataLoader("nothing.tar")', "PathNotFoundError", "No such file or directory"),
+    (
+        "tl.DataLoader(np.zeros((3,4,4,3),np.uint8))",
+        "SettingError",
+        "data_path has a ndarray, expected paths: TblWriter.add_sample stores bytes of images, TblWriter.add_pixels arrays",
+    ),
+    (
+        'tl.DataLoader([b"abc"])',
+        "SettingError",
+        "data_path has a bytes, expected paths: TblWriter.add_sample stores bytes of images, TblWriter.add_pixels arrays",
+    ),
+    (
+        "tl.DataLoader([np.zeros(3)])",
+        "SettingError",
+        "data_path has a ndarray, expected paths: TblWriter.add_sample stores bytes of images, TblWriter.add_pixels arrays",
+    ),
+    ("tl.DataLoader([])", "SettingError", "no data set: the list of paths is empty"),
+    ('tl.DataLoader("")', "SettingError", "the path of the data set is an empty text"),
+    ('tl.DataLoader("~/nothing")', "PathNotFoundError", "No such file or directory"),
+    ('tl.DataLoader("file:///tmp/x.tar")', "PathNotFoundError", "No such file or directory"),
+    (
+        'tl.DataLoader("pipe:cat x.tar")',
+        "SettingError",
+        "pipe:cat x.tar: commands are not run; pass a file, a folder or a URL",
+    ),
+    (
+        'tl.DataLoader("a.tar::b.tar")',
+        "SettingError",
+        "a.tar::b.tar: pass a list instead of names with :: between them",
+    ),
+    (
+        'tl.DataLoader("{a,b}.tar")',
+        "SettingError",
+        "{a,b}.tar: pass a list instead of alternatives in braces; only ranges such as {000..127} are expanded",
+    ),
+    (
+        'tl.DataLoader("/tmp/none-*.tar")',
+        "PathNotFoundError",
+        "/tmp/none-*.tar: no file matches this pattern",
+    ),
+    (
+        'L(columns=["jsn"])',
+        "SettingError",
+        "no sample has a file `jsn`; the files are called: jpg, png, webp",
+    ),
+    ('L(columns="json")', "SettingError", "columns is the text 'json', expected a list of names"),
+    ('L(boxes={"column":"json"})', "SettingError", "boxes needs 'boxes'"),
+    (
+        'L(mask={"colum":"seg.png"})',
+        "SettingError",
+        "mask: unknown key 'colum', expected column, dtype, padding",
+    ),
+    (
+        "L(batch_transform=T.CutMix, image_size=8)",
+        "TypeError",
+        "batch_transform is a class: pass an instance, CutMix()",
+    ),
+    (
+        "L(batch_transform=T.Resize(8), image_size=8)",
+        "TypeError",
+        "batch_transform: Resize(size=8, interpolation='bilinear', max_size=None, antialias=True) does not mix batches, as MixUp or CutMix do",
+    ),
+    (
+        "L(transform=[T.Resize((8,8)), T.CutMix(num_classes=6)])",
+        "TypeError",
+        "CutMix mixes the images of a batch: pass it as batch_transform",
+    ),
+    (
+        "T.Compose(T.ToTensor())",
+        "TypeError",
+        "Compose: transforms is ToFloat(), expected a list of transforms",
+    ),
+    (
+        "T.Compose(T.Resize(8), T.ToTensor())",
+        "TypeError",
+        "Compose.__init__() takes 2 positional arguments but 3 were given",
+    ),
+    (
+        "T.RandomApply(T.Resize(8))",
+        "TypeError",
+        "RandomApply: transforms is Resize(size=8, interpolation='bilinear', max_size=None, antialias=True), expected a list of transforms",
+    ),
+    (
+        'L(transform="resize")',
+        "SettingError",
+        "transform is 'resize', expected transforms such as T.Resize((224, 224)), or a list of them",
+    ),
+    (
+        "L(transform=224)",
+        "SettingError",
+        "transform is 224, expected transforms such as T.Resize((224, 224)), or a list of them",
+    ),
+    (
+        "L(transform=T.Resize(8), image_size=8)",
+        "SettingError",
+        "image_size and transform: pass only one; T.Resize sets the size",
+    ),
+    (
+        'tl.decode("a.jpg")',
+        "TypeError",
+        "data is a str, expected the bytes of an image: pass pathlib.Path(..).read_bytes()",
+    ),
+    (
+        'tl.decode(pathlib.Path("a.jpg"))',
+        "TypeError",
+        "data is a PosixPath, expected the bytes of an image: pass pathlib.Path(..).read_bytes()",
+    ),
+    (
+        "tl.decode(np.zeros(3))",
+        "DecodeError",
+        "malformed: not a JPEG, PNG, WebP, BMP or TIFF file (starts with 00 00 00 00, 24 bytes long)",
+    ),
+    (
+        'tl.decode(b"")',
+        "DecodeError",
+        "malformed: not a JPEG, PNG, WebP, BMP or TIFF file (0 bytes long)",
+    ),
+    (
+        'tl.probe("a")',
+        "TypeError",
+        "data is a str, expected the bytes of an image: pass pathlib.Path(..).read_bytes()",
+    ),
+    (
+        'T.Resize(8)(b"xx")',
+        "TypeError",
+        "image is a bytes, expected an array: turboloader.decode(data).numpy() makes one of the bytes of a file",
+    ),
+    (
+        'T.Resize(8)("a.jpg")',
+        "TypeError",
+        "image is a str, expected an array: turboloader.decode(data).numpy() makes one of the bytes of a file",
+    ),
+    (
+        "T.Resize(8)(np.zeros((8,8,3)))",
+        "TypeError",
+        "image has shape (8, 8, 3) and dtype float64, expected (height, width, 3) and uint8",
+    ),
+    (
+        "T.Resize(8)(np.zeros((3,8,8),np.uint8))",
+        "TypeError",
+        "image has shape (3, 8, 8) and dtype uint8, expected (height, width, 3) and uint8: turn it by transpose(1, 2, 0)",
+    ),
+    (
+        "T.Resize(8)(np.zeros((8,8),np.uint8))",
+        "TypeError",
+        "image has shape (8, 8) and dtype uint8, expected (height, width, 3) and uint8",
+    ),
+    (
+        "T.Resize(8)(np.zeros((2,8,8,3),np.uint8))",
+        "TypeError",
+        "image has shape (2, 8, 8, 3) and dtype uint8, expected (height, width, 3) and uint8",
+    ),
+    (
+        "L(image_size=8).load_state_dict({})",
+        "StateError",
+        "not a state of turboloader: missing field `version`",
+    ),
+    (
+        "L(image_size=8).load_state_dict(None)",
+        "StateError",
+        "not a state of turboloader: invalid type: null, expected struct LoaderState",
+    ),
+    (
+        'L(image_size=8).load_state_dict("x")',
+        "StateError",
+        'not a state of turboloader: invalid type: string "x", expected struct LoaderState',
+    ),
+    (
+        "L(image_size=16).load_state_dict(L(image_size=8).state_dict())",
+        "StateError",
+        ": set the transform, the type and the parity that the state was saved with",
+    ),
+    (
+        "L(image_size=8,seed=1).load_state_dict(L(image_size=8).state_dict())",
+        "StateError",
+        "the state's seed is 42, this loader's is 1",
+    ),
+    (
+        "L(image_size=8,batch_size=3).load_state_dict(L(image_size=8).state_dict())",
+        "StateError",
+        "the state's global batch is 4, this loader's is 3",
+    ),
+    (
+        "L(image_size=8,shuffle=True).load_state_dict(L(image_size=8).state_dict())",
+        "StateError",
+        ": set the shuffle that the state was saved with",
+    ),
+    (
+        'tl.DataLoader(P+"/animals",batch_size=2,image_size=8).load_state_dict(tl.DataLoader(P+"/food",batch_size=2,image_size=8).state_dict())',
+        "StateError",
+        ": open the data that the state was saved with, in the same order",
+    ),
+    (
+        "L(image_size=8).set_epoch(-1)",
+        "SettingError",
+        "epoch is -1, expected a whole number, 0 or more",
+    ),
+    (
+        'L(image_size=8).set_epoch("1")',
+        "SettingError",
+        "epoch is '1', expected a whole number, 0 or more",
+    ),
+    (
+        'it(image_size=8)["images"]',
+        "KeyError",
+        "'images: a batch has image, label, index, valid, size'",
+    ),
+    ("it(image_size=8)[99]", "IndexError", "row 99 of 4"),
+    (
+        "it(image_size=8).images",
+        "AttributeError",
+        'a batch has no attribute "images": its fields are ["image", "label", "index", "valid", "size"]',
+    ),
+    (
+        "L(image_size=8)[0]",
+        "TypeError",
+        "a DataLoader cannot be indexed: turboloader.torch.Dataset has samples by number, and torch's DataLoader takes a turboloader.torch.IterableDataset",
+    ),
+    ("next(L(image_size=8))", "TypeError", "'DataLoader' object is not an iterator"),
+    ('it()["image"].numpy()', "AttributeError", "'list' object has no attribute 'numpy'"),
+    (
+        'it(image_size=8)["image"].permute(0,3,1,2)',
+        "AttributeError",
+        'a Tensor has no attribute "permute": .numpy(), .torch() and .jax() share its memory, so use .torch().permute or the like',
+    ),
+    (
+        'it(image_size=8)["image"]/255',
+        "TypeError",
+        "a Tensor has no arithmetic: .numpy(), .torch() and .jax() share its memory, so use .torch() / .. or the like",
+    ),
+    ("L(world_rank=1)", "SettingError", "world_rank and world_size: only one is set; pass both"),
+    (
+        "L(world_rank=2,world_size=2)",
+        "SettingError",
+        "world_rank is 2, expected less than world_size (2)",
+    ),
+    (
+        "L(enable_distributed=True)",
+        "SettingError",
+        "enable_distributed: neither torch.distributed is initialised nor are RANK and WORLD_SIZE set; pass world_rank and world_size",
+    ),
+    (
+        'L(drop_last=True,tail="pad")',
+        "SettingError",
+        "conflicting settings: drop_last and tail='pad'; pass only one",
+    ),
+    (
+        "L(max_errors=3)",
+        "SettingError",
+        'max_errors and max_error_rate have no effect with on_error="raise"',
+    ),
+    (
+        'L(cache_dir="/tmp/x")',
+        "SettingError",
+        "cache_dir needs cache_l2_gb, the size of the cache on disk",
+    ),
+    ('L(buckets="8")', "SettingError", "buckets is '8', expected a whole number, 0 or more"),
+    ("L(buckets=0)", "SettingError", "buckets is 0, expected a window or (window, multiple)"),
+    (
+        "L(neighbors=[3], image_size=8)",
+        "SettingError",
+        "neighbors: only supported for tables (IDV, TBF)",
+    ),
+    (
+        'next(iter(L(fields=("images",), image_size=8)))',
+        "KeyError",
+        "'images: a batch has image, label, index, valid, size'",
+    ),
+    (
+        "T.recipe(3)",
+        "TypeError",
+        "int is neither a transform of turboloader nor a function of an image (see from_torchvision)",
+    ),
+    ('T.manual_seed("a")', "TypeError", "'str' object cannot be interpreted as an integer"),
+    ('tl.TblReader("none.tbl")', "PathNotFoundError", "No such file or directory"),
+    ('tl.convert("none.tar","/tmp/x.tbl")', "PathNotFoundError", "No such file or directory"),
+    (
+        'tl.convert(P,"/tmp/x.zip")',
+        "SettingError",
+        "/tmp/x.zip ends with .zip, expected .tbl or .tar, or to='tbl'",
+    ),
+]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake[0])
+def test_mistakes_are_explained(mistake):
+    code, kind, message = mistake
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(Exception) as caught:
+            eval(code, {**NAMES})
+    assert (type(caught.value).__name__, message in str(caught.value)) == (kind, True), str(
+        caught.value
+    )
+
+
+def test_there_are_as_many_as_were_found():
+    assert len(MISTAKES) >= 114
+    assert len({code for code, _, _ in MISTAKES}) == len(MISTAKES)
+
+
+def test_sizes_have_units(data):
+    for written, expected in (
+        ("2GB", 2_000_000_000),
+        ("2 GiB", 2 << 30),
+        ("1.5kB", 1500),
+        ("512 MiB", 512 << 20),
+        ("100", 100),
+        ("3g", 3_000_000_000),
+        (7, 7),
+        (None, None),
+    ):
+        assert tl.loader._settings.byte_count("memory_budget", written) == expected
+    with pytest.raises(tl.SettingError, match="memory_budget is 1000 bytes"):
+        tl.DataLoader(data, memory_budget="1 kB", image_size=8)
+    assert len(tl.DataLoader(data, memory_budget="1GB", image_size=8)) == 4
+
+
+def test_no_seed_is_a_new_one(data):
+    loaders = [tl.DataLoader(data, 8, shuffle=True, seed=None, image_size=8) for _ in range(4)]
+    seeds = {loader.state_dict()["seed"] for loader in loaders}
+    assert len(seeds) == 4
+    again = tl.DataLoader(data, 8, shuffle=True, seed=seeds.pop(), image_size=8)
+    assert again.state_dict()["seed"] not in seeds
+    with pytest.raises(tl.SettingError, match="seed=None would give each rank another order"):
+        tl.DataLoader(data, seed=None, world_rank=0, world_size=2)
