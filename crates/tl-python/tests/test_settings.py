@@ -353,7 +353,9 @@ def test_errors_of_transforms_name_no_place_in_json(data):
     with pytest.raises(tl.RecipeError, match="numbers of transforms are finite"):
         T.recipe([T.Normalize([float("nan")] * 3)])
     loader = tl.DataLoader(data, batch_size=8)
-    with pytest.raises(tl.StateError, match=r"^not a state of turboloader: missing field `dataset`$"):
+    with pytest.raises(
+        tl.StateError, match=r"^not a state of turboloader: missing field `dataset`$"
+    ):
         loader.load_state_dict({"version": loader.state_dict()["version"]})
 
 

@@ -16,6 +16,7 @@ from typing import (
     Any,
     Concatenate,
     Final,
+    Literal,
     ParamSpec,
     TypedDict,
     cast,
@@ -41,6 +42,24 @@ if TYPE_CHECKING:
     from .dataset import Dataset
 
 _P = ParamSpec("_P")
+
+OutputFormat = Literal[
+    "dict",
+    "tensor",
+    "numpy",
+    "numpy_chw",
+    "pytorch",
+    "torch",
+    "jax",
+    "tensorflow",
+    "tf",
+]
+Tail = Literal["drop", "pad", "uneven"]
+OnError = Literal["raise", "skip", "replace", "fill"]
+Parity = Literal["pil", "tensor"]
+Direction = Literal["outgoing", "incoming"]
+Credentials = Literal["auto", "instance"]
+FileFormat = Literal["folder", "imagefolder", "tar", "webdataset", "tbl", "idv", "tbf"]
 
 # For each output format: what fields are handed out as, and whether channels come last.
 _FORMATS: Final[dict[str, tuple[str, bool | None]]] = {
@@ -429,7 +448,7 @@ class Settings:
     shuffle: bool | str = False
     transform: Any = None
     image_size: int | tuple[int, int] | None = None
-    output_format: str = "dict"
+    output_format: OutputFormat = "dict"
     _: KW_ONLY
     seed: int | None = 42
     drop_last: bool = False
@@ -442,8 +461,8 @@ class Settings:
     decode: bool = True
     decode_margin: float | None = None
     batch_transform: BatchTransform | Sequence[BatchTransform] = ()
-    tail: str | None = None
-    on_error: str = "raise"
+    tail: Tail | None = None
+    on_error: OnError = "raise"
     max_errors: int | None = None
     max_error_rate: float | None = None
     keys: bool = False
@@ -452,7 +471,7 @@ class Settings:
     label: str | None = None
     neighbors: Sequence[int] = ()
     neighbor_columns: Sequence[str] | Mapping[str, Any] = ()
-    neighbor_direction: str = "outgoing"
+    neighbor_direction: Direction = "outgoing"
     block_bytes: int | str = 0
     boxes: dict[str, Any] | None = None
     mask: dict[str, Any] | None = None
@@ -475,11 +494,11 @@ class Settings:
     hedge: bool = True
     unpack_to: str | os.PathLike[str] | None = None
     buckets: int | tuple[int, int] | None = None
-    parity: str | None = None
+    parity: Parity | None = None
     channels: int | None = None
     worker_id: int | None = None
     source: Any = field(default=None, repr=False)
-    format: str | None = None
+    format: FileFormat | None = None
     transforms: Any = None
     prefetch_factor: int | None = None
 
