@@ -378,7 +378,9 @@ fn unusable_settings_are_refused_at_once() {
     let filled = LoaderConfig { on_error: OnError::Fill, ..config(Work::Images(mixing)) };
     assert!(refused(filled).to_string().contains("cannot be filled in: skip or replace"));
     let planar = Work::Images(Recipe::decode().into_pixels(Layout::Chw));
-    assert!(refused(config(planar)).to_string().contains("only u8 HWC batches can vary"));
+    assert!(
+        refused(config(planar)).to_string().contains("channels first need one size: add Resize")
+    );
 }
 
 #[test]

@@ -206,7 +206,7 @@ fn views_of_varying_size_are_refused() {
     assert_eq!(recipe.output_size(), None);
     let config = config(Work::Images(recipe.into_pixels(Layout::Hwc)));
     let error = tl_pipeline::Loader::new(bmps(1), config).unwrap_err();
-    assert!(error.to_string().contains("only u8 HWC batches can vary"), "{error}");
+    assert!(error.to_string().contains("channels first need one size: add Resize"), "{error}");
 }
 
 #[test]
