@@ -397,6 +397,10 @@ impl PyDataset {
 }
 
 impl PyDataset {
+    pub(crate) fn new(view: DatasetView, stores: DataStores) -> Self {
+        Self { view, stores: Arc::new(stores) }
+    }
+
     pub(crate) fn view(&self) -> &DatasetView {
         &self.view
     }

@@ -49,6 +49,7 @@ fn read(error: &ReadError) -> Error {
             return Error::of_class(error, Class::Setting);
         }
         ReadError::ChangedWhileOpen { .. } => Class::Storage,
+        ReadError::List { source, .. } if source.kind() == ErrorKind::Setting => Class::Setting,
         ReadError::NoStore { .. } | ReadError::NotMapped { .. } => Class::Setting,
         _ => Class::Format,
     };

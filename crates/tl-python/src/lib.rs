@@ -16,6 +16,7 @@ mod error;
 mod files;
 mod hint;
 mod image;
+mod lists;
 mod loader;
 mod memory;
 mod names;
@@ -51,6 +52,11 @@ mod native {
     use crate::files::{PyTblReader, PyTblWriter, expand_braces, open_raw_view};
     #[pymodule_export]
     use crate::image::{PyImageInfo, decode, decode_jpeg, probe};
+    #[pymodule_export]
+    use crate::lists::{
+        box_class_names, coco, coco_mask, in_memory, manifest, pairs, with_imagenet_labels,
+        with_labels,
+    };
     #[pymodule_export]
     use crate::loader::{PyEpoch, PyLoader};
     #[cfg(not(feature = "tables"))]

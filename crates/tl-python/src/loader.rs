@@ -266,6 +266,7 @@ pub(crate) fn kinds(dataset: &Dataset) -> Vec<&'static str> {
         SourceKind::Folder => "folder",
         SourceKind::Files => "files",
         SourceKind::Manifest => "manifest",
+        SourceKind::Memory => "memory",
         SourceKind::Tar => "tar",
         SourceKind::Images => "images",
         SourceKind::Tbl1 | SourceKind::Tbl2 => "tbl",

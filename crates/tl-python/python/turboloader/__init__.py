@@ -30,6 +30,7 @@ from .dataset import Dataset, Sample, concat, mix, open
 from .exceptions import *  # noqa: F403
 from .fields import *  # noqa: F403
 from .loader import DataLoader
+from .sources import coco, coco_mask, from_arrays, from_items, imagenet, manifest, pairs
 from .transforms import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ __all__ = [
     "TblWriter",
     "Tensor",
     "__version__",
+    "coco",
+    "coco_mask",
     "concat",
     "convert",
     "convert_tar_to_tbl",
@@ -61,9 +64,14 @@ __all__ = [
     "decode_jpeg",
     "exceptions",
     "fields",
+    "from_arrays",
+    "from_items",
+    "imagenet",
+    "manifest",
     "mix",
     "open",
     "open_raw_view",
+    "pairs",
     "probe",
     "transforms",
     "verify",

@@ -26,18 +26,26 @@ __all__ = [
     "TblWriter",
     "Tensor",
     "__version__",
+    "box_class_names",
+    "coco",
+    "coco_mask",
     "convert",
     "convert_table",
     "decode",
     "decode_jpeg",
     "expand",
     "expand_braces",
+    "in_memory",
+    "manifest",
     "open_raw_view",
+    "pairs",
     "probe",
     "signatures",
     "tensor_of",
     "tl",
     "verify",
+    "with_imagenet_labels",
+    "with_labels",
 ]
 
 __version__: Final[str]
@@ -706,6 +714,20 @@ class Tensor:
     def torch(self, /) -> Any:
         """The tensor as a ``torch.Tensor`` that shares the memory."""
 
+def box_class_names(dataset: Dataset) -> list[str]:
+    """The names of the categories of annotated objects, by their numbers."""
+
+def coco(
+    path: str, images: str | None, dense: bool, stores: dict[str, Any] | None = None
+) -> Dataset:
+    """
+    Opens the images of a file of annotations as COCO writes them. ``dense`` numbers categories from
+    0 on.
+    """
+
+def coco_mask(segmentation: str, height: SupportsIndex, width: SupportsIndex) -> Tensor:
+    """The mask of an annotation's ``segmentation``, which is JSON: 1 inside, 0 outside."""
+
 def convert(
     sources: Dataset | list[str],
     destination: str | PathLike[str],
@@ -769,12 +791,34 @@ def expand(paths: list[str], stores: dict[str, Any] | None = None) -> list[str]:
 def expand_braces(path: str | PathLike[str]) -> list[str]:
     """The names that ranges in braces stand for, as in ``train-{000..127}.tar``."""
 
+def in_memory(
+    samples: list[bytes] | tuple[bytes, bytes, int],
+    size: tuple[int, int] | None,
+    fields: list[tuple[str, list[bytes | None] | tuple[bytes, bytes, int]]],
+) -> Dataset:
+    """Samples in memory with fields: files of images, or rows of pixels of this width and height."""
+
+def manifest(path: str, columns: dict[str, Any], stores: dict[str, Any] | None = None) -> Dataset:
+    """Opens the samples that a CSV file, a TSV file or JSON Lines list."""
+
 def open_raw_view(path: str | PathLike[str]) -> Tensor:
     """
     The images of a TBL file of raw ones, where they lie in the mapped file: a read-only tensor of
     shape (samples, height, width, 3).
 
     No checksum is looked at. A file that is cut short while it is mapped reads as zeros from there on.
+    """
+
+def pairs(
+    image: str,
+    fields: SupportsGetItem[int, tuple[str, str]],
+    split: str | None,
+    unpaired: str,
+    stores: dict[str, Any] | None = None,
+) -> Dataset:
+    """
+    Opens images and further files that belong to them by their patterns. ``unpaired`` is
+    ``"error"``, ``"keep"`` or ``"drop"``.
     """
 
 def probe(data: bytes) -> ImageInfo:
@@ -809,3 +853,16 @@ def verify(
     For tables, ``samples`` are rows, and all defects are in ``damage``. Encrypted regions of a
     segment are listed as ``not_verified``, and the segment is not good.
     """
+
+def with_imagenet_labels(
+    dataset: Dataset, root: str, stores: dict[str, Any] | None = None
+) -> Dataset:
+    """The data set of ImageNet's validation images with their labels, from files below ``root``."""
+
+def with_labels(
+    dataset: Dataset,
+    labels: str | dict[str, int] | dict[str, str] | list[int] | list[str],
+    allow_none: bool,
+    stores: dict[str, Any] | None = None,
+) -> Dataset:
+    """The data set with other labels. Samples that have none are an error, unless ``allow_none``."""

@@ -493,6 +493,7 @@ class Settings:
     deadline: float | None = None
     hedge: bool = True
     unpack_to: str | os.PathLike[str] | None = None
+    labels: Any = field(default=None, repr=False)
     buckets: int | tuple[int, int] | None = None
     parity: Parity | None = None
     channels: int | None = None
@@ -529,6 +530,8 @@ class Settings:
             )
         check_fields(self.fields)
         data = opened(data_path, vars(self))
+        if self.labels is not None:
+            data = self._labelled(data_path)
         paths = expand(path_list(data_path)) if data is None else data
         label = self.label if data is None else self.label or data.label_column
         return replace(
@@ -536,9 +539,21 @@ class Settings:
             data_path=paths,
             label=label,
             source=None,
+            labels=None,
             transform=transform,
             transforms=None,
         )
+
+    def _labelled(self, data_path: Any) -> Dataset:
+        """Open a data set with other labels."""
+        from .dataset import Dataset, open
+
+        if isinstance(data_path, Dataset):
+            raise SettingError(
+                "labels: the data set is open already; pass them to turboloader.open"
+            )
+        stores: Any = {name: getattr(self, name) for name in StoreSettings.__annotations__}
+        return open(data_path, labels=self.labels, **stores)
 
     @property
     def picked(self) -> Sequence[str] | Mapping[str, str] | None:

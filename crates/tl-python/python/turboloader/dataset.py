@@ -38,6 +38,9 @@ __all__ = ["Dataset", "Sample", "SampleMeta", "concat", "mix", "open"]
 
 PathLike = str | os.PathLike[str]
 
+# What `open` takes as labels; arrays of NumPy's are sequences here.
+Labels = PathLike | Sequence[int] | Sequence[str] | Mapping[str, int] | Mapping[str, str]
+
 # Samples whose files `Dataset.schema` looks at.
 _LOOKED_AT = 16
 
@@ -53,6 +56,8 @@ def open(
     *,
     format: str | None = None,
     label: str | None = None,
+    labels: Labels | None = None,
+    allow_unlabelled: bool = False,
     **store_settings: Unpack[StoreSettings],
 ) -> Dataset:
     """Open a data set. Its index is read, and no sample.
@@ -60,13 +65,20 @@ def open(
     Parameters
     ----------
     data_path
-        A folder, a TAR archive, a TBL file or a table; a list of these; or a pattern such as
-        ``"train-*.tar"`` or ``"train-{000..099}.tar"``. Paths or URLs.
+        A folder, a TAR archive, a TBL file, a table, a manifest or images; a list of these; or a
+        pattern such as ``"train-*.tar"``, ``"train-{000..099}.tar"`` or ``"photos/*.jpg"``. Paths
+        or URLs.
     format
         The expected format, such as ``"folder"``, ``"tar"`` or ``"tbl"``; another one is an error.
         By default any: it is detected from the content.
     label
         The column of a table that has the labels, which are then read.
+    labels
+        Labels instead of those of the data set: integers or names of classes, for all samples in
+        order; a dict by the names of samples, with or without their extensions; or the path of a
+        table with such names and a column ``label``. Classes are numbered in sorted order.
+    allow_unlabelled
+        Whether samples that a dict or a file does not name have no label, instead of an error.
     **store_settings
         ``storage_options``, ``credentials`` and the other settings of stores of `DataLoader`.
 
@@ -76,19 +88,48 @@ def open(
     Dataset('photos', 12 samples, 6 classes)
     """
     paths = [absolute(path) for path in expand(path_list(data_path))]
-    made = _native.Dataset.open(paths, stores(**store_settings), label)
+    relabel = None if labels is None else (_plain(labels), allow_unlabelled)
+    made = _opened(paths, label, relabel, store_settings)
     check_kinds(format, made.kinds)
     warn_of_notes(made.notes(usual=False, knows_images=True))
     name = repr(shown(os.fspath(data_path))) if isinstance(data_path, (str, os.PathLike)) else ""
     name = name or f"{len(paths)} sources"
     settings = dict(store_settings)
-    return Dataset(made, _reopened, (paths, label, name, settings), name=name, label=label)
+    arguments = (paths, label, name, settings, relabel)
+    return Dataset(made, _reopened, arguments, name=name, label=label)
 
 
-def _reopened(paths: list[str], label: str | None, name: str, settings: StoreSettings) -> Dataset:
+def _reopened(
+    paths: list[str],
+    label: str | None,
+    name: str,
+    settings: StoreSettings,
+    relabel: tuple[Any, bool] | None,
+) -> Dataset:
     """Open a data set again, whose notes were warnings before."""
+    made = _opened(paths, label, relabel, settings)
+    arguments = (paths, label, name, settings, relabel)
+    return Dataset(made, _reopened, arguments, name=name, label=label)
+
+
+def _opened(
+    paths: list[str],
+    label: str | None,
+    relabel: tuple[Any, bool] | None,
+    settings: StoreSettings,
+) -> Native:
     made = _native.Dataset.open(paths, stores(**settings), label)
-    return Dataset(made, _reopened, (paths, label, name, settings), name=name, label=label)
+    if relabel is None:
+        return made
+    labels, allow_unlabelled = relabel
+    return _native.with_labels(made, labels, allow_unlabelled, stores(**settings))
+
+
+def _plain(labels: Any) -> Any:
+    """Return labels as Python's own values, which an array of NumPy's is not, and paths as text."""
+    if isinstance(labels, (str, os.PathLike)):
+        return absolute(os.fspath(labels))
+    return labels.tolist() if hasattr(labels, "tolist") else labels
 
 
 def concat(*datasets: Dataset) -> Dataset:
@@ -226,6 +267,11 @@ class Dataset:
     def __len__(self) -> int:
         """Return how many samples an epoch has."""
         return len(self._native)
+
+    @property
+    def box_classes(self) -> list[str]:
+        """The names of the categories of annotated objects, by their numbers; "" for none."""
+        return _native.box_class_names(self._native)
 
     @property
     def class_to_idx(self) -> dict[str, int]:
@@ -739,8 +785,9 @@ class Sample(Mapping[str, Any]):
 
     ``image`` is a `Tensor` of (height, width, 3) in red, green and blue; of samples that are not
     images, ``data`` has the bytes. ``label`` is None without one. Further files go by their
-    extensions: JSON is parsed, text is ``str``, images are tensors, ``.npy`` files arrays, and
-    others bytes, which `raw` has of every field. Fields are also attributes: ``sample.image``.
+    extensions: JSON is parsed, text is ``str``, images are tensors, and ``.npy`` files arrays.
+    Those without a known extension are images or arrays by their content, otherwise bytes, which
+    `raw` has of every field. Fields are also attributes: ``sample.image``.
     """
 
     def __init__(self, dataset: Dataset, place: int) -> None:
@@ -785,7 +832,7 @@ class Sample(Mapping[str, Any]):
         if name == "image" == self._main:
             return f"image ({self._format})" if self._format != "unknown" else "image"
         if name in self._files:
-            return _kind(name)
+            return _kind(name, self._files[name])
         known = {"label": "number", "index": "number", "key": "text"}
         return known.get(name, "bytes" if self._main else "column")
 
@@ -820,8 +867,8 @@ def _is_image(data: bytes) -> bool:
     return True
 
 
-def _kind(name: str) -> str:
-    """Return what the file of a sample with this extension is."""
+def _kind(name: str, data: bytes) -> str:
+    """Return what a field is by its extension, or without a known one by its content."""
     extension = name.rpartition(".")[2].lower()
     if extension in _IMAGES:
         return "image"
@@ -829,11 +876,13 @@ def _kind(name: str) -> str:
         return "JSON"
     if extension in _TEXTS:
         return "text"
-    return "array" if extension == "npy" and find_spec("numpy") else "bytes"
+    if extension == "npy" or data.startswith(b"\x93NUMPY"):
+        return "array" if find_spec("numpy") else "bytes"
+    return "image" if _is_image(data) else "bytes"
 
 
 def _value(name: str, data: bytes) -> Any:
-    kind = _kind(name)
+    kind = _kind(name, data)
     if kind == "image":
         return _native.decode(data)
     if kind == "JSON":

@@ -138,6 +138,8 @@ class DataLoader:
     unpack_to
         A folder on this machine: TAR archives that are compressed by gzip or zstd are unpacked into
         it once, and found there later. Without it they are refused.
+    labels
+        Labels instead of those of the data set, as `turboloader.open` takes them.
     buckets
         Groups images of similar sizes and pads them: a window in batches, or (window, multiple).
     parity
