@@ -94,6 +94,16 @@ def test_a_manifest_has_labels_and_fields(tmp_path: pathlib.Path) -> None:
         tl.manifest(tmp_path / "m.csv")
 
 
+def test_a_folder_with_metadata_is_an_imagefolder(tmp_path: pathlib.Path) -> None:
+    images(tmp_path, ["a.bmp", "b.bmp"])
+    (tmp_path / "metadata.csv").write_text("file_name,text,label\nb.bmp,two,1\na.bmp,one,0\n")
+    ds = tl.open(tmp_path, format="imagefolder")
+    assert ds.keys == ["b.bmp", "a.bmp"] and ds.labels.tolist() == [1, 0]
+    assert ds[0]["text"] == "two"
+    with pytest.raises(SettingError, match="format is tar, but the files are manifest"):
+        tl.open(tmp_path, format="tar")
+
+
 def test_images_by_a_pattern_are_one_data_set(tmp_path: pathlib.Path) -> None:
     images(tmp_path, ["p/cat/1.bmp", "p/dog/2.bmp", "p/dog/3.bmp"])
     ds = tl.open(str(tmp_path / "p/*/*.bmp"))

@@ -242,7 +242,9 @@ def check_kinds(format: str | None, kinds: Sequence[str]) -> None:
     """Refuse files that are not in the expected format."""
     check_choice("format", format or "auto", ("auto", *_KINDS))
     kind = _KINDS.get(format or "")
-    if kind is not None and list(kinds) != [kind]:
+    # A folder with metadata files is a list of samples.
+    is_list = format == "imagefolder" and list(kinds) == ["manifest"]
+    if kind is not None and list(kinds) != [kind] and not is_list:
         raise SettingError(f"format is {format}, but the files are {', '.join(kinds)}")
 
 
