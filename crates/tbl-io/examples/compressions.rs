@@ -1,5 +1,6 @@
 //! Prints size, time of writing and speed of reading of a data set under each compression of TBL
-//! files: `cargo run --release -p tbl-io --example compressions -- DATA_SET`.
+//! files: `cargo run --release -p tbl-io --example compressions -- DATA_SET`. Without one it takes
+//! the photographs of the repository.
 #![allow(clippy::print_stdout, reason = "an example that shows what it found")]
 
 use std::ops::ControlFlow;
@@ -14,7 +15,7 @@ use tbl_io::{
 const PASSES: usize = 7;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args_os().nth(1).ok_or("expected the path of a data set")?;
+    let path = std::env::args_os().nth(1).unwrap_or_else(|| "testdata/photos".into());
     let sources = [tbl_io::open(path)?];
     let labels = Labels::resolve(&sources)?;
     let selection = Selection::all(&sources, &labels)?;

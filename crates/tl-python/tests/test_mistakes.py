@@ -246,9 +246,9 @@ MISTAKES = [
         "DataLoader got an unexpected keyword argument 'size': pass image_size, or a transform such as Resize",
     ),
     (
-        "L(labels=[1])",
+        "L(lable='x')",
         "TypeError",
-        "DataLoader got an unexpected keyword argument 'labels': did you mean label?",
+        "DataLoader got an unexpected keyword argument 'lable': did you mean label?",
     ),
     (
         "L(augment=True)",

@@ -292,7 +292,7 @@ class Loader:
     def kinds(self, /) -> list[str]:
         """
         The kinds of the files, each once: ``"folder"``, ``"files"``, ``"manifest"``, ``"tar"``,
-        ``"tbl"``, ``"idv"`` or ``"tbf"``.
+        ``"images"``, ``"tbl"``, ``"idv"`` or ``"tbf"``.
         """
     def notes(self, /, *, usual: bool = True) -> list[str]:
         """

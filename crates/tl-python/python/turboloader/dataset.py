@@ -652,7 +652,7 @@ class Dataset:
 
         if self._root()._rebuild is not _reopened:
             raise SettingError("verify: a joined data set has no file; verify its parts")
-        paths, _, _, settings = self._root()._arguments
+        paths, _, _, settings, _ = self._root()._arguments
         reports = [verify(path, decode=decode, **settings) for path in paths]
         if len(reports) == 1:
             return reports[0]
