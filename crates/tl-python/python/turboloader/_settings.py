@@ -91,7 +91,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kKmMgGtT])(i)?)?[bB]?")
 # The settings that are numbers of bytes.
 _BYTES = ("block_bytes", "memory_budget", "prefetch_bytes")
 
-_BOXES = {"labels": None, "values": [], "format": "xyxy", "output": "xyxy"}
+_BOXES: dict[str, Any] = {"labels": None, "values": [], "format": "xyxy", "output": "xyxy"}
 _MASK = {"dtype": "uint8", "padding": 255}
 
 # Of workers, ranks, sides, epochs and so on.
