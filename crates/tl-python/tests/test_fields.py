@@ -235,3 +235,36 @@ def test_grey(tmp_path: pathlib.Path) -> None:
     assert [one.shape for one in whole] == [(31, 22, 1)] * 6
     with pytest.raises(tl.SettingError, match="channels is 2, expected 3"):
         tl.DataLoader(tmp_path, 4, channels=2)
+
+
+def test_fields_of_a_data_set(folder: pathlib.Path) -> None:
+    """Its loaders have them, through views, joins, pickles and settings of the loader."""
+    fields = {"caption": tl.Text("txt"), "score": tl.Number("json:/score")}
+    ds = tl.open(folder, fields=fields)
+    assert ds.fields == fields and ds.with_fields({}).fields == fields
+    views = [
+        ds,
+        ds.skip(2),
+        ds.filter("index > 3"),
+        tl.concat(ds.take(3), ds.skip(3)),
+        ds.repeat(2),
+    ]
+    for view in views:
+        for one in (view, pickle.loads(pickle.dumps(view))):
+            assert one.fields == fields
+            loader = tl.DataLoader(one, 4, image_size=8)
+            found = only(loader, "score", "index")
+            assert found["score"] == [index / 4 for index in found["index"]]
+    picked = tl.DataLoader(ds, COUNT, image_size=8, fields=("image", "score"))
+    images, scores = next(iter(picked))
+    assert images.shape == (COUNT, 8, 8, 3) and scores.tolist() == [i / 4 for i in range(COUNT)]
+    more = tl.DataLoader(
+        ds, 4, image_size=8, fields={"score": tl.Array("npy"), "x": tl.Bytes("txt")}
+    )
+    batch = next(iter(more))
+    assert batch["score"].shape == (4, 2, 3) and {"caption", "x"} <= set(batch.keys())
+    other = ds.with_fields({"score": tl.Array("npy")})
+    with pytest.raises(tl.SettingError, match="field score is Number"):
+        tl.concat(ds, other)
+    with pytest.raises(tl.SettingError, match="x is the class Text"):
+        tl.open(folder, fields={"x": tl.Text})

@@ -563,8 +563,9 @@ class Settings:
         return None if _are_kinds(self.fields) else cast("Any", self.fields)
 
     def _kinds(self) -> Mapping[str, Field]:
-        """Return the fields of files next to the image."""
-        return cast("Any", self.fields) if _are_kinds(self.fields) else {}
+        """Return the fields of files next to the image: of the data set, and those given here."""
+        given = cast("Any", self.fields) if _are_kinds(self.fields) else {}
+        return given if self.data_set is None else {**self.data_set.fields, **given}
 
     @property
     def paths(self) -> list[str]:

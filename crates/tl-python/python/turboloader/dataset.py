@@ -17,7 +17,7 @@ import json
 import operator
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, overload
 
@@ -26,6 +26,7 @@ from ._paths import absolute, expand, is_url, shown
 from ._settings import StoreSettings, check_kinds, path_list, refuse_to_pickle, stores, whole
 from ._warnings import warn_of_notes
 from .exceptions import PathExistsError, SampleIndexError, SettingError, of_path
+from .fields import Field, Request
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,6 +59,7 @@ def open(
     label: str | None = None,
     labels: Labels | None = None,
     allow_unlabelled: bool = False,
+    fields: Mapping[str, Field] | None = None,
     **store_settings: Unpack[StoreSettings],
 ) -> Dataset:
     """Open a data set. Its index is read, and no sample.
@@ -79,6 +81,8 @@ def open(
         table with such names and a column ``label``. Classes are numbered in sorted order.
     allow_unlabelled
         Whether samples that a dict or a file does not name have no label, instead of an error.
+    fields
+        What batches of this data set have from files next to images, as `Dataset.with_fields`.
     **store_settings
         ``storage_options``, ``credentials`` and the other settings of stores of `DataLoader`.
 
@@ -96,7 +100,8 @@ def open(
     name = name or f"{len(paths)} sources"
     settings = dict(store_settings)
     arguments = (paths, label, name, settings, relabel)
-    return Dataset(made, _reopened, arguments, name=name, label=label)
+    opened = Dataset(made, _reopened, arguments, name=name, label=label)
+    return opened.with_fields(fields) if fields else opened
 
 
 def _reopened(
@@ -172,7 +177,9 @@ def mix(
     if not parts:
         raise SettingError("mix needs at least one data set")
     made = _native.Dataset.mix([(part._native, weight) for part, weight in parts], str(length))
-    return Dataset(made, _mixed, (parts, length), name=f"mix of {len(parts)}", label=_label(parts))
+    name = f"mix of {len(parts)}"
+    mixed = Dataset(made, _mixed, (parts, length), name=name, label=_label(parts))
+    return mixed.with_fields(_fields(part for part, _ in parts))
 
 
 def _mixed(parts: list[tuple[Dataset, int]], length: str | int) -> Dataset:
@@ -193,7 +200,21 @@ def _checked(dataset: Any) -> Dataset:
 
 def _joined(parts: Sequence[Dataset], made: Native) -> Dataset:
     name = f"concat of {len(parts)}"
-    return Dataset(made, concat, tuple(parts), name=name, label=parts[0].label_column)
+    joined = Dataset(made, concat, tuple(parts), name=name, label=parts[0].label_column)
+    return joined.with_fields(_fields(parts))
+
+
+def _fields(parts: Iterable[Dataset]) -> dict[str, Field]:
+    """Return the fields of all data sets; a name stands for one kind."""
+    fields: dict[str, Field] = {}
+    for part in parts:
+        for name, kind in part.fields.items():
+            if fields.setdefault(name, kind) != kind:
+                raise SettingError(
+                    f"field {name} is {fields[name]!r} in one data set and {kind!r} in another; "
+                    "give them the same kind by with_fields"
+                )
+    return fields
 
 
 class Dataset:
@@ -213,6 +234,8 @@ class Dataset:
         The names of the classes, indexed by label.
     label_column : str or None
         The column of a table that has the labels.
+    fields : dict
+        What batches have from files next to images, by name; see `with_fields`.
 
     Examples
     --------
@@ -239,6 +262,7 @@ class Dataset:
         self._rebuild, self._arguments, self._name = rebuild, arguments, name
         self.label_column = label
         self.classes: list[str] = native.class_names
+        self.fields: dict[str, Field] = {}
         # Connections to stores belong to the process that made them, and workers may be forked.
         self._process = os.getpid() if any(map(is_url, native.locations())) else None
 
@@ -256,7 +280,29 @@ class Dataset:
     def _of(
         self, made: Native, rebuild: Callable[..., Dataset], arguments: tuple[Any, ...]
     ) -> Dataset:
-        return Dataset(made, rebuild, arguments, name=self._name, label=self.label_column)
+        dataset = Dataset(made, rebuild, arguments, name=self._name, label=self.label_column)
+        dataset.fields = self.fields
+        return dataset
+
+    def with_fields(self, fields: Mapping[str, Field]) -> Dataset:
+        """Return the same samples with further fields, which the batches of loaders have.
+
+        Parameters
+        ----------
+        fields
+            The kinds of files next to images, by name, as ``fields`` of `DataLoader`. A kind
+            replaces an earlier one of its name.
+
+        Examples
+        --------
+        >>> from turboloader import Text
+        >>> open("train.tar").with_fields({"caption": Text("txt")}).fields
+        {'caption': Text(source='txt')}
+        """
+        Request(fields)
+        made = self._of(self._native, self._rebuild, self._arguments)
+        made.fields = {**self.fields, **fields}
+        return made
 
     def _chosen(self, made: Native) -> Dataset:
         """Return a view that other processes make from its numbers, without choosing again."""
@@ -671,13 +717,16 @@ class Dataset:
 
     # Processes
 
-    def __reduce__(self) -> tuple[Callable[..., Dataset], tuple[Any, ...]]:
+    def __setstate__(self, fields: dict[str, Field]) -> None:
+        self.fields = fields
+
+    def __reduce__(self) -> tuple[Any, ...]:
         if self._rebuild is _reopened:
             refuse_to_pickle("data set", self._arguments[3].get("storage_options"))
         if self._rebuild is _numbered:
             base, made = self._arguments
-            return _renumbered, (base._root(), made.indices().numpy())
-        return self._rebuild, self._arguments
+            return _renumbered, (base._root(), made.indices().numpy()), self.fields
+        return self._rebuild, self._arguments, self.fields
 
     def _root(self) -> Dataset:
         """Return all samples of the data set that this is a view of."""
