@@ -4,8 +4,8 @@
 use tbl_format::checksum::{header_crc32, payload_crc16};
 use tbl_format::extension::RowIndexes;
 use tbl_io::{
-    Damage, ReadError, ReadLimits, ReadOptions, SampleSource, SampleSourceExt, Source, SourceKind,
-    Stores, TarArchive, TblFile, Unpack, Verify,
+    Damage, NpyArray, ReadError, ReadLimits, ReadOptions, SampleSource, SampleSourceExt, Source,
+    SourceKind, Stores, TarArchive, TblFile, Unpack, Verify, npz_member,
 };
 
 /// Samples read from one input; an index may claim thousands that all lie in the same bytes.
@@ -32,6 +32,26 @@ pub fn packed_tar(data: &[u8]) {
     let stores = Stores::new().unpacking(Unpack::Discard(folder.path().to_owned()));
     if let Ok(source) = tbl_io::open_in(&stores, &path) {
         read_samples(&*source);
+    }
+}
+
+/// Reads the bytes as an array, and as an archive whose arrays are called `latent`: as many numbers as
+/// the shape says, and no more bytes than allowed.
+pub fn numpy(bytes: &[u8]) {
+    const LIMIT: u64 = 1 << 20;
+    let whole = |array: NpyArray<'_>| {
+        let numbers: usize = array.shape.iter().product();
+        assert_eq!(numbers * array.item_bytes, array.data.len(), "shape {:?}", array.shape);
+    };
+    if let Ok(array) = NpyArray::parse(bytes) {
+        whole(array);
+    }
+    let mut member = Vec::new();
+    if npz_member(bytes, "latent", LIMIT, &mut member).is_ok() {
+        assert!(member.len() as u64 <= LIMIT, "{} bytes", member.len());
+        if let Ok(array) = NpyArray::parse(&member) {
+            whole(array);
+        }
     }
 }
 

@@ -17,7 +17,9 @@ mod table;
 mod tbf;
 
 pub use decode::{decode_bmp, decode_jpeg, decode_png, decode_tiff, decode_webp};
-pub use format::{fix_tar_checksums, fix_tbl2_checksums, images, packed_tar, tar, tbl1, tbl2};
+pub use format::{
+    fix_tar_checksums, fix_tbl2_checksums, images, numpy, packed_tar, tar, tbl1, tbl2,
+};
 pub use idv::{idv_codecs, idv_open};
 pub use jpeg::{jpeg_levels_agree, jpeg_region_equals_full, jpeg_row_index};
 pub use jpeg_file::jpeg_file;

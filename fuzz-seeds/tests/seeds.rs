@@ -34,6 +34,11 @@ fn packed_tar_seeds_pass() {
 }
 
 #[test]
+fn numpy_seeds_pass() {
+    replay("numpy", fuzz_seeds::numpy);
+}
+
+#[test]
 fn images_seeds_pass() {
     replay("images", fuzz_seeds::images);
 }
