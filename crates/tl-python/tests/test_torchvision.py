@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 
+import numpy as np
 import pytest
 import turboloader as tl
 from turboloader import transforms as T  # noqa: N812
@@ -281,3 +282,38 @@ def test_paddings_of_both_versions_are_the_same():
         said, full = (T.RandomCrop([4, 4], padding=one) for one in (padding, whole))
         assert T.from_torchvision(v1.RandomCrop(4, padding=padding)) == said
         assert T.from_torchvision(v2.RandomCrop(4, padding=padding)) == full
+
+
+GREY = [
+    ("RandomInvert", {"p": 1.0}),
+    ("RandomPosterize", {"bits": 3, "p": 1.0}),
+    ("RandomSolarize", {"threshold": 100, "p": 1.0}),
+    ("RandomAutocontrast", {"p": 1.0}),
+    ("RandomEqualize", {"p": 1.0}),
+    ("RandomAdjustSharpness", {"sharpness_factor": 2.0, "p": 1.0}),
+    ("GaussianBlur", {"kernel_size": 5, "sigma": (1.3, 1.3)}),
+    ("Pad", {"padding": 3, "fill": 7}),
+    ("CenterCrop", {"size": 20}),
+    ("Resize", {"size": (20, 33)}),
+    ("RandomRotation", {"degrees": (30, 30)}),
+    ("ColorJitter", {"brightness": (1.3, 1.3)}),
+    ("ColorJitter", {"contrast": (1.4, 1.4)}),
+    ("ColorJitter", {"saturation": (1.7, 1.7)}),
+    ("ColorJitter", {"hue": (0.2, 0.2)}),
+    ("RandomVerticalFlip", {"p": 1.0}),
+]
+
+
+@pytest.mark.parametrize(("name", "settings"), GREY)
+def test_grey_images_are_those_of_mode_l(name: str, settings: dict) -> None:
+    """What leaves nothing to chance does to one channel what torchvision does to mode L."""
+    from PIL import Image
+
+    slope = (np.add.outer(np.arange(37), np.arange(45)) * 2 % 256).astype(np.uint8)
+    noise = np.random.default_rng(1).integers(0, 256, (37, 45), dtype=np.uint8)
+    made = T.recipe(getattr(T, name)(**settings), channels=1)
+    for grey in (slope, noise):
+        pixels = np.repeat(grey[..., None], 3, 2).tobytes()
+        found = made.apply(pixels, (45, 37), (0, 0, 0), {}).numpy()
+        expected = np.asarray(getattr(v2, name)(**settings)(Image.fromarray(grey)))
+        assert np.array_equal(found[..., 0], expected)
