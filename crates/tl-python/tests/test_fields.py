@@ -170,6 +170,7 @@ def test_masks_and_boxes_as_fields(tmp_path: pathlib.Path) -> None:
 REFUSED = {
     "class": ({"x": tl.Text}, "x is the class Text; pass an instance"),
     "other": ({"x": 5}, "x is 5, expected a kind such as tl.Text()"),
+    "json": ({"x": tl.Json("json:who")}, "pointer is 'who', expected one such as '/a/b'"),
     "place": ({"x": tl.Text("txt:/a")}, "only JSON files have places"),
     "pointer": ({"x": tl.Boxes("json")}, "expected a pointer after it"),
     "member": ({"x": tl.Array("npz")}, 'which array? such as "npz:latent"'),
@@ -268,3 +269,33 @@ def test_fields_of_a_data_set(folder: pathlib.Path) -> None:
         tl.concat(ds, other)
     with pytest.raises(tl.SettingError, match="x is the class Text"):
         tl.open(folder, fields={"x": tl.Text})
+
+
+def test_json_is_as_python_reads_it(tmp_path: pathlib.Path) -> None:
+    """Whole numbers of any size are kept, the order of keys too; a bad file names its sample."""
+    (tmp_path / "a.bmp").write_bytes(bmp(image(0)))
+    (tmp_path / "a.json").write_text('{"z": {"a/b": [5, 1180591620717411303425]}, "a": null}')
+    fields = {
+        "all": tl.Json("json"),
+        "large": tl.Json("json:/z/a~1b/1"),
+        "none": tl.Json("json:/a"),
+        "missing": tl.Json("json:/z/a~1b/2"),
+    }
+    (batch,) = tl.DataLoader(tmp_path, 1, image_size=8, fields=fields)
+    assert list(batch["all"][0]) == ["z", "a"] and batch["large"] == [2**70 + 1]
+    assert batch["none"] == batch["missing"] == [None]
+    (tmp_path / "a.meta").write_text("{")
+    (batch,) = tl.DataLoader(tmp_path, 1, image_size=8, fields={"x": tl.Json("meta")})
+    with pytest.raises(ValueError, match=r"sample 0, field x: .*Expecting property name"):
+        batch["x"]
+
+
+def test_a_loader_with_labels_and_stores_pickles(tmp_path: pathlib.Path) -> None:
+    """The data set that it opened has the settings of its stores."""
+    for index in range(3):
+        (tmp_path / f"{index}x.bmp").write_bytes(bmp(image(index)))
+    loader = tl.DataLoader(
+        tmp_path, 3, image_size=8, labels=[5, 6, 7], unpack_to=tmp_path / "u", connections=4
+    )
+    again = pickle.loads(pickle.dumps(loader))
+    assert only(again, "label")["label"] == only(loader, "label")["label"] == [5, 6, 7]

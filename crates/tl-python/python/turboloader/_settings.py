@@ -225,15 +225,18 @@ def requests(
     return [(name, None) for name in names(setting, columns)]
 
 
+# The settings of stores where nothing is set, but for those that are None.
+_OPENED: dict[str, Any] = {"credentials": "auto", "hedge": True}
+
+
 def opened(data_path: Any, settings: Mapping[str, Any]) -> Dataset | None:
     """Return an open data set, which has the settings of its stores; None for paths."""
     from .dataset import Dataset
 
     if not isinstance(data_path, Dataset):
         return None
-    defaults = {"credentials": "auto", "hedge": True}
     given = {name: settings.get(name) for name in StoreSettings.__annotations__}
-    if named := [name for name, value in given.items() if value not in (None, defaults.get(name))]:
+    if named := [name for name, value in given.items() if value not in (None, _OPENED.get(name))]:
         raise SettingError(f"{named[0]}: the data set is open already; pass it to turboloader.open")
     return data_path
 
@@ -532,8 +535,11 @@ class Settings:
             )
         check_fields(self.fields)
         data = opened(data_path, vars(self))
+        # A data set that is open has the settings of its stores.
+        of_stores: dict[str, Any] = {}
         if self.labels is not None:
             data = self._labelled(data_path)
+            of_stores = {name: _OPENED.get(name) for name in StoreSettings.__annotations__}
         paths = expand(path_list(data_path)) if data is None else data
         label = self.label if data is None else self.label or data.label_column
         return replace(
@@ -544,6 +550,7 @@ class Settings:
             labels=None,
             transform=transform,
             transforms=None,
+            **of_stores,
         )
 
     def _labelled(self, data_path: Any) -> Dataset:

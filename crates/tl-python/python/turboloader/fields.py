@@ -236,6 +236,10 @@ class Request:
         if kind := self._STORED.get(type(field)):
             if place is not None and kind != "json":
                 raise SettingError(f"field {name}: only JSON files have places such as {place!r}")
+            if place and not place.startswith("/"):
+                raise SettingError(
+                    f"field {name}: pointer is {place!r}, expected one such as '/a/b'"
+                )
             self.stored.append((name, column, kind, place or ""))
         elif isinstance(field, Image):
             _refuse_place(name, place)

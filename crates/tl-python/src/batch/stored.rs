@@ -1,9 +1,7 @@
 //! Fields that batches have as lists of values: files of samples, and columns of bytes.
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
-use serde_json::Value;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use tl_pipeline::LoaderConfig;
 
 use crate::settings::Settings;
@@ -52,14 +50,28 @@ impl StoredKind {
                 Ok(Some(text.into_any().unbind()))
             }
             Self::Json(pointer) => {
-                let value = match serde_json::from_slice::<Value>(bytes) {
-                    Ok(document) => document.pointer(pointer).cloned(),
-                    Err(error) => return Err(PyValueError::new_err(error.to_string())),
-                };
-                let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
-                let value = py.import("json")?.call_method1("loads", (value.to_string(),))?;
-                Ok(Some(value.unbind()))
+                // Python's parser keeps whole numbers of any size, and the order of keys.
+                let bytes = PyBytes::new(py, bytes);
+                let mut value = py.import("json")?.call_method1("loads", (bytes,))?;
+                for token in pointer.split('/').skip(1) {
+                    match element(&value, token)? {
+                        Some(element) => value = element,
+                        None => return Ok(None),
+                    }
+                }
+                Ok((!value.is_none()).then(|| value.unbind()))
             }
         }
     }
+}
+
+/// The element of a dict or a list that a token of a JSON pointer names.
+fn element<'py>(value: &Bound<'py, PyAny>, token: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if let Ok(dict) = value.cast::<PyDict>() {
+        return dict.get_item(token.replace("~1", "/").replace("~0", "~"));
+    }
+    let Ok(list) = value.cast::<PyList>() else { return Ok(None) };
+    let is_number = token == "0" || !token.starts_with(['0', '+']);
+    let place = token.parse().ok().filter(|&place| is_number && place < list.len());
+    place.map(|place: usize| list.get_item(place)).transpose()
 }
