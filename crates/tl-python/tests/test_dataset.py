@@ -350,7 +350,7 @@ def test_files_of_a_data_set_are_verified(ds: tl.Dataset) -> None:
     assert ds.take(3).verify(decode=True)["samples"] == 100
     both = tl.open([ds._arguments[0][0]] * 2)
     assert both.verify()["is_good"] and len(both.verify()["files"]) == 1
-    with pytest.raises(SettingError, match="a joined data set has no file"):
+    with pytest.raises(SettingError, match="not opened by its path alone"):
         tl.concat(ds, both).verify()
 
 

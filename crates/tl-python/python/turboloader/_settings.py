@@ -59,7 +59,9 @@ OnError = Literal["raise", "skip", "replace", "fill"]
 Parity = Literal["pil", "tensor"]
 Direction = Literal["outgoing", "incoming"]
 Credentials = Literal["auto", "instance"]
-FileFormat = Literal["folder", "imagefolder", "tar", "webdataset", "tbl", "idv", "tbf"]
+FileFormat = Literal[
+    "folder", "imagefolder", "tar", "webdataset", "tbl", "idv", "tbf", "files", "images", "manifest"
+]
 
 # For each output format: what fields are handed out as, and whether channels come last.
 _FORMATS: Final[dict[str, tuple[str, bool | None]]] = {
@@ -83,6 +85,9 @@ _KINDS = {
     "tbl": "tbl",
     "idv": "idv",
     "tbf": "tbf",
+    "files": "files",
+    "images": "images",
+    "manifest": "manifest",
 }
 
 _MIB, _GIB = 1 << 20, 1 << 30

@@ -93,6 +93,12 @@ def open(
     """
     paths = [absolute(path) for path in expand(path_list(data_path))]
     relabel = None if labels is None else (_plain(labels), allow_unlabelled)
+    is_list = any(path.endswith((".csv", ".tsv", ".jsonl", ".ndjson")) for path in paths)
+    if label is not None and is_list:
+        raise SettingError(
+            "label is the column of a table (IDV, TBF); the columns of a manifest are those of "
+            f"turboloader.manifest({shown(paths[0])!r}, label={label!r})"
+        )
     made = _opened(paths, label, relabel, store_settings)
     check_kinds(format, made.kinds)
     warn_of_notes(made.notes(usual=False, knows_images=True))
@@ -697,7 +703,9 @@ class Dataset:
         from ._files import verify
 
         if self._root()._rebuild is not _reopened:
-            raise SettingError("verify: a joined data set has no file; verify its parts")
+            raise SettingError(
+                "verify: this data set was not opened by its path alone; verify its parts or files"
+            )
         paths, _, _, settings, _ = self._root()._arguments
         reports = [verify(path, decode=decode, **settings) for path in paths]
         if len(reports) == 1:
