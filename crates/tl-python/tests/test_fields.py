@@ -299,3 +299,17 @@ def test_a_loader_with_labels_and_stores_pickles(tmp_path: pathlib.Path) -> None
     )
     again = pickle.loads(pickle.dumps(loader))
     assert only(again, "label")["label"] == only(loader, "label")["label"] == [5, 6, 7]
+
+
+def test_arrays_in_memory_and_labels_of_an_open_data_set() -> None:
+    """Arrays have no extension; labels may be given once a data set is open."""
+    images = np.zeros((3, 8, 8, 3), np.uint8)
+    ds = tl.from_arrays(images, [0, 1, 2], depth=np.arange(6, dtype=np.float32).reshape(3, 2))
+    ds = ds.with_labels([7, 8, 9]).with_fields({"d": tl.Array("depth")})
+    for one in (ds, pickle.loads(pickle.dumps(ds)), ds.skip(1)):
+        (batch,) = tl.DataLoader(one, 3, transform=T.Resize((8, 8)))
+        index = batch["index"].numpy()
+        assert np.array_equal(batch["label"], 7 + index)
+        assert np.array_equal(batch["d"], np.arange(6).reshape(3, 2)[index])
+    with pytest.raises(tl.SettingError, match="give labels first"):
+        ds.skip(1).with_labels([1, 2])

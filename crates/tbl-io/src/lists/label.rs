@@ -46,7 +46,10 @@ enum Kind {
 impl Kind {
     fn of(text: &[u8]) -> Self {
         let Ok(text) = str::from_utf8(text) else { return Self::Word };
-        if let Ok(number) = text.parse() {
+        // Tables that have had a gap in a column write its integers with a fraction: 3.0.
+        let is_zero = |fraction: &&str| !fraction.is_empty() && fraction.bytes().all(|b| b == b'0');
+        let whole = text.split_once('.').filter(|(_, fraction)| is_zero(fraction));
+        if let Ok(number) = whole.map_or(text, |(whole, _)| whole).parse() {
             return Self::Integer(number);
         }
         let is_number = text.parse::<f64>().is_ok_and(f64::is_finite);
@@ -139,6 +142,8 @@ mod tests {
             integers(&[3, -1, NO_LABEL, NO_LABEL, 7])
         );
         assert_eq!(labels(&["", ""]), integers(&[]));
+        assert_eq!(labels(&["0.0", "", "2.00", "-1."]), Ok(ColumnLabels::Other));
+        assert_eq!(labels(&["0.0", "", "2.00", "5"]), integers(&[0, NO_LABEL, 2, 5]));
         let names = vec!["cat".to_owned(), "dog".to_owned()];
         let classes = ColumnLabels::Classes { labels: vec![1, 0, NO_LABEL, 1], names };
         assert_eq!(labels(&["dog", "cat", "", "dog "]), Ok(classes));

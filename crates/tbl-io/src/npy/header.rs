@@ -3,14 +3,17 @@
 
 use super::{NpyArray, NpyError, NpyKind};
 
-const MAGIC: [u8; 6] = *b"\x93NUMPY";
-
 /// NumPy reads headers of up to 10,000 bytes unless told otherwise, and allows 32 dimensions (64
 /// from version 2 on).
 const MAX_HEADER: usize = 10_000;
 const MAX_DIMENSIONS: usize = 64;
 
+const MAGIC: [u8; 6] = NpyArray::MAGIC;
+
 impl<'a> NpyArray<'a> {
+    /// The first bytes of every `.npy` file.
+    pub const MAGIC: [u8; 6] = *b"\x93NUMPY";
+
     /// Reads the array of a whole `.npy` file. Nothing is allocated in proportion to numbers in it.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //! each.
 
 use serde_json::Value;
-use tl_transform::BoundingBoxes;
+use tl_transform::{BoundingBoxes, BoxFormat};
 
 use super::annotate::Placed;
 use super::files::Files;
@@ -43,6 +43,7 @@ impl BoxReader {
             boxes.push(coordinates(value)?);
             Some(())
         })?;
+        self.check_edges(&boxes)?;
         if let Some(pointer) = &self.labels {
             let expected = "a label of a whole number";
             self.each(document, pointer, "a list of labels", expected, |value| {
@@ -83,6 +84,8 @@ impl BoxReader {
         let mut boxes = BoundingBoxes::new(field.format, placed.size, boxes)?;
         placed.plan().move_boxes(&mut boxes)?;
         if let Some(sanitize) = field.sanitize {
+            // A box beyond the edge by a rounding is not cut off.
+            boxes.clamp();
             let stays = boxes.sanitize(sanitize.min_size, sanitize.min_area)?;
             retain(&mut row.box_labels, &stays);
             retain(&mut row.box_indices, &stays);
@@ -95,6 +98,23 @@ impl BoxReader {
         boxes.convert(field.output);
         row.boxes.extend_from_slice(boxes.boxes());
         Ok(())
+    }
+
+    /// Refuses boxes whose edges are in the wrong order: most often they are in another format.
+    fn check_edges(&self, boxes: &[[f32; 4]]) -> Result<(), AnnotationFault> {
+        let has_edges = self.field.format == BoxFormat::Xyxy;
+        let is_reversed = |&[left, top, right, bottom]: &[f32; 4]| {
+            if has_edges { right < left || bottom < top } else { right < 0.0 || bottom < 0.0 }
+        };
+        let Some(position) = boxes.iter().position(is_reversed) else { return Ok(()) };
+        let column = self.field.column.clone();
+        let pointer = self.boxes.of(position);
+        let expected = if has_edges {
+            "edges as left, top, right, bottom (COCO's boxes have format xywh)"
+        } else {
+            "a box whose width and height are 0 or more"
+        };
+        Err(AnnotationFault::Value { column, pointer, expected })
     }
 
     /// Calls `take` with every value of the list that `pointer` names; none is an error.

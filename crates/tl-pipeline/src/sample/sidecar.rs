@@ -1,7 +1,7 @@
 //! Images of sidecar files, rendered next to the sample's own image.
 
 use tbl_format::SampleFormat;
-use tl_decode::DecodeOptions;
+use tl_decode::{DecodeOptions, Reductions};
 use tl_handoff::slab::ColumnsMut;
 use tl_transform::{Draw, Recipe};
 
@@ -97,6 +97,11 @@ impl SidecarImage {
             let column = extension.clone();
             AnnotationFault::Image { column, source: Box::new(fault) }.into()
         })
+    }
+
+    /// The properties that decoding has reduced, on the first call only.
+    pub(crate) fn take_reductions(&mut self) -> Option<Reductions> {
+        self.renderer.take_reductions()
     }
 
     /// Gives back buffers larger than `bytes`.

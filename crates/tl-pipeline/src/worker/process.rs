@@ -63,6 +63,9 @@ pub(super) fn process(
         metrics.lap(Stage::Transform);
         for image in images {
             image.render(annotator, &placed, source.draw, &mut columns, metrics)?;
+            if let Some(lost) = image.take_reductions() {
+                run.shared().note(LoaderNote::Reduced { sample: source.sample(), lost });
+            }
         }
     }
     Ok(processed)

@@ -541,3 +541,31 @@ fn numbers_of_boxes_go_with_the_boxes_that_are_left() {
     let error = with_fields(whole).epoch(0).find_map(Result::err).unwrap().to_string();
     assert!(error.ends_with("expected a number that the type has at `/boxes/0/area`"), "{error}");
 }
+
+#[test]
+fn boxes_beyond_the_edge_are_cut_and_reversed_ones_refused() {
+    let check = |at: Value, format, expected: Result<[f32; 4], &str>| {
+        let folder = tempfile::tempdir().unwrap();
+        let sample = |number| {
+            let Annotated { width, height, pixels, .. } = boxed(number);
+            let fields = vec![field("json", json!({"boxes": [at]}).to_string())];
+            Annotated { width, height, pixels, fields }
+        };
+        let boxes = BoxField { format, ..BoxField::new("json", "/boxes/*") };
+        let fields = Fields { boxes: Some(boxes), ..Fields::default() };
+        let flip = recipe(&[json!({"op": "random_horizontal_flip", "p": 0.0})]);
+        let config =
+            LoaderConfig { sampler: Shuffle::None.into(), ..with(Work::Images(flip), fields) };
+        let first = loader(dataset(folder.path(), sample), config).epoch(0).next().unwrap();
+        match (first, expected) {
+            (Ok(batch), Ok(expected)) => assert_eq!(batch.boxes(0), [expected]),
+            (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
+            (found, expected) => panic!("{found:?}, expected {expected:?}"),
+        }
+    };
+    // Sample 0 has 40 x 36 pixels.
+    check(json!([-0.5, 3, 20, 36.01]), BoxFormat::Xyxy, Ok([0.0, 3.0, 20.0, 36.0]));
+    check(json!([30, 3, 10.001, 4]), BoxFormat::Xywh, Ok([30.0, 3.0, 40.0, 7.0]));
+    check(json!([30, 3, 10, 4]), BoxFormat::Xyxy, Err("COCO's boxes have format xywh"));
+    check(json!([30, 3, -1, 4]), BoxFormat::Xywh, Err("width and height are 0 or more"));
+}

@@ -564,7 +564,8 @@ class Settings:
 
         if isinstance(data_path, Dataset):
             raise SettingError(
-                "labels: the data set is open already; pass them to turboloader.open"
+                "labels: the data set is open already; call its with_labels before you select "
+                "samples"
             )
         stores: Any = {name: getattr(self, name) for name in StoreSettings.__annotations__}
         return open(data_path, labels=self.labels, **stores)

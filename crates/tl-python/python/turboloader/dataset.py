@@ -290,6 +290,19 @@ class Dataset:
         dataset.fields = self.fields
         return dataset
 
+    def with_labels(self, labels: Labels, *, allow_unlabelled: bool = False) -> Dataset:
+        """Return the same samples with other labels, as ``labels`` of `open`.
+
+        Labels are given before samples are selected.
+        """
+        if not self._native.is_whole():
+            raise SettingError("with_labels: give labels first, then select samples")
+        return self._of(
+            _native.with_labels(self._native, _plain(labels), allow_unlabelled),
+            _relabelled,
+            (self, _plain(labels), allow_unlabelled),
+        )
+
     def with_fields(self, fields: Mapping[str, Field]) -> Dataset:
         """Return the same samples with further fields, which the batches of loaders have.
 
@@ -750,6 +763,10 @@ class Dataset:
         classes = f", {len(self.classes)} classes" if self.classes else ""
         plural = "" if len(self) == 1 else "s"
         return f"Dataset({self._name}, {len(self)} sample{plural}{classes})"
+
+
+def _relabelled(base: Dataset, labels: Any, allow_unlabelled: bool) -> Dataset:
+    return base.with_labels(labels, allow_unlabelled=allow_unlabelled)
 
 
 def _viewed(base: Dataset, method: str, arguments: tuple[Any, ...]) -> Dataset:

@@ -93,6 +93,10 @@ impl ValueField {
             }
             ValueFormat::Text => {
                 let bytes = files.bytes(&self.column)?;
+                // Columns of lists have names, and no extensions that would tell.
+                if bytes.starts_with(&NpyArray::MAGIC) {
+                    return Ok(Found::Array(NpyArray::parse(bytes).map_err(npy)?));
+                }
                 let text = std::str::from_utf8(bytes)
                     .map_err(|error| AnnotationFault::Text { column: column(), source: error })?;
                 self.of_text(text.trim())
