@@ -80,7 +80,9 @@ pub use location::Location;
 pub use mmap::Mapped;
 pub use note::{Note, NotedSample};
 pub use npy::{NpyArray, NpyError, NpyKind, npz_member};
-pub use open::{allow_open_files, open, open_all, open_all_in, open_each, open_in, open_source};
+pub use open::{
+    allow_open_files, open, open_all, open_all_in, open_each, open_in, open_source, open_source_in,
+};
 pub use ranges::{
     BackgroundReads, Part, PartFault, PartReceiver, Pin, RangeFault, Ranges, UnderWay, Unusable,
 };

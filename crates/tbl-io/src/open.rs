@@ -58,7 +58,16 @@ pub fn open_in(
 /// # Errors
 /// The reader's, for a damaged or foreign file.
 pub fn open_source(source: Source) -> Result<Box<dyn SampleSource>, ReadError> {
-    Container::of_file(&Stores::new(), source, ReadOptions::default()).map(Container::boxed)
+    open_source_in(&Stores::new(), source)
+}
+
+/// As [`open_source`], where the files next to an object, such as the labels of MNIST, are opened in
+/// `stores`.
+///
+/// # Errors
+/// As for [`open_source`], and those of [`Stores::open_file`].
+pub fn open_source_in(stores: &Stores, source: Source) -> Result<Box<dyn SampleSource>, ReadError> {
+    Container::of_file(stores, source, ReadOptions::default()).map(Container::boxed)
 }
 
 /// Opens data sets one after the other, each as [`open`] does.

@@ -62,7 +62,7 @@ impl Dataset {
             Opened::Folder(folder) => Ok::<Box<dyn SampleSource>, PipelineError>(folder),
             Opened::File(source) => match table::open(&source)? {
                 Some(table) => Ok(Box::new(TableSource::boxed(table)) as _),
-                None => Ok(tbl_io::open_source(source)?),
+                None => Ok(tbl_io::open_source_in(stores, source)?),
             },
         };
         Self::from_sources(tbl_io::open_each(stores, locations, open)?)

@@ -90,6 +90,36 @@ impl MemoryStore {
     }
 }
 
+/// `numbers` in the byte order of MNIST's files.
+fn big_endian(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_be_bytes()).collect()
+}
+
+#[test]
+fn files_next_to_an_object_are_found_in_its_store() {
+    let store = MemoryStore::default();
+    store.put("mem://m/x-images-idx3-ubyte", [big_endian(&[0x803, 2, 1, 1]), vec![5, 6]].concat());
+    store.put("mem://m/x-labels-idx1-ubyte", [big_endian(&[0x801, 2]), vec![7, 3]].concat());
+    let digits = store.open_all(&["mem://m/x-images-idx3-ubyte"]);
+    let labels = [0, 1].map(|index| digits.entry(index).unwrap().label);
+    assert_eq!(labels, [Some(7), Some(3)]);
+
+    let record = [vec![4], vec![9; 3072]].concat();
+    let names: String = (0..10).map(|number| format!("class {number}\n")).collect();
+    store.put("mem://c/batch.bin", record);
+    store.put("mem://c/batches.meta.txt", names.into_bytes());
+    let pictures = store.open_all(&["mem://c/batch.bin"]);
+    assert_eq!(pictures.class_names()[4], "class 4");
+
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("x.bin");
+    let mut writer = TarWriter::create(&archive, TarOptions::default()).unwrap();
+    writer.append(b"1.jpg", b"bytes").unwrap();
+    writer.finish().unwrap();
+    store.upload(&archive, "mem://t/x.bin");
+    assert_eq!(store.open_all(&["mem://t/x.bin"]).len(), 1);
+}
+
 fn pin(version: u64) -> Pin {
     Pin::Version(version.to_string().into())
 }
