@@ -42,7 +42,7 @@ pub(super) fn parse(text: &[u8], separator: u8, limits: &ReadLimits) -> Result<T
             let defect = ListDefect::Twice { what: "column", name: cell.text.to_vec() };
             return Err(Fault::at(ListPlace::line(header), defect));
         }
-        table.add_column(&cell.text, header, 0)?;
+        table.add_column(&cell.text, header, limits)?;
         if cell.is_last {
             break;
         }

@@ -29,7 +29,7 @@ pub(super) fn parse(text: &[u8], limits: &ReadLimits) -> Result<Table, Fault> {
             let column = match places.get(&*name) {
                 Some(&column) => column,
                 None => {
-                    let column = table.add_column(name.as_bytes(), line, rows)?;
+                    let column = table.add_column(name.as_bytes(), line, limits)?;
                     places.insert(name.into_owned(), column);
                     column
                 }
@@ -127,5 +127,15 @@ mod tests {
         let text: String = (0..100).map(|number| format!("{{\"{number}\":1}}\n")).collect();
         let fault = parse(text.as_bytes(), &limits).unwrap_err();
         assert!(matches!(fault, Fault::Limit { limit: 1200, need: 1280, .. }), "{fault:?}");
+    }
+
+    #[test]
+    fn a_late_column_is_refused_before_earlier_rows_get_its_cells() {
+        let limits = ReadLimits { sample_bytes: 400 };
+        let keys: Vec<String> = (0..30).map(|number| format!("\"{number}\":1")).collect();
+        let text = format!("{}{{{}}}\n", "{}\n".repeat(100), keys.join(","));
+        let fault = parse(text.as_bytes(), &limits).unwrap_err();
+        // The third column of 100 rows.
+        assert!(matches!(fault, Fault::Limit { limit: 1200, need: 1500, .. }), "{fault:?}");
     }
 }

@@ -76,9 +76,8 @@ fn read(
         let location = source.location().clone();
         let folder = path.get(..slash).unwrap_or_default().to_vec();
         rows.lists.push(List { location, folder, first_row: rows.table.rows() });
-        append(&mut rows.table, &table).map_err(|fault| fault.in_file(source.location()))?;
-        let checked = rows.table.check_cells(rows.table.rows(), limits);
-        checked.map_err(|fault| fault.in_file(source.location()))?;
+        let appended = append(&mut rows.table, &table, limits);
+        appended.map_err(|fault| fault.in_file(source.location()))?;
     }
     Ok(rows)
 }

@@ -231,16 +231,17 @@ fn below<'a>(root: &Location, name: &'a [u8]) -> Option<&'a [u8]> {
 }
 
 /// Appends the rows of a table to those of others.
-pub(super) fn append(all: &mut Table, table: &Table) -> Result<(), Fault> {
+pub(super) fn append(all: &mut Table, table: &Table, limits: &ReadLimits) -> Result<(), Fault> {
     let before = all.rows();
     let mut taken = Vec::new();
     for name in &table.names {
         let column = match all.find(name) {
             Ok(column) => column,
-            Err(_) => all.add_column(name.as_bytes(), 1, before)?,
+            Err(_) => all.add_column(name.as_bytes(), 1, limits)?,
         };
         taken.push(column);
     }
+    all.check_cells(before + table.rows(), limits)?;
     for (column, texts) in taken.iter().zip(&table.columns) {
         for text in texts.iter() {
             all.push(*column, text)?;
@@ -261,6 +262,20 @@ mod tests {
     use tbl_format::path::PathDefect;
 
     use super::*;
+    use crate::lists::table::TableFormat;
+
+    #[test]
+    fn joined_tables_are_refused_before_their_cells_are_filled() {
+        let limits = ReadLimits { sample_bytes: 400 };
+        let parse = |text: &str| Table::parse(text.as_bytes(), TableFormat::Csv, &limits).unwrap();
+        for (text, expected, columns) in [("b,c\n1,2\n", 1500, 2), ("a\n1\n", 505, 1)] {
+            let mut all = parse(&format!("a\n{}", "1\n".repeat(100)));
+            let limits = ReadLimits { sample_bytes: expected / 3 - 1 };
+            let fault = append(&mut all, &parse(text), &limits).unwrap_err();
+            assert!(matches!(fault, Fault::Limit { need, .. } if need == expected), "{fault:?}");
+            assert_eq!((all.columns.len(), all.columns[0].len()), (columns, 100));
+        }
+    }
 
     #[test]
     fn a_path_is_relative_or_below_the_root() {

@@ -122,12 +122,12 @@ impl Table {
         ListDefect::NoColumn { name: name.to_owned(), columns: self.names.clone() }
     }
 
-    /// Adds a column, which `rows` rows lack so far.
+    /// Adds a column, which all rows lack so far.
     pub(super) fn add_column(
         &mut self,
         name: &[u8],
         line: u64,
-        rows: usize,
+        limits: &ReadLimits,
     ) -> Result<usize, Fault> {
         let at = self.columns.len();
         if at == MAX_COLUMNS {
@@ -141,8 +141,9 @@ impl Table {
         check_extension(name.as_bytes()).map_err(|source| {
             Fault::at(ListPlace::cell(line, name), ListDefect::ColumnName { source })
         })?;
+        check_cells(self.rows(), at + 1, limits)?;
         let mut texts = Texts::default();
-        for _ in 0..rows {
+        for _ in 0..self.rows() {
             texts.push(None).map_err(|_| too_many_texts())?;
         }
         self.names.push(name.to_owned());
@@ -158,14 +159,18 @@ impl Table {
 
     /// Fails before there are more cells than the limits allow bytes for.
     pub(super) fn check_cells(&self, rows: usize, limits: &ReadLimits) -> Result<(), Fault> {
-        let bytes = size_of::<u32>() as u64 + 1;
-        let need = (rows as u64).saturating_mul(self.columns.len() as u64).saturating_mul(bytes);
-        let limit = limits.sample_bytes.saturating_mul(MAX_GROWTH);
-        if need > limit {
-            return Err(Fault::Limit { what: "bytes for the cells of the list", limit, need });
-        }
-        Ok(())
+        check_cells(rows, self.columns.len(), limits)
     }
+}
+
+fn check_cells(rows: usize, columns: usize, limits: &ReadLimits) -> Result<(), Fault> {
+    let bytes = size_of::<u32>() as u64 + 1;
+    let need = (rows as u64).saturating_mul(columns as u64).saturating_mul(bytes);
+    let limit = limits.sample_bytes.saturating_mul(MAX_GROWTH);
+    if need > limit {
+        return Err(Fault::Limit { what: "bytes for the cells of the list", limit, need });
+    }
+    Ok(())
 }
 
 /// How much larger than a file its table may be: a cell of one character takes two bytes there and
