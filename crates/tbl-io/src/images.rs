@@ -31,7 +31,7 @@ pub struct ImageFile {
     limits: ReadLimits,
     layout: Layout,
     /// By sample; empty for none.
-    labels: Vec<i64>,
+    labels: Vec<u8>,
     class_names: Vec<String>,
     /// The label file that was looked for and does not exist.
     missing: Option<Location>,
@@ -93,7 +93,7 @@ impl SampleSource for ImageFile {
 
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
         let label = usize::try_from(index).ok().and_then(|index| self.labels.get(index)).copied();
-        Ok(Entry::new(self.facts(index)?, None, label))
+        Ok(Entry::new(self.facts(index)?, None, label.map(i64::from)))
     }
 
     fn facts(&self, index: u64) -> Result<Facts, ReadError> {
@@ -171,8 +171,25 @@ impl StoredSamples for ImageFile {
 
 impl BulkIndex for ImageFile {
     fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
-        Ok(Some(self.labels.clone()))
+        Ok(Some(self.labels.iter().copied().map(i64::from).collect()))
     }
+}
+
+/// The bytes that the label of an image takes: here, and as the number that callers get.
+const LABEL_BYTES: u64 = (size_of::<u8>() + size_of::<i64>()) as u64;
+
+/// Fails for more images than the limits allow labels in memory for.
+fn check_label_bytes(
+    source: &Source,
+    limits: ReadLimits,
+    image_count: u64,
+) -> Result<(), ReadError> {
+    let need = image_count.saturating_mul(LABEL_BYTES);
+    if need <= limits.sample_bytes {
+        return Ok(());
+    }
+    let location = source.location().clone();
+    Err(ReadError::Limit { location, what: "bytes for labels", limit: limits.sample_bytes, need })
 }
 
 /// The error of a defect at `offset` of a file of images or labels.

@@ -2,7 +2,7 @@
 //! files have no magic, so that the file of class names next to them decides.
 
 use super::png::{Channels, Png};
-use super::{ImageFile, Layout, defect, sibling};
+use super::{ImageFile, Layout, check_label_bytes, defect, sibling};
 use crate::error::{ImagesDefect, ReadError};
 use crate::limits::ReadLimits;
 use crate::source::Source;
@@ -77,6 +77,8 @@ fn records(
         return Err(defect(source, have - have % stride, length));
     }
     let image_count = have / stride;
+    let limits = ReadLimits::default();
+    check_label_bytes(source, limits, image_count)?;
     let mut labels = Vec::new();
     let mut piece = Vec::new();
     let records_per_piece = PIECE_BYTES / stride;
@@ -92,12 +94,11 @@ fn records(
                 let offset = record * stride + last_label as u64;
                 return Err(defect(source, offset, ImagesDefect::Label { label, class_count }));
             }
-            labels.push(i64::from(label));
+            labels.push(label);
         }
         at += count;
     }
     let source = source.clone();
     let layout = Layout { image_count, first: data_set.label_bytes as u64, stride, png };
-    let limits = ReadLimits::default();
     Ok(ImageFile { source, limits, layout, labels, class_names, missing: None })
 }

@@ -1,7 +1,7 @@
 //! MNIST's files: a header of big-endian numbers, then all pixels, and another file with the labels.
 
 use super::png::{Channels, Png};
-use super::{ImageFile, Layout, defect, sibling};
+use super::{ImageFile, Layout, check_label_bytes, defect, sibling};
 use crate::error::{ImagesDefect, ReadError};
 use crate::limits::ReadLimits;
 use crate::source::Source;
@@ -112,8 +112,9 @@ impl ImageFile {
         Ok(())
     }
 
-    fn read_labels(&self, source: &Source) -> Result<Vec<i64>, ReadError> {
+    fn read_labels(&self, source: &Source) -> Result<Vec<u8>, ReadError> {
         let image_count = self.layout.image_count;
+        check_label_bytes(source, self.limits, image_count)?;
         let need = LABEL_HEADER_BYTES + image_count;
         let unpacked;
         let source = if gunzipped_front(source)?.is_some() {
@@ -133,6 +134,6 @@ impl ImageFile {
         check_len(source, "labels", need)?;
         let mut labels = Vec::new();
         source.read_range_into(LABEL_HEADER_BYTES, image_count, &mut labels)?;
-        Ok(labels.into_iter().map(i64::from).collect())
+        Ok(labels)
     }
 }

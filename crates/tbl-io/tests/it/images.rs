@@ -239,6 +239,29 @@ fn damaged_files_are_refused_with_offset_and_numbers() {
     assert_eq!(defect(open(&bin)), (0, ImagesDefect::ClassCount { found: 9, expected: 10 }));
 }
 
+#[test]
+fn labels_are_charged_before_they_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    // As sparse files, which take no room on the disk.
+    let count = 1_u32 << 28;
+    let write = |name: &str, front: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, front).unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_len(front.len() as u64 + u64::from(count)).unwrap();
+        path
+    };
+    let images = write("x-images-idx3-ubyte", &numbers(&[0x803, count, 1, 1]));
+    let labels = write("x-labels-idx1-ubyte", &numbers(&[0x801, count]));
+    match open(&images) {
+        Err(ReadError::Limit { location, limit, need, .. }) => {
+            assert_eq!(location.as_os_str(), labels.as_os_str());
+            assert_eq!((limit, need), (1 << 30, 9 << 28));
+        }
+        other => panic!("{:?}", other.map(|source| source.sample_count())),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
