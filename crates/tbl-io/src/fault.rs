@@ -96,6 +96,7 @@ impl ListDefect {
             | Self::Missing { .. }
             | Self::MixedLabels { .. }
             | Self::ReservedLabel { .. }
+            | Self::Ambiguous { .. }
             | Self::Unpaired { .. }
             | Self::Unlabelled { .. } => ErrorKind::Data,
         }

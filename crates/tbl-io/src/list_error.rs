@@ -115,6 +115,14 @@ pub enum ListDefect {
     /// The integer stands for no label in files.
     #[error("the label is {label}, which means \"no label\" in TBL files")]
     ReservedLabel { label: i64 },
+    /// A name stands for several files; the first two.
+    #[error(
+        "`{}` stands for `{}` and `{}`, expected a name with more folders",
+        Shown(name),
+        Shown(&files[0]),
+        Shown(&files[1])
+    )]
+    Ambiguous { name: Vec<u8>, files: Box<[Vec<u8>; 2]> },
     /// Files without a partner.
     #[error("{count} of {of} files have no partner in {other}, first `{}`", Shown(first))]
     Unpaired { count: u64, of: u64, other: Location, first: Vec<u8> },

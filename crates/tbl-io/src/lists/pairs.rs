@@ -184,6 +184,24 @@ fn trimmed(path: &[u8]) -> &[u8] {
     }
 }
 
+/// The first image of a name, and the next one if there are several.
+struct Named<'a> {
+    first: &'a Match,
+    second: Option<&'a Match>,
+}
+
+/// The images by the names that `name` makes of their keys.
+fn by_name(images: &[Match], name: impl Fn(&[u8]) -> Vec<u8>) -> HashMap<Vec<u8>, Named<'_>> {
+    let mut named: HashMap<Vec<u8>, Named<'_>> = HashMap::new();
+    for image in images {
+        named
+            .entry(name(&image.key))
+            .and_modify(|named| named.second = named.second.or(Some(image)))
+            .or_insert(Named { first: image, second: None });
+    }
+    named
+}
+
 /// The images that a split lists, in its order.
 fn in_split(stores: &Stores, split: &Location, images: &[Match]) -> Result<Vec<Match>, ReadError> {
     let Some(source) = stores.open_file(split)? else {
@@ -194,15 +212,12 @@ fn in_split(stores: &Stores, split: &Location, images: &[Match]) -> Result<Vec<M
     ReadLimits::default().check_sample_bytes(source.location(), source.len())?;
     let mut text = Vec::new();
     source.read_range_into(0, source.len(), &mut text)?;
-    let mut by_name: HashMap<Vec<u8>, usize> = HashMap::new();
-    for (at, Match { key, .. }) in images.iter().enumerate() {
-        let last = key.rsplit(|&byte| byte == 0).next().unwrap_or_default();
-        by_name.entry(last.to_vec()).or_insert(at);
-    }
-    for (at, Match { key, .. }) in images.iter().enumerate() {
+    let by_path = by_name(images, |key| {
         let parts = key.split(|&byte| byte == 0).filter(|part| !part.is_empty());
-        by_name.insert(parts.collect::<Vec<_>>().join(&b'/'), at);
-    }
+        parts.collect::<Vec<_>>().join(&b'/')
+    });
+    let by_last =
+        by_name(images, |key| key.rsplit(|&byte| byte == 0).next().unwrap_or_default().to_vec());
     let mut chosen = Vec::new();
     let mut missing: Option<(u64, &[u8])> = None;
     let mut count = 0_u64;
@@ -211,8 +226,14 @@ fn in_split(stores: &Stores, split: &Location, images: &[Match]) -> Result<Vec<M
         if name.is_empty() {
             continue;
         }
-        match by_name.get(name) {
-            Some(&at) => chosen.push(images[at].clone()),
+        match by_path.get(name).or_else(|| by_last.get(name)) {
+            Some(Named { first, second: None }) => chosen.push((*first).clone()),
+            Some(Named { first, second: Some(second) }) => {
+                let name = name.to_vec();
+                let files = Box::new([first.path.clone(), second.path.clone()]);
+                let defect = ListDefect::Ambiguous { name, files };
+                return Err(defect.at(source.location(), ListPlace::line(line)));
+            }
             None => {
                 count += 1;
                 missing.get_or_insert((line, name));

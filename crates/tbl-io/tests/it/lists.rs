@@ -458,6 +458,27 @@ fn images_and_masks_belong_together_by_the_stars_of_their_patterns() {
 }
 
 #[test]
+fn a_line_of_a_split_that_means_several_images_is_refused() {
+    let root = files(&["i/a/0001.jpg", "i/a/0002.jpg", "i/b/0002.jpg", "i/c/0002.jpg"]);
+    let open = |lines: &str| {
+        let split = write(root.path(), "val.txt", lines);
+        let image = root.path().join("i/*/*.jpg").display().to_string();
+        let pairs = Pairs { image, split: Some((&split).into()), ..Pairs::default() };
+        open_pairs(&Stores::new(), &pairs)
+    };
+    let chosen = see(&boxed(open("b/0002\n0001\n").unwrap()));
+    let keys: Vec<_> = chosen.iter().map(|(key, ..)| key.as_str()).collect();
+    assert_eq!(keys.len(), 2);
+    assert!(keys[0].ends_with("b/0002.jpg") && keys[1].ends_with("a/0001.jpg"), "{keys:?}");
+    let error = open("0001\n0002\n").unwrap_err();
+    let expected = format!(
+        "{}: line 2: `0002` stands for `a/0002.jpg` and `b/0002.jpg`, expected a name with more folders",
+        root.path().join("val.txt").display()
+    );
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
 fn files_without_a_partner_are_refused_kept_or_dropped() {
     let root = files(&["i/1.jpg", "i/2.jpg", "i/3.jpg", "m/2.png", "m/4.png"]);
     let at = |name: &str| root.path().join(name).display().to_string();
