@@ -1,7 +1,8 @@
 //! Comma-separated values (RFC 4180) with a first row of names.
 //!
 //! Lines end with LF, CR LF or CR. A cell in quotes may contain separators, line ends and doubled
-//! quotes; a quote inside an unquoted cell is an ordinary character. Empty lines are not rows.
+//! quotes; a quote inside an unquoted cell is an ordinary character. Empty lines are not rows. Blanks
+//! around the names of columns do not count.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -38,11 +39,12 @@ pub(super) fn parse(text: &[u8], separator: u8, limits: &ReadLimits) -> Result<T
             }
             break;
         };
-        if !names.insert(cell.text.to_vec()) {
-            let defect = ListDefect::Twice { what: "column", name: cell.text.to_vec() };
+        let name = cell.text.trim_ascii();
+        if !names.insert(name.to_vec()) {
+            let defect = ListDefect::Twice { what: "column", name: name.to_vec() };
             return Err(Fault::at(ListPlace::line(header), defect));
         }
-        table.add_column(&cell.text, header, limits)?;
+        table.add_column(name, header, limits)?;
         if cell.is_last {
             break;
         }
@@ -188,6 +190,8 @@ mod tests {
         check("a,b\nx\"y,z\" \n", &[&["a", "b"], &["x\"y", "z\" "]]);
         check("a\n", &[&["a"]]);
         check("é\n日本\n", &[&["é"], &["日本"]]);
+        check(" a\t, \" b \"\n 1, 2\n", &[&["a", "\" b \""], &[" 1", " 2"]]);
+        check("\" a \",b \n1,2\n", &[&["a", "b"], &["1", "2"]]);
     }
 
     #[test]
@@ -201,6 +205,7 @@ mod tests {
         check("a\n\"x\ny\"\n\"z", 4, ListDefect::OpenQuote);
         check("a\n\"x\ny\"z\n", 3, ListDefect::AfterQuote);
         check("a,a\n", 1, ListDefect::Twice { what: "column", name: b"a".to_vec() });
+        check("a, a\n", 1, ListDefect::Twice { what: "column", name: b"a".to_vec() });
         for text in ["", "\n\n"] {
             let expected = Fault::at(ListPlace::default(), ListDefect::NoHeader);
             assert_eq!(rows(text.as_bytes()).unwrap_err(), expected);

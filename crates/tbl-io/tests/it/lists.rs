@@ -102,6 +102,14 @@ fn a_manifest_gives_labels_and_fields() {
 }
 
 #[test]
+fn blanks_around_the_names_of_columns_do_not_count() {
+    let root = files(&["1.jpg", "2.jpg"]);
+    let manifest = write(root.path(), "train.csv", " path , label\n1.jpg, dog\n2.jpg,cat \n");
+    let expected = [sample("1.jpg", Some(1), &[]), sample("2.jpg", Some(0), &[])];
+    assert_eq!(see(&open(&manifest)), expected);
+}
+
+#[test]
 fn json_lines_keep_the_json_of_what_is_not_text() {
     let root = files(&["1.jpg", "2.jpg"]);
     let lines = "{\"image\": \"2.jpg\", \"label\": 7, \"boxes\": [[1, 2, 3, 4]], \"note\": null}\n\
