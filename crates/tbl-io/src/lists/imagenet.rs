@@ -38,8 +38,8 @@ pub(crate) fn val_classes(
             return of_solution(&source);
         }
         if let Some(source) = find(SYNSET_LABELS)? {
-            let lines = lines(&source)?;
-            let classes = lines.lines().map(|line| line.trim().to_owned());
+            let text = text(&source)?;
+            let classes = lines(&source, &text)?.map(|(_, class)| class.to_owned());
             return Ok(numbered(classes));
         }
         if let Some(source) = find(GROUND_TRUTH)? {
@@ -70,7 +70,7 @@ fn bytes(source: &Source) -> Result<Vec<u8>, ReadError> {
     Ok(bytes)
 }
 
-fn lines(source: &Source) -> Result<String, ReadError> {
+fn text(source: &Source) -> Result<String, ReadError> {
     String::from_utf8(bytes(source)?).map_err(|error| {
         let reason = "not UTF-8".to_owned();
         let defect = ListDefect::Json { reason, expected: "lines of text" };
@@ -79,13 +79,25 @@ fn lines(source: &Source) -> Result<String, ReadError> {
     })
 }
 
+/// The lines of a text with their numbers, up to the last one that is not empty. None of them is:
+/// the place of a line is the number of its image.
+fn lines<'a>(
+    source: &Source,
+    text: &'a str,
+) -> Result<impl Iterator<Item = (u64, &'a str)>, ReadError> {
+    let lines = (1..).zip(text.trim_ascii_end().lines().map(str::trim));
+    if let Some((line, _)) = lines.clone().find(|(_, text)| text.is_empty()) {
+        let reason = "the line is empty".to_owned();
+        let defect = ListDefect::Json { reason, expected: "the label of an image" };
+        return Err(defect.at(source.location(), ListPlace::line(line)));
+    }
+    Ok(lines)
+}
+
 /// Classes by the names that the images have in their order.
 fn numbered(classes: impl Iterator<Item = String>) -> HashMap<Vec<u8>, String> {
     let name = |number: u32| format!("ILSVRC2012_val_{number:08}").into_bytes();
-    (1..)
-        .zip(classes.filter(|class| !class.is_empty()))
-        .map(|(n, class)| (name(n), class))
-        .collect()
+    (1..).zip(classes).map(|(n, class)| (name(n), class)).collect()
 }
 
 /// The competition's table: a name, and a class with boxes.
@@ -114,8 +126,9 @@ fn of_devkit(truth: &Source, meta: &Source) -> Result<HashMap<Vec<u8>, String>, 
     let wnids: HashMap<i64, String> =
         synsets.into_iter().map(|synset| (synset.number, synset.wnid)).collect();
     let mut classes = Vec::new();
-    for (line, text) in (1..).zip(lines(truth)?.lines()) {
-        let number = text.trim().parse().ok();
+    let text = text(truth)?;
+    for (line, text) in lines(truth, &text)? {
+        let number = text.parse().ok();
         let class = number.and_then(|number: i64| wnids.get(&number)).ok_or_else(|| {
             let reason = format!("`{}` is not the number of a synset", text.escape_debug());
             let defect = ListDefect::Json { reason, expected: "one that meta.mat has" };

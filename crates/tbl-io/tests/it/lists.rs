@@ -698,7 +698,21 @@ fn validation_images_of_imagenet_get_the_classes_of_the_development_kit() {
     write(root.path(), &truth, "4\n1\n2\n7\n");
     let error = read().unwrap_err().to_string();
     assert!(error.contains("line 4: `7` is not the number of a synset"), "{error}");
+    write(root.path(), &truth, "4\n1\n\n2\n3\n");
+    let error = read().unwrap_err().to_string();
+    assert!(
+        error.ends_with("line 3: the line is empty, expected the label of an image"),
+        "{error}"
+    );
     let labels = "imagenet_2012_validation_synset_labels.txt";
+    for text in ["n01\n\nn03\nn02\nn01\n", "n01\n \r\nn03\n", "\t\nn01\n"] {
+        write(root.path(), labels, text);
+        let error = read().unwrap_err().to_string();
+        let place = if text.starts_with('n') { ": line 2: " } else { ": line 1: " };
+        assert!(error.contains(place), "{error}");
+    }
+    write(root.path(), labels, "n01\r\nn03\r\nn02\r\nn01\r\n\r\n \n");
+    check(["n01", "n03", "n02", "n01"]);
     write(root.path(), labels, "n01\nn03\nn02\nn01\n");
     check(["n01", "n03", "n02", "n01"]);
     let solution = "ImageId,PredictionString\nILSVRC2012_val_00000002,n08 1 2 3 4 n08 5 6 7 8\n\
