@@ -11,6 +11,7 @@ use tbl_format::path::check_name;
 
 use crate::at_once::{AT_ONCE, at_once};
 use crate::error::ReadError;
+use crate::escape::Escaped;
 use crate::identity::{self, Times, Told};
 use crate::location::Location;
 use crate::names::{Names, TooManyNames};
@@ -152,6 +153,26 @@ impl Files {
                 None => objects.store.open(&self.root.join(name), self.object(file, name).as_ref()),
             },
         }
+    }
+
+    /// Opens file number `file`, which has this name, if it is wanted when `is_wanted` gets its size. A
+    /// file that is not wanted may be missing.
+    pub(crate) fn open_wanted(
+        &self,
+        file: u32,
+        name: &[u8],
+        is_wanted: impl FnOnce(u64) -> bool,
+    ) -> Result<Option<Source>, ReadError> {
+        let len = self.len(file, name);
+        if !is_wanted(*len.as_ref().unwrap_or(&0)) {
+            return Ok(None);
+        }
+        len.and_then(|_| self.open(file, name)).map(Some).map_err(|error| {
+            // Messages about a sample name the sample's own file.
+            let ReadError::Io { location, source } = error else { return error };
+            let text = format!("{}: {source}", Escaped(name));
+            ReadError::Io { location, source: io::Error::new(source.kind(), text) }
+        })
     }
 
     /// Announces that file number `file`, which has this name, will be read soon.

@@ -303,9 +303,9 @@ impl SampleSource for Folder {
             let extension = split_base(self.names.base(file)).1;
             let mut bytes = Vec::new();
             let mut read = || {
-                let source = self.open_file(file)?;
-                let is_wanted = is_wanted(extension, source.len());
-                is_wanted.then(|| self.read_source(&source, &mut bytes)).transpose()
+                let wanted = |size| is_wanted(extension, size);
+                let source = self.files.open_wanted(file, &self.names.path(file), wanted)?;
+                source.map(|source| self.read_source(&source, &mut bytes)).transpose()
             };
             let read =
                 read().map_err(|error| error.for_sample(index, Some(&self.names.path(sample))))?;

@@ -124,10 +124,11 @@ impl Listed {
             }
             Values::Files(files) => {
                 let Some(file) = files.get(file) else { return Ok(None) };
-                let source = self.open_file(file)?;
-                if !is_wanted(&column.name, source.len()) {
+                let name = self.parts.names.path(file);
+                let wanted = |size| is_wanted(&column.name, size);
+                let Some(source) = self.files.open_wanted(file, &name, wanted)? else {
                     return Ok(None);
-                }
+                };
                 let mut bytes = Vec::new();
                 self.read_source(&source, &mut bytes)?;
                 Ok(Some(bytes))

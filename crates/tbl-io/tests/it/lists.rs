@@ -110,6 +110,34 @@ fn blanks_around_the_names_of_columns_do_not_count() {
 }
 
 #[test]
+fn a_missing_file_of_a_field_matters_to_those_who_ask_for_it() {
+    let root = files(&["1.jpg", "1.png", "1.txt", "m/1.png"]);
+    let manifest = write(root.path(), "train.csv", "path,mask,note\n1.jpg,m/1.png,a\n");
+    let options = Manifest { files: vec!["mask".into()], ..Manifest::default() };
+    let listed = open_manifest(&Stores::new(), &manifest, &options).unwrap();
+    std::fs::create_dir(root.path().join("x")).unwrap();
+    for name in ["1.jpg", "1.txt", "1.seg.png"] {
+        std::fs::write(root.path().join("x").join(name), "x").unwrap();
+    }
+    let folder = tbl_io::open(root.path().join("x")).unwrap();
+    std::fs::remove_file(root.path().join("m/1.png")).unwrap();
+    std::fs::remove_file(root.path().join("x/1.seg.png")).unwrap();
+    let sources: [(&dyn SampleSource, _, _, _); 2] =
+        [(&listed, "note", "mask", "m/1.png"), (&*folder, "txt", "seg.png", "1.seg.png")];
+    for (source, there, gone, file) in sources {
+        let read = |wanted: &str| {
+            let mut fields = Vec::new();
+            let mut is_wanted = |name: &[u8], _| name == wanted.as_bytes();
+            source.read_fields_where(0, &mut is_wanted, &mut fields).map(|()| fields)
+        };
+        assert_eq!(read(there).unwrap().len(), 1);
+        let error = read(gone).unwrap_err();
+        assert!(error.location().as_os_str().to_str().unwrap().ends_with(file), "{error}");
+        assert!(error.detail().to_string().starts_with(&format!("{file}: ")), "{error}");
+    }
+}
+
+#[test]
 fn json_lines_keep_the_json_of_what_is_not_text() {
     let root = files(&["1.jpg", "2.jpg"]);
     let lines = "{\"image\": \"2.jpg\", \"label\": 7, \"boxes\": [[1, 2, 3, 4]], \"note\": null}\n\
