@@ -22,7 +22,8 @@ use crate::source::Source;
 pub enum Unpack {
     /// Files in this folder, which is created if it does not exist. Later openings of the same archive
     /// find them; a changed archive gets another one. Processes that open one archive at the same
-    /// time unpack it once.
+    /// time unpack it once. The copy of an archive that was changed in the last two seconds, or whose
+    /// version cannot be told, is discarded as those of [`Discard`](Self::Discard).
     Keep(PathBuf),
     /// Files without a name in this folder, for as long as the data set is open.
     Discard(PathBuf),
@@ -90,7 +91,8 @@ fn keep(source: &Source, compressor: Compressor, folder: &Path) -> Result<File, 
     let told = source.content_id(&mut id);
     let target = folder.join(copy_name(source, &id));
     let open = || File::options().read(true).open(&target);
-    // A file that was changed in the last seconds may change again without a sign.
+    // A file that was changed in the last seconds may change again without a sign: its copy cannot be
+    // found again by the id.
     let is_known = told == Some(Told::ByTimes);
     if is_known && let Ok(file) = open() {
         return Ok(file);
@@ -99,12 +101,15 @@ fn keep(source: &Source, compressor: Compressor, folder: &Path) -> Result<File, 
     if is_known && let Ok(file) = open() {
         return Ok(file);
     }
-    let draft = make(source, compressor, &target, true)?;
-    let file = draft.file().try_clone();
-    let committed = draft.commit();
     let io_error = |error| ReadError::io(&target, error);
-    committed.map_err(io_error)?;
-    file.map_err(io_error)
+    let draft = make(source, compressor, &target, is_known)?;
+    let file = draft.file().try_clone().map_err(io_error)?;
+    let mut id_after = Vec::new();
+    let told_after = source.content_id(&mut id_after);
+    if is_known && told_after == told && id_after == id {
+        draft.commit().map_err(io_error)?;
+    }
+    Ok(file)
 }
 
 /// The file's name without the compressor's extension, and a number made from `id`.

@@ -89,9 +89,13 @@ fn compressed_archives_have_the_samples_of_the_plain_one() {
     let plain = archive(folder.path(), 40);
     let expected = samples(&*tbl_io::open(folder.path().join("plain.tar")).unwrap());
     assert_eq!(expected.len(), 40);
-    for (name, bytes) in compressed(&plain) {
+    let archives = compressed(&plain);
+    for (name, bytes) in &archives {
+        fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    settle();
+    for (name, _) in archives {
         let path = folder.path().join(name);
-        fs::write(&path, &bytes).unwrap();
         for stores in [discard(folder.path()), keep(folder.path())] {
             let opened = tbl_io::open_in(&stores, &path).unwrap();
             assert_eq!(opened.location().as_os_str(), path.as_os_str());
@@ -133,6 +137,21 @@ fn an_archive_is_unpacked_once_until_it_changes() {
     settle();
     assert_eq!(tbl_io::open_in(&stores, &path).unwrap().sample_count(), 4);
     assert_eq!(inode().len(), 2);
+}
+
+#[test]
+fn the_copy_of_an_archive_that_may_still_change_is_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tar.gz");
+    fs::write(&path, gzip(&archive(folder.path(), 3))).unwrap();
+    let expected = samples(&*tbl_io::open(folder.path().join("plain.tar")).unwrap());
+    let stores = keep(folder.path());
+    let kept = folder.path().join("kept");
+    let opened = tbl_io::open_in(&stores, &path).unwrap();
+    assert_eq!((samples(&*opened), names(&kept)), (expected.clone(), Vec::new()));
+    settle();
+    let opened = tbl_io::open_in(&stores, &path).unwrap();
+    assert_eq!((samples(&*opened), names(&kept).len()), (expected, 1));
 }
 
 #[test]
