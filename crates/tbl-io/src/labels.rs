@@ -5,6 +5,7 @@ mod folder_notes;
 mod folders;
 mod found;
 mod given;
+mod joined;
 mod merge;
 
 use std::borrow::Cow;
@@ -124,11 +125,7 @@ impl Labels {
             .flat_map(|(number, found)| found.with_other_label().map(move |index| (number, index)));
         let other: Vec<(usize, u64)> = other.collect();
         let (mut labels, conflict) = Self::of_found(&facts, &folders, found)?;
-        let note_sample = |(number, index): (usize, u64)| {
-            let source = sources[number];
-            let key = source.entry(index).ok().and_then(|entry| entry.key).map(Cow::into_owned);
-            NotedSample { location: source.location().clone(), index, key }
-        };
+        let note_sample = |(number, index): (usize, u64)| noted(sources[number], index);
         if let Some(&first) = other.first() {
             let samples = other.len() as u64;
             let first = note_sample(first);
@@ -138,7 +135,7 @@ impl Labels {
             let first = note_sample(first);
             labels.notes.push(Note::LabelConflict { samples, first, stored, class });
         }
-        if let Some((samples, first)) = labels.unlabelled(&facts) {
+        if let Some((samples, first)) = labels.unlabelled(&sources) {
             labels.notes.push(Note::PartlyLabelled { samples, first: note_sample(first) });
         }
         let is_unlabelled = |number: usize| {
@@ -203,7 +200,11 @@ impl Labels {
             labels.push(of_source);
             unreadable.extend(problems.into_iter().map(|index| (number, index)));
         }
-        let class_names = merge::by_name(facts, &classes, &mut labels)?;
+        let named = facts.iter().zip(&classes.of_source).map(|(facts, folders)| merge::Named {
+            location: facts.location,
+            names: if folders.is_empty() { facts.class_names } else { &classes.names },
+        });
+        let class_names = merge::by_name(&named.collect::<Vec<_>>(), &mut labels)?;
         let labelled = |number: &usize| !labels[*number].is_empty();
         let mut from_folders = (0..facts.len()).filter(labelled).map(has_classes);
         let origin = match from_folders.next() {
@@ -217,13 +218,13 @@ impl Labels {
     }
 
     /// How many samples have no label although others have one, and the first of them.
-    fn unlabelled(&self, facts: &[SourceFacts<'_>]) -> Option<(u64, (usize, u64))> {
+    fn unlabelled(&self, sources: &[&dyn SampleSource]) -> Option<(u64, (usize, u64))> {
         let mut labelled = 0_u64;
         let mut unlabelled = 0_u64;
         let mut first = None;
-        for (number, facts) in facts.iter().enumerate() {
+        for (number, source) in sources.iter().enumerate() {
             let labels = &self.labels[number];
-            for index in 0..facts.sample_count {
+            for index in 0..source.sample_count() {
                 let at = usize::try_from(index).unwrap_or(usize::MAX);
                 if labels.get(at).is_some_and(|&label| label != NONE) {
                     labelled += 1;
@@ -297,6 +298,12 @@ impl Labels {
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
+}
+
+/// A sample of a source for a note.
+fn noted(source: &dyn SampleSource, index: u64) -> NotedSample {
+    let key = source.entry(index).ok().and_then(|entry| entry.key).map(Cow::into_owned);
+    NotedSample { location: source.location().clone(), index, key }
 }
 
 /// Samples whose stored label is not that of their class folder.

@@ -83,7 +83,24 @@ impl Dataset {
         let has_tables = table::check(&shards)?;
         // The label column of a table depends on the settings.
         let labelled = if has_tables { &[] } else { &shards[..] };
-        let labels = Arc::new(Labels::resolve(labelled)?);
+        let labels = Labels::resolve(labelled)?;
+        Self::with(shards, labels)
+    }
+
+    /// As [`from_shared`](Self::from_shared), with the labels that the sources have in other data
+    /// sets: for each source its data set and its number there.
+    pub(crate) fn from_labelled(
+        shards: Vec<Arc<dyn SampleSource>>,
+        parts: &[(&Self, usize)],
+    ) -> Result<Self, PipelineError> {
+        table::check(&shards)?;
+        let parts: Vec<(&Labels, usize)> =
+            parts.iter().map(|&(dataset, number)| (&*dataset.labels, number)).collect();
+        let labels = Labels::joined(&shards, &parts)?;
+        Self::with(shards, labels)
+    }
+
+    fn with(shards: Vec<Arc<dyn SampleSource>>, labels: Labels) -> Result<Self, PipelineError> {
         let mut starts = vec![0u64];
         for shard in &shards {
             let start = starts[starts.len() - 1];
@@ -96,6 +113,7 @@ impl Dataset {
             })?;
             starts.push(end);
         }
+        let labels = Arc::new(labels);
         Ok(Self { shards, starts, labels, table_labels: TableLabels::default() })
     }
 
@@ -230,6 +248,11 @@ impl Dataset {
     /// True if the containers have labels for samples; rows of a table get theirs later.
     pub(crate) fn is_labelled(&self) -> bool {
         self.labels.origin() != LabelOrigin::None
+    }
+
+    /// True if the caller gave labels to its samples.
+    pub(crate) fn has_given_labels(&self) -> bool {
+        self.labels.origin() == LabelOrigin::Given
     }
 
     /// The sources, in order.

@@ -2,9 +2,16 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::folders::Classes;
-use super::{NONE, SourceFacts};
+use super::NONE;
 use crate::error::ReadError;
+use crate::location::Location;
+
+/// A source and the names of its classes; none for plain numbers.
+#[derive(Clone, Copy)]
+pub(super) struct Named<'a> {
+    pub(super) location: &'a Location,
+    pub(super) names: &'a [String],
+}
 
 /// Brings the class numbers of several sources to one list of names, which it returns. Sources with
 /// equal lists keep their numbers; different ones are renumbered by the sorted union of their
@@ -14,16 +21,12 @@ use crate::error::ReadError;
 /// [`ReadError::UnnamedLabels`] for numbers without names alongside names,
 /// [`ReadError::LabelWithoutClass`] for a number beyond the names of its source.
 pub(super) fn by_name(
-    facts: &[SourceFacts<'_>],
-    classes: &Classes,
+    sources: &[Named<'_>],
     labels: &mut [Vec<i64>],
 ) -> Result<Vec<String>, ReadError> {
-    let names_of = |number: usize| {
-        let is_folder = !classes.of_source[number].is_empty();
-        if is_folder { &classes.names[..] } else { facts[number].class_names }
-    };
+    let names_of = |number: usize| sources[number].names;
     let has_any = |labels: &[i64]| labels.iter().any(|&label| label != NONE);
-    let labelled: Vec<usize> = (0..facts.len()).filter(|&n| has_any(&labels[n])).collect();
+    let labelled: Vec<usize> = (0..sources.len()).filter(|&n| has_any(&labels[n])).collect();
     let mut lists = labelled.iter().map(|&number| names_of(number));
     let first = lists.next().unwrap_or_default();
     if lists.all(|list| list == first) {
@@ -31,7 +34,7 @@ pub(super) fn by_name(
     }
     if let Some(&other) = labelled.iter().find(|&&number| !names_of(number).is_empty()) {
         for &number in labelled.iter().filter(|&&number| names_of(number).is_empty()) {
-            check_unlabelled(facts[number], &labels[number], facts[other])?;
+            check_unlabelled(sources[number], &labels[number], sources[other])?;
         }
     }
     let union: BTreeSet<&str> =
@@ -46,7 +49,7 @@ pub(super) fn by_name(
             };
             let merged = names.get(class).and_then(|name| place.get(name.as_str()));
             *label = *merged.ok_or_else(|| ReadError::LabelWithoutClass {
-                location: facts[number].location.clone(),
+                location: sources[number].location.clone(),
                 index,
                 label: *label,
                 class_count: names.len(),
@@ -57,15 +60,11 @@ pub(super) fn by_name(
 }
 
 /// Fails for numbers without names, unless all of them mean none.
-fn check_unlabelled(
-    facts: SourceFacts<'_>,
-    labels: &[i64],
-    other: SourceFacts<'_>,
-) -> Result<(), ReadError> {
+fn check_unlabelled(source: Named<'_>, labels: &[i64], other: Named<'_>) -> Result<(), ReadError> {
     match (0..).zip(labels).find(|&(_, &label)| label >= 0) {
         None => Ok(()),
         Some((index, &label)) => Err(ReadError::UnnamedLabels {
-            location: facts.location.clone(),
+            location: source.location.clone(),
             index,
             label,
             other: other.location.clone(),

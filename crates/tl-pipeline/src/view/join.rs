@@ -1,7 +1,7 @@
 //! Several views as one: over their data set if they share it, otherwise over one that has the
 //! sources of all.
 
-use tbl_io::{Escaped, SampleSource};
+use tbl_io::Escaped;
 use tl_handoff::sync::Arc;
 
 use super::selection::{Collector, Selection};
@@ -14,7 +14,7 @@ use crate::order::{Length, Part, Samples};
 impl DatasetView {
     /// The samples of all views, one view after the other. If they are of different data sets, the
     /// view is of one that has the sources of all, whose labels are joined by class name
-    /// ([`Labels`](tbl_io::Labels)).
+    /// ([`Labels`](tbl_io::Labels)). Labels that the caller gave stay with their samples.
     ///
     /// # Errors
     /// [`ViewError::NoViews`]; [`ViewError::Drawn`]; if the data sets cannot be joined, as for
@@ -90,31 +90,40 @@ struct Joined {
 }
 
 impl Joined {
-    /// The sources of `datasets`, each once, in the order in which they occur. Without a source that
-    /// the others lack, it is the first data set that has all of them.
+    /// The sources of `datasets`, each once, in the order in which they occur. Where the caller gave
+    /// labels, a source is there once for each of its labellings. Without a source that the others
+    /// lack, it is the first data set that has all of them.
     fn new(datasets: &[&Arc<Dataset>]) -> Result<Self, PipelineError> {
-        let mut sources: Vec<Arc<dyn SampleSource>> = Vec::new();
+        let is_given = datasets.iter().any(|dataset| dataset.has_given_labels());
+        let is_same = |a: Place<'_>, b: Place<'_>| {
+            let has_same = || a.0.labels().has_same(a.1, b.0.labels(), b.1);
+            is_same_source(a, b) && (!is_given || has_same())
+        };
+        // For each source a data set that has it, and its number there.
+        let mut sources: Vec<Place<'_>> = Vec::new();
         let mut places = Vec::new();
         for dataset in datasets {
             let mut of_dataset = Vec::new();
-            for source in dataset.shards() {
-                let known = sources.iter().position(|known| is_same(known, source));
+            for number in 0..dataset.shards().len() {
+                let known = sources.iter().position(|&known| is_same(known, (dataset, number)));
                 of_dataset.push(known.unwrap_or(sources.len()));
                 if known.is_none() {
-                    sources.push(Arc::clone(source));
+                    sources.push((dataset, number));
                 }
             }
             places.push(of_dataset);
         }
-        let has_all = |dataset: &&&Arc<Dataset>| {
-            let shards = dataset.shards();
-            shards.len() == sources.len()
-                && shards.iter().zip(&sources).all(|(shard, source)| is_same(shard, source))
-        };
-        let (dataset, is_new) = match datasets.iter().find(has_all) {
-            Some(dataset) => (Arc::clone(dataset), false),
+        let has_all = |places: &Vec<usize>| places.iter().copied().eq(0..sources.len());
+        let (dataset, is_new) = match places.iter().position(has_all) {
+            Some(number) => (Arc::clone(datasets[number]), false),
             None => {
-                let joined = Dataset::from_shared(sources)?;
+                let shared = |place: &Place<'_>| Arc::clone(&place.0.shards()[place.1]);
+                let shards = sources.iter().map(shared).collect();
+                let joined = if is_given {
+                    Dataset::from_labelled(shards, &sources)?
+                } else {
+                    Dataset::from_shared(shards)?
+                };
                 let joined = match label_column(datasets)? {
                     Some(column) => joined.with_labels_of(&column)?,
                     None => joined,
@@ -155,8 +164,12 @@ impl Joined {
     }
 }
 
-fn is_same(a: &Arc<dyn SampleSource>, b: &Arc<dyn SampleSource>) -> bool {
-    std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
+/// A source of a data set, by number.
+type Place<'d> = (&'d Dataset, usize);
+
+fn is_same_source(a: Place<'_>, b: Place<'_>) -> bool {
+    let source = |place: Place<'_>| Arc::as_ptr(&place.0.shards()[place.1]);
+    std::ptr::addr_eq(source(a), source(b))
 }
 
 /// The column whose labels all of the tables have.

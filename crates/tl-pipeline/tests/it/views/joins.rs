@@ -1,10 +1,11 @@
 //! Views of several data sets, and draws from views.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
 use idv_format::Compression;
+use tbl_io::{GivenLabels, HeldBytes, InMemory, Items};
 use tl_pipeline::{
     Columns, Dataset, DatasetView, Length, Loader, LoaderConfig, Replacement, Samples, Shuffle,
     Subset, Weights, Work,
@@ -69,6 +70,71 @@ fn views_of_several_data_sets_join_their_classes_by_name() {
     let text = again.explain();
     assert!(text.contains("\n    select class dog: 2 samples"), "{text}");
     assert!(text.ends_with("concat of 2 views: 5 samples (40 bytes)"), "{text}");
+}
+
+/// Data in memory, with labels that the caller gives.
+fn given(numbers: &[u8], labels: &GivenLabels) -> Dataset {
+    let held = |&number: &u8| Some(Arc::new(vec![number]) as HeldBytes);
+    let samples = InMemory::files(Items::each(numbers.iter().map(held).collect()));
+    Dataset::from_sources(vec![Box::new(samples)]).unwrap().with_labels(labels).unwrap()
+}
+
+/// The labels of a view's samples.
+fn labels(view: &DatasetView) -> Vec<Option<i64>> {
+    view.indices().unwrap().map(|sample| view.dataset().label(sample)).collect()
+}
+
+#[test]
+fn given_labels_stay_with_their_samples() {
+    let a: DatasetView = given(&[0, 1, 2], &GivenLabels::in_order(vec![0, 1, 2])).into();
+    let b: DatasetView = given(&[3, 4], &GivenLabels::in_order(vec![5, 6])).into();
+    let joined = DatasetView::concat(&[a.clone(), b.clone()]).unwrap();
+    assert_eq!(labels(&joined), [0, 1, 2, 5, 6].map(Some));
+    let mixed = DatasetView::mix(&[(b.clone(), 1), (a.clone(), 1)], Length::default()).unwrap();
+    let of_mixed = (0..5).map(|sample| mixed.dataset().label(sample));
+    assert_eq!(of_mixed.collect::<Vec<_>>(), [5, 6, 0, 1, 2].map(Some));
+    // Joined again, with a part that it has already.
+    let again = DatasetView::concat(&[joined.clone(), b.skip(1).unwrap()]).unwrap();
+    assert!(Arc::ptr_eq(again.dataset(), joined.dataset()));
+    assert_eq!(labels(&again), [0, 1, 2, 5, 6, 6].map(Some));
+    // Names are joined by name, also with those of class folders.
+    let root = tempfile::tempdir().unwrap();
+    let files = folder(root.path(), "a", &[("bee/0.bmp", 0), ("dog/1.bmp", 1)]);
+    let named: DatasetView = given(&[0, 1], &GivenLabels::classes_in_order(&["dog", "ant"])).into();
+    let joined = DatasetView::concat(&[files.clone(), named.clone()]).unwrap();
+    assert_eq!(joined.dataset().class_names(), ["ant", "bee", "dog"]);
+    assert_eq!(labels(&joined), [1, 2, 2, 0].map(Some));
+    let again = DatasetView::concat(&[joined.clone(), named]).unwrap();
+    assert!(Arc::ptr_eq(again.dataset(), joined.dataset()));
+    let error = DatasetView::concat(&[files, a.clone()]).unwrap_err().to_string();
+    assert!(error.contains("labels are numbers (sample 0: 0)"), "{error}");
+    // A part without labels has none afterwards, and a note says so.
+    let none = given(&[9], &GivenLabels::by_name(HashMap::new()).or_none()).into();
+    let joined = DatasetView::concat(&[none, a]).unwrap();
+    assert_eq!(labels(&joined), [None, Some(0), Some(1), Some(2)]);
+    assert_eq!(joined.dataset().label_notes().len(), 1);
+}
+
+#[test]
+fn one_source_with_different_labels_counts_twice() {
+    let root = tempfile::tempdir().unwrap();
+    let files = folder(root.path(), "a", &[("bee/0.bmp", 0), ("dog/1.bmp", 1)]);
+    let relabelled = |classes: &[&str]| {
+        let dataset = Dataset::clone(files.dataset());
+        let dataset = dataset.with_labels(&GivenLabels::classes_in_order(classes)).unwrap();
+        DatasetView::from(dataset)
+    };
+    let swapped = relabelled(&["dog", "bee"]);
+    let joined = DatasetView::concat(&[files.clone(), swapped]).unwrap();
+    assert_eq!(joined.dataset().shards().len(), 2);
+    assert_eq!(
+        rows(&joined, 0).into_iter().map(|(_, class)| class).collect::<Vec<_>>(),
+        ["bee", "dog", "dog", "bee"]
+    );
+    let same = relabelled(&["bee", "dog"]);
+    let joined = DatasetView::concat(&[files, same]).unwrap();
+    assert_eq!(joined.dataset().shards().len(), 1);
+    assert_eq!(labels(&joined), [0, 1, 0, 1].map(Some));
 }
 
 #[test]
