@@ -266,11 +266,11 @@ impl DatasetView {
     /// each keeps the order of this view. Fractions that sum to less than 1 leave samples out.
     ///
     /// # Errors
-    /// [`ViewError`] for fractions that are not parts of 1, and for a sample without the label that
-    /// `stratify` needs; [`PipelineError::Open`] for a label that cannot be read;
+    /// [`ViewError`] for fractions that are not parts of 1, for a sample without the label that
+    /// `stratify` needs, and for one that is in the view twice; [`PipelineError::Open`] for a label that cannot be read;
     /// [`ViewError::Drawn`].
     pub fn split(&self, fractions: &[f64], split: Split) -> Result<Vec<Self>, PipelineError> {
-        let selection = self.plain("split")?;
+        let selection = self.without_repeats("split")?;
         let sizes = split::sizes(fractions, self.len)?;
         let mut dealer = split::Dealer::new(&sizes);
         let parts = self.deal(split, || dealer.next())?;
@@ -293,7 +293,7 @@ impl DatasetView {
     /// # Errors
     /// [`ViewError::Fold`]; otherwise as for [`split`](Self::split).
     pub fn fold(&self, fold: u32, of: u32, split: Split) -> Result<Fold, PipelineError> {
-        let selection = self.plain("fold")?;
+        let selection = self.without_repeats("fold")?;
         if of < 2 || fold >= of {
             return Err(ViewError::Fold { fold, of }.into());
         }
@@ -434,6 +434,15 @@ impl DatasetView {
             Content::Drawn { by, .. } => Err(ViewError::Drawn { view, drawn: by }),
             Content::Plain(_) if self.repeat > 1 => Err(ViewError::Drawn { view, drawn: "repeat" }),
             Content::Plain(selection) => Ok(selection),
+        }
+    }
+
+    /// The samples, for the view called `view`, whose parts have none in common.
+    fn without_repeats(&self, view: &'static str) -> Result<&Selection, ViewError> {
+        let selection = self.plain(view)?;
+        match selection.repeated() {
+            Some(sample) => Err(ViewError::RepeatedInParts { view, sample }),
+            None => Ok(selection),
         }
     }
 

@@ -55,6 +55,12 @@ pub enum ViewError {
         "sample {sample} is in the view more than once, and `weights` draws each by one weight"
     )]
     Repeated { sample: u64 },
+    /// A view whose parts could have a sample in common.
+    #[error(
+        "sample {sample} is in the view more than once, and `{view}` could put it into two parts: \
+        put `{view}` before the view that repeats it"
+    )]
+    RepeatedInParts { view: &'static str, sample: u64 },
     /// A view of no views.
     #[error("`{view}` needs at least one view")]
     NoViews { view: &'static str },

@@ -1,6 +1,6 @@
 //! Views over lists of numbers, written from docs/pipeline/views.md.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use tl_pipeline::{DatasetView, PipelineError, Split};
@@ -89,6 +89,11 @@ pub(super) fn ops() -> impl Strategy<Value = Op> {
 }
 
 impl Op {
+    /// True for parts, which a view that has a sample twice does not have.
+    pub(super) fn divides(&self) -> bool {
+        matches!(self, Self::Split { .. } | Self::Fold { .. })
+    }
+
     pub(super) fn applies_to(&self, stored: &Stored) -> bool {
         let is_labelled = stored.labels.is_some();
         match self {
@@ -150,6 +155,11 @@ pub(super) struct Model<'a> {
 }
 
 impl Model<'_> {
+    pub(super) fn has_repeats(&self) -> bool {
+        let distinct: BTreeSet<u64> = self.samples.iter().copied().collect();
+        distinct.len() < self.samples.len()
+    }
+
     pub(super) fn apply(mut self, op: &Op) -> Self {
         let stored = self.stored;
         let len = self.samples.len();

@@ -90,6 +90,16 @@ fn errors_name_the_value_and_what_is_expected() {
         twice.weights(&two, Replacement::With, None),
         "sample 4 is in the view more than once, and `weights` draws each by one weight",
     );
+    let expected = |view: &str| {
+        format!(
+            "sample 4 is in the view more than once, and `{view}` could put it into two parts: put \
+            `{view}` before the view that repeats it"
+        )
+    };
+    check(twice.split(&[0.5, 0.5], Split::default()), &expected("split"));
+    let four = all().slice(4..6).unwrap();
+    let joined = DatasetView::concat(&[four.clone(), four]).unwrap();
+    check(joined.fold(0, 2, Split::default()), &expected("fold"));
     let one = all().take(2).unwrap().weights(&two, Replacement::Without, Some(3));
     check(one, "cannot draw 3 samples: 2 have a weight");
     check(all().repeat(0), "repeat is 0, expected 1 to 4194304");
