@@ -334,6 +334,7 @@ impl DatasetView {
     ///
     /// # Errors
     /// [`ViewError::UnknownName`] if it names a file that no sample has;
+    /// [`ViewError::AmbiguousName`] for a built-in name that a field has too;
     /// [`PipelineError::Sample`] for the first sample whose properties cannot be read;
     /// [`ViewError::Value`] for one whose properties have no truth; [`ViewError::TableFilter`];
     /// [`ViewError::Drawn`].

@@ -88,6 +88,12 @@ pub enum ViewError {
         /// The names of files that samples have; not all of many.
         found: Vec<String>,
     },
+    /// A name in a filter with two meanings.
+    #[error(
+        "`{name}` in a filter is built in, and sample {sample} has a field of that name too: write \
+        `field:{name}` for the field, or rename the field to use the built-in `{name}`"
+    )]
+    AmbiguousName { name: &'static str, sample: u64 },
     /// Properties that rows of a table lack.
     #[error("`{name}` in a filter needs samples; rows of a table have index, label and class")]
     TableFilter { name: String },

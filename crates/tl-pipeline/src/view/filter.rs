@@ -6,6 +6,8 @@ mod value;
 use std::fmt;
 use std::str::FromStr;
 
+use tbl_io::Field;
+
 use super::meta::SampleMeta;
 use crate::dataset::Dataset;
 use crate::error::{FilterError, PipelineError, ViewError};
@@ -126,6 +128,9 @@ impl Filter {
         let mut names = Vec::new();
         self.condition.names(&mut names);
         let is_table = dataset.tables().next().is_some();
+        if !is_table {
+            check_built_in(dataset, &names)?;
+        }
         let mut fields = Fields::default();
         for name in names {
             if is_table && !matches!(name, Name::Index | Name::Label | Name::Class) {
@@ -145,6 +150,57 @@ impl Filter {
     pub(super) fn matches(&self, sample: &SampleMeta<'_>) -> Result<bool, PipelineError> {
         self.condition.holds(sample)
     }
+}
+
+/// Samples whose fields are looked at for names that are built in, in addition to the first sample of
+/// each source. Samples of one source have the same fields as a rule.
+const LOOKED_AT: u64 = 64;
+
+/// Fails for a built-in name that is also the name of a field. The field `label` may be what the
+/// label was read from: its text is the label or the name of the class.
+fn check_built_in(dataset: &Dataset, names: &[&Name]) -> Result<(), ViewError> {
+    let used = |(_, name): &(&'static str, Name)| names.contains(&name);
+    let used: Vec<&str> = Name::BUILT_IN.into_iter().filter(used).map(|(text, _)| text).collect();
+    if used.is_empty() {
+        return Ok(());
+    }
+    let starts = (0..dataset.shards().len()).filter_map(|shard| dataset.shard_samples(shard));
+    let starts = starts.filter(|samples| !samples.is_empty()).map(|samples| samples.start);
+    for index in (0..dataset.len().min(LOOKED_AT)).chain(starts) {
+        let Ok(entry) = dataset.entry(index) else { continue };
+        let called = |extension: &[u8]| {
+            let own = entry.own_field_name(extension).unwrap_or(extension);
+            let is = |name: &&&str| own.eq_ignore_ascii_case(name.as_bytes());
+            used.iter().find(is).copied()
+        };
+        let mut found = Vec::new();
+        let mut fields = Vec::new();
+        let mut look = |extension: &[u8], _| {
+            let name = called(extension);
+            found.extend(name.filter(|name| *name != "label"));
+            name == Some("label")
+        };
+        // The error of a damaged sample is that of the pass over the samples.
+        if dataset.read_fields_where(index, &mut look, &mut fields).is_err() {
+            continue;
+        }
+        let label = dataset.label(index);
+        let class = label.and_then(|label| {
+            dataset.class_names().get(usize::try_from(label).ok()?).map(String::as_str)
+        });
+        let is_label = |field: &Field| {
+            let text = String::from_utf8_lossy(&field.bytes);
+            label.is_some_and(|label| text.trim() == label.to_string())
+                || class == Some(text.trim())
+        };
+        if fields.iter().any(|field| !is_label(field)) {
+            found.push("label");
+        }
+        if let Some(&name) = found.first() {
+            return Err(ViewError::AmbiguousName { name, sample: index });
+        }
+    }
+    Ok(())
 }
 
 impl Expr {

@@ -259,6 +259,10 @@ impl<'t> Parser<'t> {
                 }
                 word => named(word),
             },
+            Token::Field(name) => {
+                let name = (*name).to_owned();
+                (Expr::Name(Name::Field { name, pointer: None }), Kind::Any)
+            }
             Token::Pointer { name, pointer } => {
                 let name = (*name).to_owned();
                 let pointer = Some(pointer.clone());

@@ -57,6 +57,42 @@ fn conditions_are_true_of_samples_or_not() {
 }
 
 #[test]
+fn a_name_that_is_built_in_and_a_field_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    for number in 0..3 {
+        let write = |extension: &str, text: String| {
+            std::fs::write(root.path().join(format!("a{number}.{extension}")), text).unwrap();
+        };
+        write("jpg", "image".to_owned());
+        write("cls", number.to_string());
+        write("label", number.to_string());
+        write("width", (number * 100).to_string());
+        write("class", "zebra".to_owned());
+    }
+    let all = crate::view::DatasetView::from(Dataset::open(&[root.path()]).unwrap());
+    let select = |text: &str| {
+        let view = all.filter(&text.parse().unwrap()).map_err(|error| error.to_string())?;
+        Ok::<Vec<u64>, String>(view.indices().unwrap().collect())
+    };
+    for name in ["width", "class"] {
+        let expected = format!(
+            "`{name}` in a filter is built in, and sample 0 has a field of that name too: write \
+            `field:{name}` for the field, or rename the field to use the built-in `{name}`"
+        );
+        assert_eq!(select(&format!("index < 1 and {name} != none")), Err(expected));
+    }
+    assert_eq!(select("field:width >= 100 and field:class == 'zebra'"), Ok(vec![1, 2]));
+    assert_eq!(select("bytes == 5 and index > 1 and key like 'a*'"), Ok(vec![2]));
+    // The field agrees with the label.
+    assert_eq!(select("label == 1"), Ok(vec![1]));
+    std::fs::write(root.path().join("a1.label"), "7").unwrap();
+    let error = select("label == 1").unwrap_err();
+    assert!(error.contains("`label` in a filter is built in, and sample 1 has"), "{error}");
+    assert_eq!(select("field:label == 7"), Ok(vec![1]));
+    assert!(select("field:height > 1").unwrap_err().contains("`height` in a filter: no sample"));
+}
+
+#[test]
 fn errors_say_where_and_what() {
     let check = |text: &str, expected: &str| {
         let error = holds(text).unwrap_err();

@@ -10,6 +10,8 @@ use crate::view::filter::value::Value;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token<'t> {
     Word(&'t str),
+    /// The text of a file by a name that may be built in: `field:width`.
+    Field(&'t str),
     /// A value in the JSON of a file: `json:/score`.
     Pointer {
         name: &'t str,
@@ -172,6 +174,11 @@ fn read(text: &str, at: usize) -> Result<(Token<'_>, usize), FilterError> {
                 error(found, "a closing quote")
             })?;
             return Ok((Token::Pointer { name, pointer }, end + 1 + len));
+        }
+        let field = after.strip_prefix(':').filter(|_| name == "field").unwrap_or_default();
+        if field.starts_with(|first: char| first.is_alphabetic() || first == '_') {
+            let len = field.find(|c: char| !is_word(c)).unwrap_or(field.len());
+            return Ok((Token::Field(&field[..len]), end + 1 + len));
         }
         if after.starts_with(":/") {
             let len = after[1..].find(ends_pointer).unwrap_or(after.len() - 1);
