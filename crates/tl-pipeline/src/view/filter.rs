@@ -58,7 +58,8 @@ enum Expr {
     Compare(Box<Self>, Comparison, Box<Self>),
     In(Box<Self>, Vec<Self>),
     Like(Box<Self>, String),
-    Arithmetic(Box<Self>, Operation, Box<Self>),
+    /// A value and what follows it, from left to right: flat, since a text may have thousands of terms.
+    Arithmetic(Box<Self>, Vec<(Operation, Self)>),
 }
 
 /// A property of samples.
@@ -214,9 +215,13 @@ impl Expr {
                 expr.names(names);
                 list.iter().for_each(|expr| expr.names(names));
             }
-            Self::Compare(left, _, right) | Self::Arithmetic(left, _, right) => {
+            Self::Compare(left, _, right) => {
                 left.names(names);
                 right.names(names);
+            }
+            Self::Arithmetic(first, rest) => {
+                first.names(names);
+                rest.iter().for_each(|(_, expr)| expr.names(names));
             }
         }
     }
@@ -276,9 +281,12 @@ impl Expr {
         Ok(match self {
             Self::Name(name) => name.value(sample)?,
             Self::Literal(value) => value.clone(),
-            Self::Arithmetic(left, operation, right) => {
-                let left = left.value(sample)?;
-                left.combine(*operation, &right.value(sample)?)
+            Self::Arithmetic(first, rest) => {
+                let mut value = first.value(sample)?;
+                for (operation, expr) in rest {
+                    value = value.combine(*operation, &expr.value(sample)?);
+                }
+                value
             }
             Self::Not(_)
             | Self::And(_)

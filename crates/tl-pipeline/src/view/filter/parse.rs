@@ -208,39 +208,41 @@ impl<'t> Parser<'t> {
         signs: [(Symbol, Operation); 2],
         mut part: impl FnMut(&mut Self) -> Result<Typed, FilterError>,
     ) -> Result<Typed, FilterError> {
-        let mut left = part(self)?;
+        let first = part(self)?;
+        let mut rest = Vec::new();
         loop {
             let mut found = signs.iter().filter(|(symbol, _)| self.tokens.is(*symbol));
-            let Some(&(_, operation)) = found.next() else { return Ok(left) };
+            let Some(&(_, operation)) = found.next() else { break };
             self.tokens.next();
-            let right = part(self)?;
-            left = self.combined(left, operation, right)?;
+            if rest.is_empty() {
+                self.check_number(&first)?;
+            }
+            let next = part(self)?;
+            self.check_number(&next)?;
+            rest.push((operation, next.expr));
         }
+        if rest.is_empty() {
+            return Ok(first);
+        }
+        let expr = Expr::Arithmetic(Box::new(first.expr), rest);
+        Ok(Typed { expr, kind: Kind::Number, at: first.at })
     }
 
-    fn combined(
-        &self,
-        left: Typed,
-        operation: Operation,
-        right: Typed,
-    ) -> Result<Typed, FilterError> {
-        for side in [&left, &right] {
-            if !matches!(side.kind, Kind::Number | Kind::Any) {
-                let found = side.kind.words().to_owned();
-                return Err(self.tokens.error(side.at, found, "a number"));
-            }
+    fn check_number(&self, typed: &Typed) -> Result<(), FilterError> {
+        if matches!(typed.kind, Kind::Number | Kind::Any) {
+            return Ok(());
         }
-        let at = left.at;
-        let expr = Expr::Arithmetic(Box::new(left.expr), operation, Box::new(right.expr));
-        Ok(Typed { expr, kind: Kind::Number, at })
+        Err(self.tokens.error(typed.at, typed.kind.words().to_owned(), "a number"))
     }
 
     fn factor(&mut self) -> Result<Typed, FilterError> {
         let at = self.tokens.at();
         if self.tokens.take(Symbol::Minus) {
-            let zero = Typed { expr: Expr::Literal(Value::Int(0)), kind: Kind::Number, at };
             let factor = self.nested(Self::factor)?;
-            return self.combined(zero, Operation::Subtract, factor);
+            self.check_number(&factor)?;
+            let zero = Box::new(Expr::Literal(Value::Int(0)));
+            let expr = Expr::Arithmetic(zero, vec![(Operation::Subtract, factor.expr)]);
+            return Ok(Typed { expr, kind: Kind::Number, at });
         }
         if self.tokens.take(Symbol::Open) {
             let inner = self.nested(Self::any_of)?;

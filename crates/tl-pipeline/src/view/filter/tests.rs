@@ -127,6 +127,35 @@ fn errors_say_where_and_what() {
     check(&" ".repeat(70_000), "70000 bytes, expected at most 65536 bytes");
 }
 
+/// Texts of 64 KiB are parsed, evaluated and dropped with the stack of a thread.
+#[test]
+fn the_longest_texts_do_not_exhaust_the_stack() {
+    let long = |first: &str, more: &str, last: &str| {
+        let count = ((1 << 16) - first.len() - last.len()) / more.len();
+        format!("{first}{}{last}", more.repeat(count))
+    };
+    let sum = 3 + (65_536 - "index==32765".len()) / 2;
+    let text = long("index", "+1", &format!("=={sum}"));
+    assert!((65_500..=65_536).contains(&text.len()), "{}", text.len());
+    for (text, expected) in [
+        (text, true),
+        (long("index", "-1", "<0"), true),
+        (long("index", "*1", "==3"), true),
+        (long("index", "/1", "==3"), true),
+        (long("index", "*1+0", "==3"), true),
+        (long("index>5", " or index==2", " or true"), true),
+        (long("index==3", " and true", " and false"), false),
+        (long("index in (3", ",4", ")"), true),
+        (long("key like '", "*", "'"), true),
+    ] {
+        assert_eq!(holds(&text), Ok(expected), "{}", &text[..20]);
+    }
+    for text in [long("", "(", ""), long("", "-", "1"), long("", "not ", "true")] {
+        assert!(holds(&text).unwrap_err().contains("at most 64 levels"));
+    }
+    assert!(holds(&long("index", "+1", "+'a'==1")).unwrap_err().contains("text, expected a"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
