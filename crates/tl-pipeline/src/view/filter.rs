@@ -310,19 +310,15 @@ impl Name {
             Self::Bytes => Value::Int(sample.bytes().into()),
             Self::Width => Value::Int(sample.size()?.0.into()),
             Self::Height => Value::Int(sample.size()?.1.into()),
-            Self::Field { name, pointer } => match (sample.field(name)?, pointer) {
-                (None, _) => Value::None,
-                (Some(bytes), None) => Value::of_field(&bytes),
-                (Some(bytes), Some(pointer)) => {
-                    let document = serde_json::from_slice::<serde_json::Value>(&bytes);
-                    let document = document.map_err(|error| ViewError::Value {
-                        sample: sample.index(),
-                        name: name.clone(),
-                        defect: format!("is not JSON: {error}"),
-                    })?;
+            Self::Field { name, pointer: None } => {
+                sample.field(name)?.map_or(Value::None, |bytes| Value::of_field(&bytes))
+            }
+            Self::Field { name, pointer: Some(pointer) } => {
+                let value = |document: &serde_json::Value| {
                     document.pointer(pointer).map_or(Value::None, Value::of_json)
-                }
-            },
+                };
+                sample.with_json(name, value)?.unwrap_or(Value::None)
+            }
         })
     }
 }

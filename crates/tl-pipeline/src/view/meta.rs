@@ -1,13 +1,15 @@
 //! The properties of a sample that a filter may ask for.
 
 use std::borrow::Cow;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 
 use tbl_format::SampleFormat;
 use tbl_io::Entry;
 use tl_handoff::sync::{AtomicU64, Ordering};
 
 use crate::dataset::Dataset;
-use crate::error::{PipelineError, SampleFault};
+use crate::error::{PipelineError, SampleFault, ViewError};
 use crate::fields::Fields;
 
 /// The most bytes of a sample's files that one property is read from: as for labels in JSON.
@@ -20,6 +22,10 @@ pub struct SampleMeta<'a> {
     index: u64,
     entry: Entry<'a>,
     reads: &'a Reads,
+    /// Each is read once, however often a condition names it.
+    size: OnceCell<(u32, u32)>,
+    files: RefCell<HashMap<String, Option<Vec<u8>>>>,
+    documents: RefCell<HashMap<String, serde_json::Value>>,
 }
 
 /// The reads of a pass over the samples.
@@ -52,7 +58,15 @@ impl<'a> SampleMeta<'a> {
         reads: &'a Reads,
     ) -> Result<Self, PipelineError> {
         let entry = dataset.entry(index).map_err(|error| fault(dataset, index, error.into()))?;
-        Ok(Self { dataset, index, entry, reads })
+        Ok(Self {
+            dataset,
+            index,
+            entry,
+            reads,
+            size: OnceCell::new(),
+            files: RefCell::default(),
+            documents: RefCell::default(),
+        })
     }
 
     /// Its number in the stored data set.
@@ -107,12 +121,15 @@ impl<'a> SampleMeta<'a> {
         if width > 0 && height > 0 {
             return Ok((width, height));
         }
+        if let Some(&size) = self.size.get() {
+            return Ok(size);
+        }
         self.reads.headers.fetch_add(1, Ordering::Relaxed);
         let mut bytes = Vec::new();
         let read = self.dataset.copy_into(self.index, &mut bytes);
         read.map_err(|error| self.fault(error.into()))?;
         let info = tl_decode::probe(&bytes).map_err(|error| self.fault(error.into()))?;
-        Ok((info.width, info.height))
+        Ok(*self.size.get_or_init(|| (info.width, info.height)))
     }
 
     /// The bytes of its file with this name, such as `json`; `None` if it has no such file.
@@ -120,11 +137,36 @@ impl<'a> SampleMeta<'a> {
     /// # Errors
     /// [`PipelineError::Sample`] if the file cannot be read, or has more than 16 MiB.
     pub fn field(&self, name: &str) -> Result<Option<Vec<u8>>, PipelineError> {
+        if let Some(bytes) = self.files.borrow().get(name) {
+            return Ok(bytes.clone());
+        }
         self.reads.fields.fetch_add(1, Ordering::Relaxed);
         let fields = Fields { columns: vec![name.to_owned()], ..Fields::default() };
         let found = fields.read_columns_within(self.dataset, self.index, MAX_FIELD_BYTES);
         let mut found = found.map_err(|found| self.fault(found))?;
-        Ok(found.pop().flatten())
+        let bytes = found.pop().flatten();
+        self.files.borrow_mut().insert(name.to_owned(), bytes.clone());
+        Ok(bytes)
+    }
+
+    /// The result of `read` for the JSON in its file with this name; `None` if it has no such file.
+    pub(super) fn with_json<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&serde_json::Value) -> T,
+    ) -> Result<Option<T>, PipelineError> {
+        if let Some(document) = self.documents.borrow().get(name) {
+            return Ok(Some(read(document)));
+        }
+        let Some(bytes) = self.field(name)? else { return Ok(None) };
+        let document = serde_json::from_slice(&bytes).map_err(|error| ViewError::Value {
+            sample: self.index,
+            name: name.to_owned(),
+            defect: format!("is not JSON: {error}"),
+        })?;
+        let value = read(&document);
+        self.documents.borrow_mut().insert(name.to_owned(), document);
+        Ok(Some(value))
     }
 
     pub(super) fn text_key(&self) -> Option<Cow<'_, str>> {

@@ -127,6 +127,29 @@ fn errors_say_where_and_what() {
     check(&" ".repeat(70_000), "70000 bytes, expected at most 65536 bytes");
 }
 
+#[test]
+fn what_a_condition_names_twice_is_read_once() {
+    let root = tempfile::tempdir().unwrap();
+    let mut bmp = b"BM".to_vec();
+    for number in [58_u32, 0, 54, 40, 1, 1, 1 | 24 << 16, 0, 4, 0, 0, 0, 0, 0] {
+        bmp.extend(number.to_le_bytes());
+    }
+    for number in 0..3 {
+        std::fs::write(root.path().join(format!("{number}.bmp")), &bmp).unwrap();
+        std::fs::write(root.path().join(format!("{number}.json")), r#"{"a": 1, "b": 2}"#).unwrap();
+    }
+    let all = crate::view::DatasetView::from(Dataset::open(&[root.path()]).unwrap());
+    let text = "width == 1 and height == 1 and width * height == 1 and json:/a == 1 and \
+        json:/b == 2 and json:/c == none and json != 'x' and caption == none or json:/a == 3";
+    let error = all.filter(&text.parse().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("`caption` in a filter: no sample"), "{error}");
+    let text = text.replace("and caption == none ", "");
+    let view = all.filter(&text.parse().unwrap()).unwrap();
+    assert_eq!(view.len(), 3);
+    let cost = view.explain();
+    assert!(cost.ends_with("(read 3 image headers and 3 files of samples; 24 bytes)"), "{cost}");
+}
+
 /// Texts of 64 KiB are parsed, evaluated and dropped with the stack of a thread.
 #[test]
 fn the_longest_texts_do_not_exhaust_the_stack() {
