@@ -401,3 +401,12 @@ def test_examples_run(photos: pathlib.Path, tmp_path: pathlib.Path, monkeypatch)
     (tmp_path / "photos").symlink_to(photos)
     monkeypatch.chdir(tmp_path)
     run_examples(turboloader.dataset)
+
+
+def test_joins_keep_labels_that_were_given() -> None:
+    """Labels in memory and those of the caller go with their samples."""
+    pixels = np.zeros((2, 8, 8, 3), np.uint8)
+    both = tl.concat(tl.from_arrays(pixels, [3, 1]), tl.from_arrays(pixels, [7, 5]))
+    assert both.labels.tolist() == [3, 1, 7, 5]
+    (batch,) = tl.DataLoader(both, batch_size=4, transform=tl.Resize((8, 8)))
+    assert batch["label"].tolist() == [3, 1, 7, 5]
