@@ -89,7 +89,7 @@ fn labels(stores: &Stores, list: &str) {
     }
 }
 
-/// A list that is not one is no fault of the system.
+/// An invalid list is not a fault of the system.
 fn check(error: &ReadError) {
     assert!(matches!(error.kind(), ErrorKind::Data | ErrorKind::Setting), "{error}");
     assert!(!error.to_string().contains('\n'), "{error}");

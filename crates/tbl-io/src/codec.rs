@@ -52,7 +52,7 @@ pub(crate) struct ZstdEncoding {
 }
 
 impl ZstdEncoding {
-    /// `None` if there is no memory for the dictionary.
+    /// `None` if memory for the dictionary is not available.
     pub(crate) fn new(level: ZstdLevel, dictionary: Option<&[u8]>) -> Option<Self> {
         let prepare = |bytes| CDict::try_create(bytes, level.get());
         let dictionary = match dictionary {

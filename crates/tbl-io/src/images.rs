@@ -197,7 +197,7 @@ fn defect(source: &Source, offset: u64, defect: ImagesDefect) -> ReadError {
     ReadError::Images { location: source.location().clone(), offset, source: defect }
 }
 
-/// The file called `name` in the folder of `source`; `None` if there is none.
+/// The file called `name` in the folder of `source`; `None` if it does not exist.
 fn sibling(stores: &Stores, source: &Source, name: &[u8]) -> Result<Option<Source>, ReadError> {
     let location = source.location().folder().join(name);
     match stores.open_file(&location) {

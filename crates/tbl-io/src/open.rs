@@ -270,7 +270,7 @@ impl Container {
     }
 }
 
-/// The error of a file that is no archive, with the kind of file that it is.
+/// The error of a file that is not an archive, with the kind of the file.
 fn named(error: ReadError, file: &Source) -> ReadError {
     let ReadError::Tar { location, offset: 0, source } = error else { return error };
     let mut head = [0; foreign::HEAD_BYTES];

@@ -374,7 +374,7 @@ impl StreamWriter {
     }
 }
 
-/// The error for a dictionary or a compressor that there is no memory for.
+/// The error for a dictionary or a compressor if memory for it is not available.
 fn no_memory(path: &Path) -> WriteError {
     WriteError::Io { path: path.to_owned(), source: io::ErrorKind::OutOfMemory.into() }
 }

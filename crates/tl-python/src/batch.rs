@@ -371,7 +371,7 @@ impl PyBatch {
     }
 
     /// The fields as a dict of ``torch.Tensor`` on a device. A device of CUDA gets them by way of
-    /// pinned memory, so that the copy goes on while the caller continues.
+    /// pinned memory, so that the copy continues while the caller does.
     #[pyo3(signature = (device: "Any", non_blocking=true) -> "dict[str, Any]")]
     fn to<'py>(
         &self,
@@ -428,7 +428,7 @@ impl PyBatch {
         self.field(py, name, self.contents.form).map(Some)
     }
 
-    /// The fields as a dict of `Tensor`, and of lists of what is no tensor.
+    /// The fields as a dict of `Tensor`, and of lists of other values.
     #[pyo3(signature = () -> "dict[str, Any]")]
     fn tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.all(py, Form::Tensor)

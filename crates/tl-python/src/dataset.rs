@@ -73,7 +73,7 @@ impl PyDataset {
 
     /// The number in the data set of the sample at `place`.
     fn at(&self, place: u64) -> Result<u64, Error> {
-        // Names what draws if there are no places.
+        // Names the drawing view if there are no places.
         self.view.indices().map(drop).map_err(Error::from)?;
         let len = self.view.len();
         let error = || PipelineError::from(ViewError::OutOfRange { place, len });

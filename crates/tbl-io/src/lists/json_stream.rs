@@ -152,7 +152,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// The end of the value in `text`; `None` if it goes on after it.
+    /// The end of the value in `text`; `None` if text follows it.
     fn end(&mut self, text: &[u8]) -> Option<usize> {
         for (at, &byte) in text.iter().enumerate() {
             if self.in_string {

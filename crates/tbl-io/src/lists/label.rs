@@ -28,7 +28,7 @@ pub(super) struct BadLabel {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BadKind {
-    /// It is no integer; row `like` has one.
+    /// It is not an integer; row `like` has one.
     Mixed {
         like: usize,
     },

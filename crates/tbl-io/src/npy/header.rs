@@ -136,7 +136,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The type of the numbers; a list describes records, which are no numbers.
+    /// The type of the numbers; a list describes records, which are not numbers.
     fn descr(&mut self) -> Result<String, NpyError> {
         if self.peek() == Some(b'[') {
             let rest = String::from_utf8_lossy(&self.header[self.at..]);

@@ -158,7 +158,7 @@ pub struct Compressed {
 }
 
 impl Encoder {
-    /// `None` if there is no memory for the dictionary.
+    /// `None` if memory for the dictionary is not available.
     pub(super) fn new(
         version: TblVersion,
         compression: Compression,

@@ -94,13 +94,13 @@ class Batch:
     def numpy(self, /) -> dict[str, Any]:
         """The fields as a dict of NumPy arrays that share the batch's memory."""
     def tensors(self, /) -> dict[str, Any]:
-        """The fields as a dict of `Tensor`, and of lists of what is no tensor."""
+        """The fields as a dict of `Tensor`, and of lists of other values."""
     def tf(self, /) -> dict[str, Any]:
         """The fields as a dict of ``tf.Tensor`` that share the batch's memory."""
     def to(self, /, device: Any, non_blocking: bool = True) -> dict[str, Any]:
         """
         The fields as a dict of ``torch.Tensor`` on a device. A device of CUDA gets them by way of
-        pinned memory, so that the copy goes on while the caller continues.
+        pinned memory, so that the copy continues while the caller does.
         """
     def torch(self, /) -> dict[str, Any]:
         """The fields as a dict of ``torch.Tensor`` that share the batch's memory."""

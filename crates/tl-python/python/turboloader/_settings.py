@@ -230,7 +230,7 @@ def requests(
     return [(name, None) for name in names(setting, columns)]
 
 
-# The settings of stores where nothing is set, but for those that are None.
+# The defaults of the settings of stores, except those that are None.
 _OPENED: dict[str, Any] = {"credentials": "auto", "hedge": True}
 
 

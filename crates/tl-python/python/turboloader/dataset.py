@@ -847,7 +847,7 @@ class SampleMeta:
         return self._size
 
     def field(self, name: str) -> Any:
-        """Return a further file of the sample, as `Sample` has it; None if there is none."""
+        """Return a further file of the sample, as `Sample` has it; None if it is missing."""
         return Sample(self._dataset, self._place).get(name)
 
     def __repr__(self) -> str:

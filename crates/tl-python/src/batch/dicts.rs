@@ -29,7 +29,7 @@ impl PyBatch {
         Ok(sample)
     }
 
-    /// The name of what fields are handed out as.
+    /// The name of the form in which fields are returned.
     pub(super) fn form(&self) -> &'static str {
         self.contents.form.name()
     }

@@ -171,7 +171,7 @@ struct Parts {
     seed: u64,
 }
 
-/// Text that is no split.
+/// Text that is not a split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected fractions and a seed, such as 0.9,0.1@0")]
 pub(crate) struct NoParts;
@@ -194,7 +194,7 @@ struct FoldOf {
     seed: u64,
 }
 
-/// Text that is no fold.
+/// Text that is not a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a fold, the number of folds and a seed, such as 3/5@0")]
 pub(crate) struct NoFold;
@@ -217,7 +217,7 @@ struct ShardOf {
     of: u64,
 }
 
-/// Text that is no shard.
+/// Text that is not a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a shard and the number of shards, such as 0/8")]
 pub(crate) struct NoShard;

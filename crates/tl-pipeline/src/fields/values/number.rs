@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn fractions_are_rounded_once() {
         assert_eq!(put_as(ColumnType::F32, "0.1"), Some(0.1_f32.to_ne_bytes().to_vec()));
-        // Halfway between two floats but for the last digit, which a step through f64 would lose.
+        // Halfway between two floats except for the last digit, which a step through f64 would lose.
         let long = ((1_i64 << 60) + (1 << 36) + 1).to_string();
         let expected = ((1_i64 << 60) + (1 << 37)) as f32;
         assert_eq!(put_as(ColumnType::F32, &long), Some(expected.to_ne_bytes().to_vec()));

@@ -167,8 +167,8 @@ impl ValueField {
     }
 }
 
-/// Appends the numbers of nested lists; false if they are no box of numbers. `shape` has the sides of
-/// the dimensions seen so far.
+/// Appends the numbers of nested lists; false if they do not form a box of numbers. `shape` has the
+/// sides of the dimensions seen so far.
 fn flatten(value: &Json, depth: usize, numbers: &mut Vec<Value>, shape: &mut Vec<usize>) -> bool {
     if let Json::Array(list) = value {
         if depth == MOST_DIMENSIONS {

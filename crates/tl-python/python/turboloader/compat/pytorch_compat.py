@@ -130,7 +130,7 @@ class MetadataLabelExtractor(LabelExtractor):
 
 
 class JSONSidecarExtractor(LabelExtractor):
-    """A value of ``metadata["json_data"]`` is the label; 0 where there is none.
+    """A value of ``metadata["json_data"]`` is the label; 0 if it is missing.
 
     Parameters
     ----------
