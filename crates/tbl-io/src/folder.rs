@@ -176,8 +176,7 @@ impl Folder {
     }
 
     fn read_source(&self, source: &Source, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        self.limits.check_sample_bytes(source.location(), source.len())?;
-        source.read_range_into(0, source.len(), bytes)
+        self.limits.read_whole(source, bytes)
     }
 
     /// The label of sample `index` or the state of it; its file is read once.

@@ -199,11 +199,5 @@ fn defect(source: &Source, offset: u64, defect: ImagesDefect) -> ReadError {
 
 /// The file called `name` in the folder of `source`; `None` if it does not exist.
 fn sibling(stores: &Stores, source: &Source, name: &[u8]) -> Result<Option<Source>, ReadError> {
-    let location = source.location().folder().join(name);
-    match stores.open_file(&location) {
-        Err(ReadError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-            Ok(None)
-        }
-        opened => opened,
-    }
+    stores.open_existing(&source.location().folder().join(name))
 }

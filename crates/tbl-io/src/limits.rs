@@ -2,6 +2,7 @@
 
 use crate::error::ReadError;
 use crate::location::Location;
+use crate::source::Source;
 
 /// Upper bounds for single allocations, against files that claim absurd sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,12 @@ impl ReadLimits {
     /// A size over one reader's limit is an error there, so it must not come from another's cache.
     pub(crate) fn push_id(&self, id: &mut Vec<u8>) {
         id.extend_from_slice(&self.sample_bytes.to_le_bytes());
+    }
+
+    /// Replaces `bytes` with a whole file, if it has no more bytes than a sample may.
+    pub(crate) fn read_whole(&self, source: &Source, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        self.check_sample_bytes(source.location(), source.len())?;
+        source.read_range_into(0, source.len(), bytes)
     }
 
     pub(crate) fn check_sample_bytes(

@@ -97,8 +97,7 @@ impl Listed {
     }
 
     fn read_source(&self, source: &Source, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        self.parts.limits.check_sample_bytes(source.location(), source.len())?;
-        source.read_range_into(0, source.len(), bytes)
+        self.parts.limits.read_whole(source, bytes)
     }
 
     /// The bytes of the field of `column`, if there is one and it is wanted.

@@ -172,6 +172,16 @@ impl Stores {
         if store.is_folder(&location)? { Ok(None) } else { store.open(&location, None).map(Some) }
     }
 
+    /// As [`open_file`](Self::open_file), and `None` if the file does not exist.
+    pub(crate) fn open_existing(&self, location: &Location) -> Result<Option<Source>, ReadError> {
+        match self.open_file(location) {
+            Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Ok(None)
+            }
+            opened => opened,
+        }
+    }
+
     /// The data sets that a location stands for. [Ranges in braces](crate::expand_braces) are
     /// expanded. A URL with `*` in its path is a pattern and means the objects that match, in the
     /// order of their bytes: `*` stands for any part of a name, `**/` for any number of folders,

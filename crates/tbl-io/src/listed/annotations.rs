@@ -40,9 +40,8 @@ impl Annotations {
         categories: Option<HashMap<i64, i64>>,
     ) -> Result<Self, ReadError> {
         if source.location().url().is_some() {
-            ReadLimits::default().check_sample_bytes(source.location(), source.len())?;
             let mut bytes = Vec::new();
-            source.read_range_into(0, source.len(), &mut bytes)?;
+            ReadLimits::default().read_whole(&source, &mut bytes)?;
             source = Source::from_bytes(source.location(), bytes);
         }
         let mut ends = vec![0_u32; images.len()];

@@ -33,7 +33,7 @@ pub(crate) fn val_classes(
 ) -> Result<HashMap<Vec<u8>, String>, ReadError> {
     for folder in FOLDERS {
         let folder = if folder.is_empty() { root.clone() } else { root.join(folder.as_bytes()) };
-        let find = |name: &str| existing(stores, &folder.join(name.as_bytes()));
+        let find = |name: &str| stores.open_existing(&folder.join(name.as_bytes()));
         if let Some(source) = find(SOLUTION)? {
             return of_solution(&source);
         }
@@ -56,17 +56,9 @@ pub(crate) fn val_classes(
     Err(defect.at(&stores.printable(root), ListPlace::default()))
 }
 
-fn existing(stores: &Stores, location: &Location) -> Result<Option<Source>, ReadError> {
-    match stores.open_file(location) {
-        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
-        opened => opened,
-    }
-}
-
 fn bytes(source: &Source) -> Result<Vec<u8>, ReadError> {
-    ReadLimits::default().check_sample_bytes(source.location(), source.len())?;
     let mut bytes = Vec::new();
-    source.read_range_into(0, source.len(), &mut bytes)?;
+    ReadLimits::default().read_whole(source, &mut bytes)?;
     Ok(bytes)
 }
 

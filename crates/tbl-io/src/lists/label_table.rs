@@ -102,9 +102,8 @@ fn labels(table: &Table, columns: Columns) -> Result<LabelTable, Fault> {
 
 /// Lines of a name, blanks and a label, as a table of two columns.
 fn lines(source: &Source, limits: &ReadLimits) -> Result<Table, ReadError> {
-    limits.check_sample_bytes(source.location(), source.len())?;
     let mut bytes = Vec::new();
-    source.read_range_into(0, source.len(), &mut bytes)?;
+    limits.read_whole(source, &mut bytes)?;
     let table = parse_lines(&bytes);
     table.map_err(|fault| fault.in_file(source.location()))
 }

@@ -209,9 +209,8 @@ fn in_split(stores: &Stores, split: &Location, images: &[Match]) -> Result<Vec<M
         let defect = ListDefect::Unread { what, expected: "a text file of names" };
         return Err(defect.at(split, ListPlace::default()));
     };
-    ReadLimits::default().check_sample_bytes(source.location(), source.len())?;
     let mut text = Vec::new();
-    source.read_range_into(0, source.len(), &mut text)?;
+    ReadLimits::default().read_whole(&source, &mut text)?;
     let by_path = by_name(images, |key| {
         let parts = key.split(|&byte| byte == 0).filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join(&b'/')

@@ -82,9 +82,8 @@ impl Table {
         limits: &ReadLimits,
     ) -> Result<Self, ReadError> {
         let location = source.location();
-        limits.check_sample_bytes(location, source.len())?;
         let mut bytes = Vec::new();
-        source.read_range_into(0, source.len(), &mut bytes)?;
+        limits.read_whole(source, &mut bytes)?;
         Self::parse(&bytes, format, limits).map_err(|fault| fault.in_file(location))
     }
 
