@@ -3,6 +3,8 @@
 //! [`Simd`] has one implementation per vector level; the files below this one are the only ones
 //! with unsafe code.
 
+use std::marker::PhantomData;
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -174,17 +176,17 @@ pub(crate) trait Simd: Copy {
     /// The nearest numbers of bfloat16, ties to even; the values are numbers.
     fn round_bf16(self, values: Self::Floats) -> Self::Floats;
 
-    /// `(sample * scale - mean) / std`, every step rounded.
-    fn normalize(
-        self,
-        samples: &[u8],
-        scale: f32,
-        mean: Self::Floats,
-        std: Self::Floats,
-    ) -> Self::Floats;
+    /// [`Divisor::normalized`] of samples.
+    fn normalize(self, samples: &[u8], scale: f32, by: Divisor<Self::Floats>) -> Self::Floats;
 
     /// Stores as they are.
     fn store_f32(self, values: Self::Floats, out: &mut [u8]);
+
+    /// [`Simd::store_f32`], past the caches if the level can and `out` is aligned to its length.
+    #[inline(always)]
+    fn stream_f32(self, values: Self::Floats, out: &mut [u8], _: &Fence) {
+        self.store_f32(values, out);
+    }
 
     /// Stores as IEEE halves, rounded to nearest even.
     fn store_f16(self, values: Self::Floats, out: &mut [u8]);
@@ -228,6 +230,48 @@ mod shuffles {
         }
         all
     };
+}
+
+/// Proof that a store fence follows on this thread, before any other can see what it has stored.
+///
+/// Stores past the caches are not ordered by the locks and atomics that publish memory to another
+/// thread.
+#[derive(Debug)]
+pub(crate) struct Fence(PhantomData<*const ()>);
+
+impl Fence {
+    /// Calls `f`, then waits until all stores of this thread are done.
+    pub(crate) fn with<R>(f: impl FnOnce(&Self) -> R) -> R {
+        f(&Self(PhantomData))
+    }
+}
+
+impl Drop for Fence {
+    fn drop(&mut self) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        avx2::wait_for_stores();
+    }
+}
+
+/// The constants of a normalised sample, for one number or a vector of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Divisor<T> {
+    pub(crate) mean: T,
+    pub(crate) std: T,
+    /// `1 / std`, rounded.
+    pub(crate) inverse: T,
+}
+
+impl Divisor<f32> {
+    /// `(sample * scale - mean) / std` with fused steps in place of the division: the product with
+    /// the inverse, and its remainder put right (Markstein, 1990). Whether the result is the
+    /// quotient's, the caller has to check.
+    pub(crate) fn normalized(self, sample: u8, scale: f32) -> f32 {
+        let value = f32::from(sample) * scale - self.mean;
+        let near = value * self.inverse;
+        let remainder = (-near).mul_add(self.std, value);
+        remainder.mul_add(self.inverse, near)
+    }
 }
 
 /// Added with the last bit that stays, rounds an `f32` to the 16 bits of a bfloat16.

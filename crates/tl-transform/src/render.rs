@@ -74,8 +74,9 @@ impl Renderer {
             let source = source.part(pass.source());
             return frame(level, source, pass.padding.into(), &pass.fill, flips, out);
         }
-        let (mut rows, resampler) = self.rows(pass, out);
-        resampler.run(level, source, &pass.resize(), |y, row| rows.write(y, row));
+        self.with_rows(pass, out, |mut rows, resampler| {
+            resampler.run(level, source, &pass.resize(), |y, row| rows.write(y, row));
+        });
     }
 
     /// Whether results have the numbers of pixels, in their order.
@@ -83,17 +84,22 @@ impl Renderer {
         matches!((self.dtype, self.layout), (Dtype::U8, Layout::Hwc))
     }
 
-    /// The destination of the rows of `pass`'s window, for a caller that computes them, and a
-    /// resampler for it.
+    /// Calls `write` with the destination of the rows of `pass`'s window, and a resampler for it.
     ///
     /// # Panics
     /// When `out` is not exactly as long as a result of the pass's size.
-    pub fn rows<'a>(&'a mut self, pass: &Pass, out: &'a mut [u8]) -> (Rows<'a>, &'a mut Resampler) {
+    pub fn with_rows<R>(
+        &mut self,
+        pass: &Pass,
+        out: &mut [u8],
+        write: impl FnOnce(Rows<'_>, &mut Resampler) -> R,
+    ) -> R {
+        let Self { level, table, dtype, layout, resampler, padded } = self;
         let (width, height) = pass.output_size();
-        let format = PixelFormat { dtype: self.dtype, layout: self.layout, flip: pass.flip };
-        let writer = ImageWriter::new(out, width as usize, height as usize, format, &self.table);
+        let format = PixelFormat { dtype: *dtype, layout: *layout, flip: pass.flip };
+        let writer = ImageWriter::new(out, width as usize, height as usize, format, table);
         let writer = if pass.flip_vertical { writer.upside_down() } else { writer };
-        (Rows::new(self.level, writer, pass, &mut self.padded), &mut self.resampler)
+        writer.stream(|writer| write(Rows::new(*level, writer, pass, padded), resampler))
     }
 }
 

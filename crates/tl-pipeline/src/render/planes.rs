@@ -102,42 +102,43 @@ impl PlanePass {
         out: &mut [u8],
     ) {
         let level = renderer.level();
-        let (mut rows, first) = renderer.rows(pass, out);
-        let mut sink = |y, planes: [&[u8]; CHANNELS]| rows.write_planes(y, planes);
-        let part = |plane| Part::new(pass, scale, plane);
-        let (main, others) = match planes.planes() {
-            [grey] => {
-                let Part { view, resize } = part(grey);
-                return first.run_area(level, view, &resize, |y, row| sink(y, [row; CHANNELS]));
+        renderer.with_rows(pass, out, |mut rows, first| {
+            let mut sink = |y, planes: [&[u8]; CHANNELS]| rows.write_planes(y, planes);
+            let part = |plane| Part::new(pass, scale, plane);
+            let (main, others) = match planes.planes() {
+                [grey] => {
+                    let Part { view, resize } = part(grey);
+                    return first.run_area(level, view, &resize, |y, row| sink(y, [row; CHANNELS]));
+                }
+                [main, second, third] => (part(main), [part(second), part(third)]),
+                planes => unreachable!("{} planes of an image of 1 or 3 channels", planes.len()),
+            };
+            let width = pass.window.width as usize;
+            for (other, out) in others.iter().zip(&mut self.resized) {
+                out.resize(width * pass.window.height as usize, 0);
+                // Planes of one form share the coefficients.
+                let alike = other.resize == main.resize;
+                let resampler = if alike { &mut *first } else { &mut self.others };
+                resampler.run_area(level, other.view, &other.resize, |y, row| {
+                    out[y as usize * width..][..width].copy_from_slice(row);
+                });
             }
-            [main, second, third] => (part(main), [part(second), part(third)]),
-            planes => unreachable!("{} planes of an image of 1 or 3 channels", planes.len()),
-        };
-        let width = pass.window.width as usize;
-        for (other, out) in others.iter().zip(&mut self.resized) {
-            out.resize(width * pass.window.height as usize, 0);
-            // Planes of one form share the coefficients.
-            let alike = other.resize == main.resize;
-            let resampler = if alike { &mut *first } else { &mut self.others };
-            resampler.run_area(level, other.view, &other.resize, |y, row| {
-                out[y as usize * width..][..width].copy_from_slice(row);
+            let [second, third] = &self.resized;
+            let [red, green, blue] = &mut self.rgb;
+            for channel in [&mut *red, &mut *green, &mut *blue] {
+                channel.resize(width, 0);
+            }
+            let converted = planes.color() == PlaneColor::YCbCr;
+            first.run_area(level, main.view, &main.resize, |y, row| {
+                let [second, third] =
+                    [second, third].map(|plane| &plane[y as usize * width..][..width]);
+                if converted {
+                    ycc_to_rgb_planar(level, [row, second, third], [red, green, blue]);
+                    sink(y, [red, green, blue]);
+                } else {
+                    sink(y, [row, second, third]);
+                }
             });
-        }
-        let [second, third] = &self.resized;
-        let [red, green, blue] = &mut self.rgb;
-        for channel in [&mut *red, &mut *green, &mut *blue] {
-            channel.resize(width, 0);
-        }
-        let converted = planes.color() == PlaneColor::YCbCr;
-        first.run_area(level, main.view, &main.resize, |y, row| {
-            let [second, third] =
-                [second, third].map(|plane| &plane[y as usize * width..][..width]);
-            if converted {
-                ycc_to_rgb_planar(level, [row, second, third], [red, green, blue]);
-                sink(y, [red, green, blue]);
-            } else {
-                sink(y, [row, second, third]);
-            }
         });
     }
 }

@@ -11,13 +11,13 @@ mod mask;
 
 use super::jpeg::by_functions;
 use super::shuffles::{FROM_PIXELS, TO_PIXELS};
-use super::{Line, RGB, ROWS, Rows, Simd};
+use super::{Divisor, Fence, Line, RGB, ROWS, Rows, Simd};
 use crate::kernels::resample::{PRECISION_BITS, ROUND};
 pub(in crate::vector) use bytes::total;
 use core::arch::x86_64::*;
 use floats::{
     load_bf16, load_f16, load_f32, load_floats, normalize, round_bf16, round_f16, store_bf16,
-    store_f16, store_f32, store_floats,
+    store_f16, store_f32, store_floats, stream_f32,
 };
 
 /// Proof that this CPU has the instructions of [`Level::Avx2`](crate::Level::Avx2).
@@ -192,21 +192,21 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn normalize(
-        self,
-        samples: &[u8],
-        scale: f32,
-        mean: Self::Floats,
-        std: Self::Floats,
-    ) -> Self::Floats {
+    fn normalize(self, samples: &[u8], scale: f32, by: Divisor<Self::Floats>) -> Self::Floats {
         // SAFETY: `self` exists, so `detect` saw the features of `normalize` on this CPU.
-        unsafe { normalize(samples, scale, mean, std) }
+        unsafe { normalize(samples, scale, by) }
     }
 
     #[inline(always)]
     fn store_f32(self, values: Self::Floats, out: &mut [u8]) {
         // SAFETY: `self` exists, so `detect` saw the features of `store_f32` on this CPU.
         unsafe { store_f32(values, out) }
+    }
+
+    #[inline(always)]
+    fn stream_f32(self, values: Self::Floats, out: &mut [u8], fence: &Fence) {
+        // SAFETY: `self` exists, so `detect` saw the features of `stream_f32` on this CPU.
+        unsafe { stream_f32(values, out, fence) }
     }
 
     #[inline(always)]
@@ -236,6 +236,25 @@ fn store(bytes: __m256i, out: &mut [u8]) {
     let out: &mut [u8; 32] = out.try_into().expect("32 bytes");
     // SAFETY: `out` has the 32 bytes that are written.
     unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), bytes) }
+}
+
+/// Waits until all stores of this thread are done, those past the caches included.
+pub(super) fn wait_for_stores() {
+    // SAFETY: every x86-64 has SSE.
+    unsafe { _mm_sfence() }
+}
+
+/// Stores past the caches where `out` is aligned to its length.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn stream(bytes: __m256i, out: &mut [u8], _: &Fence) {
+    let out: &mut [u8; 32] = out.try_into().expect("32 bytes");
+    if !out.as_ptr().addr().is_multiple_of(32) {
+        return store(bytes, out);
+    }
+    // SAFETY: `out` has the 32 bytes that are written and is aligned to them. The fence exists, so
+    // this thread waits for the store before another can read the bytes.
+    unsafe { _mm256_stream_si256(out.as_mut_ptr().cast(), bytes) }
 }
 
 #[inline]

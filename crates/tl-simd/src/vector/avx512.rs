@@ -9,12 +9,12 @@ mod gather;
 mod jpeg;
 
 use super::jpeg::by_functions;
-use super::{Line, RGB, ROWS, Rows, Simd};
+use super::{Divisor, Fence, Line, RGB, ROWS, Rows, Simd};
 use crate::kernels::resample::{PRECISION_BITS, ROUND};
 use core::arch::x86_64::*;
 use floats::{
     load_bf16, load_f16, load_f32, load_floats, normalize, round_bf16, round_f16, store_bf16,
-    store_f16, store_f32, store_floats,
+    store_f16, store_f32, store_floats, stream_f32,
 };
 
 /// Proof that this CPU has the instructions of [`Level::Avx512`](crate::Level::Avx512).
@@ -198,21 +198,21 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn normalize(
-        self,
-        samples: &[u8],
-        scale: f32,
-        mean: Self::Floats,
-        std: Self::Floats,
-    ) -> Self::Floats {
+    fn normalize(self, samples: &[u8], scale: f32, by: Divisor<Self::Floats>) -> Self::Floats {
         // SAFETY: `self` exists, so `detect` saw the features of `normalize` on this CPU.
-        unsafe { normalize(samples, scale, mean, std) }
+        unsafe { normalize(samples, scale, by) }
     }
 
     #[inline(always)]
     fn store_f32(self, values: Self::Floats, out: &mut [u8]) {
         // SAFETY: `self` exists, so `detect` saw the features of `store_f32` on this CPU.
         unsafe { store_f32(values, out) }
+    }
+
+    #[inline(always)]
+    fn stream_f32(self, values: Self::Floats, out: &mut [u8], fence: &Fence) {
+        // SAFETY: `self` exists, so `detect` saw the features of `stream_f32` on this CPU.
+        unsafe { stream_f32(values, out, fence) }
     }
 
     #[inline(always)]
@@ -242,6 +242,19 @@ fn store(bytes: __m512i, out: &mut [u8]) {
     let out: &mut [u8; 64] = out.try_into().expect("64 bytes");
     // SAFETY: `out` has the 64 bytes that are written.
     unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), bytes) }
+}
+
+/// Stores past the caches where `out` is aligned to its length.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn stream(bytes: __m512i, out: &mut [u8], _: &Fence) {
+    let out: &mut [u8; 64] = out.try_into().expect("64 bytes");
+    if !out.as_ptr().addr().is_multiple_of(64) {
+        return store(bytes, out);
+    }
+    // SAFETY: `out` has the 64 bytes that are written and is aligned to them. The fence exists, so
+    // this thread waits for the store before another can read the bytes.
+    unsafe { _mm512_stream_si512(out.as_mut_ptr().cast(), bytes) }
 }
 
 #[inline]

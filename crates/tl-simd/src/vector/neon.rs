@@ -8,7 +8,7 @@ mod floats;
 mod jpeg;
 
 use super::jpeg::by_functions;
-use super::{Line, RGB, ROWS, Rows, Simd};
+use super::{Divisor, Line, RGB, ROWS, Rows, Simd};
 use crate::kernels::resample::{PRECISION_BITS, ROUND};
 use core::arch::aarch64::*;
 use floats::{
@@ -168,15 +168,9 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn normalize(
-        self,
-        samples: &[u8],
-        scale: f32,
-        mean: Self::Floats,
-        std: Self::Floats,
-    ) -> Self::Floats {
+    fn normalize(self, samples: &[u8], scale: f32, by: Divisor<Self::Floats>) -> Self::Floats {
         // SAFETY: `self` exists, so `detect` saw the features of `normalize` on this CPU.
-        unsafe { normalize(samples, scale, mean, std) }
+        unsafe { normalize(samples, scale, by) }
     }
 
     #[inline(always)]

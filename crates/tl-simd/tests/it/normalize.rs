@@ -8,7 +8,8 @@ const LONGEST: usize = 4 * 64 + 1;
 const ELEMENTS: [Dtype; 4] = [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::U8];
 const LAYOUTS: [Layout; 2] = [Layout::Chw, Layout::Hwc];
 
-/// Two rows of `pixels`, the second from a later part of `samples`, after `offset` bytes.
+/// Two rows of `pixels`, the second from a later part of `samples`, `offset` bytes after a place
+/// that is aligned to 64.
 fn write(
     level: Level,
     samples: &[u8],
@@ -17,10 +18,24 @@ fn write(
     format: PixelFormat,
     table: &Table,
 ) -> Vec<u8> {
-    let mut out = vec![0xAA; offset + 2 * pixels * 3 * format.dtype.bytes()];
-    let mut writer = ImageWriter::new(&mut out[offset..], pixels, 2, format, table);
-    writer.write_row(level, 0, &samples[offset..][..pixels * 3]);
-    writer.write_row(level, 1, &samples[offset + 100..][..pixels * 3]);
+    let bytes = offset + 2 * pixels * 3 * format.dtype.bytes();
+    let mut out = vec![0xAA; bytes + 64];
+    let aligned = out.as_ptr().align_offset(64);
+    let image = &mut out[aligned..][offset..bytes];
+    let writer = ImageWriter::new(image, pixels, 2, format, table);
+    let rows = [0, 100].map(|first| &samples[offset + first..][..pixels * 3]);
+    let write = |mut writer: ImageWriter<'_>| {
+        for (y, row) in (0..).zip(rows) {
+            writer.write_row(level, y, row);
+        }
+    };
+    if level == Level::Scalar {
+        write(writer);
+    } else {
+        writer.stream(write);
+    }
+    out.drain(..aligned);
+    out.truncate(bytes);
     out
 }
 

@@ -3,7 +3,7 @@
 use super::Table;
 use crate::Level;
 use crate::kernels::interleave::starts;
-use crate::vector::{RGB, Simd, dispatch};
+use crate::vector::{Divisor, Fence, RGB, Simd, dispatch};
 use core::array;
 use half::{bf16, f16};
 
@@ -14,14 +14,14 @@ pub(super) trait Number {
     /// Writes the number for a sample whose table value is `value`.
     fn store(sample: u8, value: f32, out: &mut [u8]);
 
-    /// Writes the numbers for as many samples as `mean` and `std` have values, and [`Simd::FLOATS`].
-    fn store_vector<S: Simd>(simd: S, samples: &[u8], mean: &[f32], std: &[f32], out: &mut [u8]);
-}
-
-/// The vector of the table's values of samples.
-#[inline(always)]
-fn values<S: Simd>(simd: S, samples: &[u8], mean: &[f32], std: &[f32]) -> S::Floats {
-    simd.normalize(samples, Table::SCALE, simd.load_floats(mean), simd.load_floats(std))
+    /// Writes the numbers for [`Simd::FLOATS`] samples, past the caches if there is a fence.
+    fn store_vector<S: Simd>(
+        simd: S,
+        samples: &[u8],
+        by: Divisor<S::Floats>,
+        out: &mut [u8],
+        fence: Option<&Fence>,
+    );
 }
 
 impl Number for f32 {
@@ -32,8 +32,18 @@ impl Number for f32 {
     }
 
     #[inline(always)]
-    fn store_vector<S: Simd>(simd: S, samples: &[u8], mean: &[f32], std: &[f32], out: &mut [u8]) {
-        simd.store_f32(values(simd, samples, mean, std), out);
+    fn store_vector<S: Simd>(
+        simd: S,
+        samples: &[u8],
+        by: Divisor<S::Floats>,
+        out: &mut [u8],
+        fence: Option<&Fence>,
+    ) {
+        let values = simd.normalize(samples, Table::SCALE, by);
+        match fence {
+            Some(fence) => simd.stream_f32(values, out, fence),
+            None => simd.store_f32(values, out),
+        }
     }
 }
 
@@ -45,8 +55,14 @@ impl Number for f16 {
     }
 
     #[inline(always)]
-    fn store_vector<S: Simd>(simd: S, samples: &[u8], mean: &[f32], std: &[f32], out: &mut [u8]) {
-        simd.store_f16(values(simd, samples, mean, std), out);
+    fn store_vector<S: Simd>(
+        simd: S,
+        samples: &[u8],
+        by: Divisor<S::Floats>,
+        out: &mut [u8],
+        _: Option<&Fence>,
+    ) {
+        simd.store_f16(simd.normalize(samples, Table::SCALE, by), out);
     }
 }
 
@@ -58,8 +74,14 @@ impl Number for bf16 {
     }
 
     #[inline(always)]
-    fn store_vector<S: Simd>(simd: S, samples: &[u8], mean: &[f32], std: &[f32], out: &mut [u8]) {
-        simd.store_bf16(values(simd, samples, mean, std), out);
+    fn store_vector<S: Simd>(
+        simd: S,
+        samples: &[u8],
+        by: Divisor<S::Floats>,
+        out: &mut [u8],
+        _: Option<&Fence>,
+    ) {
+        simd.store_bf16(simd.normalize(samples, Table::SCALE, by), out);
     }
 }
 
@@ -71,7 +93,13 @@ impl Number for u8 {
     }
 
     #[inline(always)]
-    fn store_vector<S: Simd>(_: S, samples: &[u8], _: &[f32], _: &[f32], out: &mut [u8]) {
+    fn store_vector<S: Simd>(
+        _: S,
+        samples: &[u8],
+        _: Divisor<S::Floats>,
+        out: &mut [u8],
+        _: Option<&Fence>,
+    ) {
         out.copy_from_slice(samples);
     }
 }
@@ -79,6 +107,20 @@ impl Number for u8 {
 /// The most floats a level has in a vector, and the most pixels it deinterleaves at once.
 const MOST_FLOATS: usize = 16;
 const MOST_PIXELS: usize = 64;
+
+/// The vector of the divisors of its lanes.
+#[inline(always)]
+fn divisors<S: Simd>(simd: S, of: impl Fn(usize) -> Divisor<f32>) -> Divisor<S::Floats> {
+    let vector = |value: fn(Divisor<f32>) -> f32| {
+        let lanes: [f32; MOST_FLOATS] = array::from_fn(|lane| value(of(lane)));
+        simd.load_floats(&lanes[..S::FLOATS])
+    };
+    Divisor {
+        mean: vector(|by| by.mean),
+        std: vector(|by| by.std),
+        inverse: vector(|by| by.inverse),
+    }
+}
 
 /// The pixels of a row, in either order of their samples.
 #[derive(Clone, Copy)]
@@ -123,11 +165,12 @@ impl Table {
         row: Row<'_>,
         flip: bool,
         out: &mut [u8],
+        fence: Option<&Fence>,
     ) {
         dispatch!(
             level,
             scalar => self.define_interleaved::<E>(row, flip, out),
-            simd => self.write_interleaved::<E, _>(simd, row, flip, out),
+            simd => self.write_interleaved::<E, _>(simd, row, flip, out, fence),
         );
     }
 
@@ -137,11 +180,12 @@ impl Table {
         row: Row<'_>,
         flip: bool,
         out: [&mut [u8]; RGB],
+        fence: Option<&Fence>,
     ) {
         dispatch!(
             level,
             scalar => self.define_planar::<E>(row, flip, out),
-            simd => self.write_planar::<E, _>(simd, row, flip, out),
+            simd => self.write_planar::<E, _>(simd, row, flip, out, fence),
         );
     }
 
@@ -171,15 +215,15 @@ impl Table {
         row: Row<'_>,
         flip: bool,
         out: &mut [u8],
+        fence: Option<&Fence>,
     ) {
         let pixels = row.pixels();
-        let Some(starts) = starts(pixels, S::PIXELS) else {
+        let (Some(starts), Some(by)) = (starts(pixels, S::PIXELS), &self.divisors) else {
             return self.define_interleaved::<E>(row, flip, out);
         };
         // The channels of consecutive samples repeat after three vectors.
-        let pattern = |values: [f32; RGB]| array::from_fn(|sample| values[sample % RGB]);
-        let mean: [f32; MOST_FLOATS * RGB] = pattern(self.mean);
-        let std: [f32; MOST_FLOATS * RGB] = pattern(self.std);
+        let by: [_; RGB] =
+            array::from_fn(|vector| divisors(simd, |lane| by[(vector * S::FLOATS + lane) % RGB]));
         let mut ordered = [0; MOST_PIXELS * RGB];
         let ordered = &mut ordered[..S::PIXELS * RGB];
         for start in starts {
@@ -198,10 +242,7 @@ impl Table {
             for (index, (samples, out)) in
                 vectors.zip(out.chunks_exact_mut(S::FLOATS * E::SIZE)).enumerate()
             {
-                let channels = index % RGB * S::FLOATS..(index % RGB + 1) * S::FLOATS;
-                let mean = &mean[channels.clone()];
-                let std = &std[channels];
-                E::store_vector(simd, samples, mean, std, out);
+                E::store_vector(simd, samples, by[index % RGB], out, fence);
             }
         }
     }
@@ -213,13 +254,13 @@ impl Table {
         row: Row<'_>,
         flip: bool,
         mut planes: [&mut [u8]; RGB],
+        fence: Option<&Fence>,
     ) {
         let pixels = row.pixels();
-        let Some(starts) = starts(pixels, S::PIXELS) else {
+        let (Some(starts), Some(by)) = (starts(pixels, S::PIXELS), &self.divisors) else {
             return self.define_planar::<E>(row, flip, planes);
         };
-        let mean = self.mean.map(|mean| [mean; MOST_FLOATS]);
-        let std = self.std.map(|std| [std; MOST_FLOATS]);
+        let by = by.map(|by| divisors(simd, |_| by));
         let mut plane = [0; MOST_PIXELS];
         let plane = &mut plane[..S::PIXELS];
         for start in starts {
@@ -229,12 +270,10 @@ impl Table {
                 let part = parts[channel];
                 simd.store_bytes(if flip { simd.reverse(part) } else { part }, plane);
                 let out = &mut out[place * E::SIZE..][..S::PIXELS * E::SIZE];
-                let mean = &mean[channel][..S::FLOATS];
-                let std = &std[channel][..S::FLOATS];
                 for (samples, out) in
                     plane.chunks_exact(S::FLOATS).zip(out.chunks_exact_mut(S::FLOATS * E::SIZE))
                 {
-                    E::store_vector(simd, samples, mean, std, out);
+                    E::store_vector(simd, samples, by[channel], out, fence);
                 }
             }
         }

@@ -2,8 +2,8 @@
 
 #![expect(unsafe_code, reason = "vector instructions, which a token proves the CPU to have")]
 
-use super::{load, load_half, store, store_half};
-use crate::vector::BELOW_HALF;
+use super::{load, load_half, store, store_half, stream};
+use crate::vector::{BELOW_HALF, Divisor, Fence};
 use core::arch::x86_64::*;
 
 #[inline]
@@ -65,19 +65,27 @@ pub(super) fn round_bf16(values: __m256) -> __m256 {
 }
 
 #[inline]
-#[target_feature(enable = "avx2")]
-pub(super) fn normalize(samples: &[u8], scale: f32, mean: __m256, std: __m256) -> __m256 {
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn normalize(samples: &[u8], scale: f32, by: Divisor<__m256>) -> __m256 {
     let samples: &[u8; 8] = samples.try_into().expect("8 samples");
     let samples = _mm_cvtsi64_si128(i64::from_le_bytes(*samples));
     let samples = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(samples));
-    let scaled = _mm256_mul_ps(samples, _mm256_set1_ps(scale));
-    _mm256_div_ps(_mm256_sub_ps(scaled, mean), std)
+    let value = _mm256_sub_ps(_mm256_mul_ps(samples, _mm256_set1_ps(scale)), by.mean);
+    let near = _mm256_mul_ps(value, by.inverse);
+    let remainder = _mm256_fnmadd_ps(near, by.std, value);
+    _mm256_fmadd_ps(remainder, by.inverse, near)
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn store_f32(values: __m256, out: &mut [u8]) {
     store(_mm256_castps_si256(values), out);
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn stream_f32(values: __m256, out: &mut [u8], fence: &Fence) {
+    stream(_mm256_castps_si256(values), out, fence);
 }
 
 #[inline]

@@ -2,8 +2,8 @@
 
 #![expect(unsafe_code, reason = "vector instructions, which a token proves the CPU to have")]
 
-use super::{load, store, store_half};
-use crate::vector::BELOW_HALF;
+use super::{load, store, store_half, stream};
+use crate::vector::{BELOW_HALF, Divisor, Fence};
 use core::arch::x86_64::*;
 
 #[inline]
@@ -74,19 +74,27 @@ pub(super) fn round_bf16(values: __m512) -> __m512 {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn normalize(samples: &[u8], scale: f32, mean: __m512, std: __m512) -> __m512 {
+pub(super) fn normalize(samples: &[u8], scale: f32, by: Divisor<__m512>) -> __m512 {
     let samples: &[u8; 16] = samples.try_into().expect("16 samples");
     // SAFETY: the array has the 16 bytes that are read.
     let samples = unsafe { _mm_loadu_si128(samples.as_ptr().cast()) };
     let samples = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(samples));
-    let scaled = _mm512_mul_ps(samples, _mm512_set1_ps(scale));
-    _mm512_div_ps(_mm512_sub_ps(scaled, mean), std)
+    let value = _mm512_sub_ps(_mm512_mul_ps(samples, _mm512_set1_ps(scale)), by.mean);
+    let near = _mm512_mul_ps(value, by.inverse);
+    let remainder = _mm512_fnmadd_ps(near, by.std, value);
+    _mm512_fmadd_ps(remainder, by.inverse, near)
 }
 
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn store_f32(values: __m512, out: &mut [u8]) {
     store(_mm512_castps_si512(values), out);
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn stream_f32(values: __m512, out: &mut [u8], fence: &Fence) {
+    stream(_mm512_castps_si512(values), out, fence);
 }
 
 #[inline]

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "vector instructions, which a token proves the CPU to have")]
 
 use super::{load, store, store_half};
-use crate::vector::BELOW_HALF;
+use crate::vector::{BELOW_HALF, Divisor};
 use core::arch::aarch64::*;
 
 #[inline]
@@ -72,17 +72,14 @@ pub(super) fn round_bf16(values: float32x4_t) -> float32x4_t {
 
 #[inline]
 #[target_feature(enable = "neon")]
-pub(super) fn normalize(
-    samples: &[u8],
-    scale: f32,
-    mean: float32x4_t,
-    std: float32x4_t,
-) -> float32x4_t {
+pub(super) fn normalize(samples: &[u8], scale: f32, by: Divisor<float32x4_t>) -> float32x4_t {
     let samples: &[u8; 4] = samples.try_into().expect("4 samples");
     let samples = vcreate_u8(u64::from(u32::from_le_bytes(*samples)));
     let samples = vcvtq_f32_u32(vmovl_u16(vget_low_u16(vmovl_u8(samples))));
-    let scaled = vmulq_f32(samples, vdupq_n_f32(scale));
-    vdivq_f32(vsubq_f32(scaled, mean), std)
+    let value = vsubq_f32(vmulq_f32(samples, vdupq_n_f32(scale)), by.mean);
+    let near = vmulq_f32(value, by.inverse);
+    let remainder = vfmsq_f32(value, near, by.std);
+    vfmaq_f32(near, remainder, by.inverse)
 }
 
 #[inline]
