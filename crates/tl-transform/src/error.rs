@@ -291,6 +291,12 @@ pub enum AnnotationError {
         /// The box's place in the list, from 0.
         position: usize,
     },
+    /// A keypoint with such a coordinate.
+    #[error("keypoint {position} has a coordinate that is not a number from -1e20 to 1e20")]
+    NotFinitePoint {
+        /// The keypoint's place in the list, from 0.
+        position: usize,
+    },
     /// A mask without pixels, or with more or fewer numbers than pixels.
     #[error(
         "mask of {width}x{height} pixels has {have} values, expected one per pixel and at least \

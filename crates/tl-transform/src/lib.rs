@@ -26,7 +26,7 @@ mod stream;
 mod trigonometry;
 mod user;
 
-pub use annotations::{BoundingBoxes, BoxFormat, Mask, Segmentation};
+pub use annotations::{BoundingBoxes, BoxFormat, Keypoints, Mask, Segmentation};
 pub use batch_op::{BatchOp, Mixing};
 pub use decode_mode::DecodeMode;
 pub use error::{

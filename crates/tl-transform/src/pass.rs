@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tl_simd::pad::{Border, Margins};
 use tl_simd::resample::{Filter, Rect, Resize, TensorFilter};
 
-use crate::annotations::{BoundingBoxes, Mask};
+use crate::annotations::{BoundingBoxes, Coordinates, Keypoints, Mask};
 use crate::bounds::{is_resized_size, is_size};
 use crate::error::{AnnotationError, PlanError};
 use crate::interpolation::Interpolation;
@@ -115,24 +115,40 @@ impl Pass {
     /// # Errors
     /// [`AnnotationError::Size`] when they are not of an image that this is for.
     pub fn move_boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
-        self.check(boxes.canvas())?;
-        let cut = |boxes: &mut BoundingBoxes, rect: Rect| {
-            if Rect::of_size(boxes.canvas().0, boxes.canvas().1) == rect {
+        self.move_coordinates(boxes)
+    }
+
+    /// Moves keypoints with the image.
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when they are not of an image that this is for.
+    pub fn move_keypoints(&self, keypoints: &mut Keypoints) -> Result<(), AnnotationError> {
+        self.move_coordinates(keypoints)
+    }
+
+    pub(crate) fn move_coordinates<C: Coordinates>(
+        &self,
+        coordinates: &mut C,
+    ) -> Result<(), AnnotationError> {
+        self.check(coordinates.canvas())?;
+        let cut = |coordinates: &mut C, rect: Rect| {
+            let (width, height) = coordinates.canvas();
+            if Rect::of_size(width, height) == rect {
                 return Ok(());
             }
-            boxes.crop((rect.x.into(), rect.y.into()), (rect.width, rect.height))
+            coordinates.crop((rect.x.into(), rect.y.into()), (rect.width, rect.height))
         };
-        cut(boxes, self.region)?;
-        boxes.scale(self.resized);
-        cut(boxes, self.window)?;
+        cut(coordinates, self.region)?;
+        coordinates.scale(self.resized);
+        cut(coordinates, self.window)?;
         if self.padding != Padding::default() {
-            boxes.pad((self.padding.left, self.padding.top), self.output_size())?;
+            coordinates.pad((self.padding.left, self.padding.top), self.output_size())?;
         }
         if self.flip {
-            boxes.flip();
+            coordinates.flip();
         }
         if self.flip_vertical {
-            boxes.flip_vertical();
+            coordinates.flip_vertical();
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tl_simd::Level;
 
-use crate::annotations::{BoundingBoxes, Mask};
+use crate::annotations::{BoundingBoxes, Coordinates, Keypoints, Mask};
 use crate::error::{AnnotationError, StepError};
 use crate::output::OutputSpec;
 use crate::pass::Pass;
@@ -44,9 +44,32 @@ impl Plan {
     /// [`AnnotationError::Size`] when a pass or a step is not for the image that they are of then;
     /// what they are is unspecified afterwards.
     pub fn move_boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
-        self.head.move_boxes(boxes)?;
-        self.moving_steps().try_for_each(|step| step.move_boxes(boxes))?;
-        self.tail.move_boxes(boxes)
+        self.move_coordinates(boxes)
+    }
+
+    /// Moves keypoints with the image, as [`Plan::move_boxes`] does boxes.
+    ///
+    /// # Errors
+    /// As [`Plan::move_boxes`].
+    pub fn move_keypoints(&self, keypoints: &mut Keypoints) -> Result<(), AnnotationError> {
+        self.move_coordinates(keypoints)
+    }
+
+    fn move_coordinates(&self, coordinates: &mut impl Coordinates) -> Result<(), AnnotationError> {
+        self.head.move_coordinates(coordinates)?;
+        self.moving_steps().try_for_each(|step| step.move_coordinates(coordinates))?;
+        self.tail.move_coordinates(coordinates)
+    }
+
+    /// True if the image becomes its mirror image, in which left and right hands change roles: by
+    /// an odd number of flips over either axis.
+    #[must_use]
+    pub fn is_mirrored(&self) -> bool {
+        let flips = |pass: &Pass| pass.flip != pass.flip_vertical;
+        let steps = self.moving_steps();
+        let steps = steps.filter(|step| matches!(step, Step::Pass(pass) if flips(pass)));
+        let mirrored = flips(&self.head) != flips(&self.tail);
+        mirrored != (steps.count() % 2 == 1)
     }
 
     /// Moves a mask with the image, as [`Plan::move_boxes`] does boxes.

@@ -13,7 +13,7 @@ mod warp;
 
 use serde::{Deserialize, Serialize};
 
-use crate::annotations::{BoundingBoxes, Mask};
+use crate::annotations::{BoundingBoxes, Coordinates, Keypoints, Mask};
 use crate::bounds::is_size;
 use crate::error::{AnnotationError, StepError};
 use crate::pass::Pass;
@@ -82,11 +82,26 @@ impl Step {
     /// # Errors
     /// [`AnnotationError::Size`] when they are not of an image that this is for.
     pub fn move_boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
-        self.check(boxes.canvas())?;
+        self.move_coordinates(boxes)
+    }
+
+    /// Moves keypoints with the image.
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when they are not of an image that this is for.
+    pub fn move_keypoints(&self, keypoints: &mut Keypoints) -> Result<(), AnnotationError> {
+        self.move_coordinates(keypoints)
+    }
+
+    pub(crate) fn move_coordinates<C: Coordinates>(
+        &self,
+        coordinates: &mut C,
+    ) -> Result<(), AnnotationError> {
+        self.check(coordinates.canvas())?;
         match self {
-            Self::Pass(pass) => pass.move_boxes(boxes),
-            Self::Pad(pad) => pad.move_boxes(boxes),
-            Self::Warp(warp) => warp.move_boxes(boxes),
+            Self::Pass(pass) => pass.move_coordinates(coordinates),
+            Self::Pad(pad) => pad.move_coordinates(coordinates),
+            Self::Warp(warp) => warp.move_coordinates(coordinates),
             Self::Color(_)
             | Self::Filter(_)
             | Self::Noise(_)

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::is_size;
+use super::{Coordinates, Point, checked, floats, ratios, single};
 use crate::error::AnnotationError;
 
 /// The meaning of the four numbers of a box.
@@ -163,20 +163,6 @@ impl BoundingBoxes {
         Ok(())
     }
 
-    /// [`BoundingBoxes::resize`] to what is never there as a whole, and may have any size.
-    pub(crate) fn scale(&mut self, size: (u32, u32)) {
-        if size == self.canvas {
-            return;
-        }
-        let ratio = |new: u32, old: u32| rounded(f64::from(new) / f64::from(old));
-        let across = ratio(size.0, self.canvas.0);
-        let down = ratio(size.1, self.canvas.1);
-        for [x, y, z, w] in &mut self.boxes {
-            (*x, *y, *z, *w) = (*x * across, *y * down, *z * across, *w * down);
-        }
-        self.canvas = size;
-    }
-
     /// Moves with an image that gets `left` columns and `top` rows in front and is `size` large
     /// then: `pad_bounding_boxes`.
     ///
@@ -216,11 +202,7 @@ impl BoundingBoxes {
 
     /// Replaces the edges of every box (left, top, right and bottom) by those that `f` returns for
     /// another canvas, and clips them to it, as torchvision's warps do.
-    pub(crate) fn map_corners(
-        &mut self,
-        canvas: (u32, u32),
-        mut f: impl FnMut([f32; 4]) -> [f32; 4],
-    ) {
+    fn map_corners(&mut self, canvas: (u32, u32), f: impl Fn([f32; 4]) -> [f32; 4]) {
         let (width, height) = floats(canvas);
         for numbers in &mut self.boxes {
             let [left, top, right, bottom] = f(converted(*numbers, self.format, BoxFormat::Xyxy));
@@ -242,6 +224,60 @@ impl BoundingBoxes {
             }
         }
     }
+}
+
+impl Coordinates for BoundingBoxes {
+    fn canvas(&self) -> (u32, u32) {
+        self.canvas
+    }
+
+    fn crop(&mut self, corner: (i64, i64), size: (u32, u32)) -> Result<(), AnnotationError> {
+        Self::crop(self, corner, size)
+    }
+
+    fn scale(&mut self, size: (u32, u32)) {
+        if size == self.canvas {
+            return;
+        }
+        let (across, down) = ratios(self.canvas, size);
+        for [x, y, z, w] in &mut self.boxes {
+            (*x, *y, *z, *w) = (*x * across, *y * down, *z * across, *w * down);
+        }
+        self.canvas = size;
+    }
+
+    fn pad(&mut self, corner: (u32, u32), size: (u32, u32)) -> Result<(), AnnotationError> {
+        Self::pad(self, corner, size)
+    }
+
+    fn flip(&mut self) {
+        Self::flip(self);
+    }
+
+    fn flip_vertical(&mut self) {
+        Self::flip_vertical(self);
+    }
+
+    /// The edges of a box are those of what holds its moved corners.
+    fn map_points(&mut self, canvas: (u32, u32), f: impl Fn(Point) -> Point) {
+        self.map_corners(canvas, |corners| around(corners, &f));
+    }
+
+    fn pixel(coordinate: f32) -> f32 {
+        coordinate.ceil()
+    }
+}
+
+/// The edges of what holds all moved corners of a box.
+fn around([left, top, right, bottom]: [f32; 4], moved: impl Fn(Point) -> Point) -> [f32; 4] {
+    // NaN lies nowhere; at the edge it is still a box.
+    let number = |value: f32| if value.is_nan() { 0.0 } else { value };
+    let corners = [(left, top), (right, top), (right, bottom), (left, bottom)].map(moved);
+    let corners = corners.map(|(x, y)| (number(x), number(y)));
+    let [first, rest @ ..] = corners;
+    rest.into_iter().fold([first.0, first.1, first.0, first.1], |[left, top, right, bottom], p| {
+        [left.min(p.0), top.min(p.1), right.max(p.0), bottom.max(p.1)]
+    })
 }
 
 /// A box in another format, by way of the edges, each sum rounded as torchvision's are.
@@ -266,25 +302,4 @@ fn converted(numbers: [f32; 4], from: BoxFormat, to: BoxFormat) -> [f32; 4] {
             [(x * 2.0 + width) / 2.0, (y * 2.0 + height) / 2.0, width, height]
         }
     }
-}
-
-/// Whether there can be an image of this size.
-fn checked(size: (u32, u32)) -> Result<(), AnnotationError> {
-    let (width, height) = size;
-    if is_size(size) { Ok(()) } else { Err(AnnotationError::Size { width, height }) }
-}
-
-fn floats(size: (u32, u32)) -> (f32, f32) {
-    (single(size.0.into()), single(size.1.into()))
-}
-
-/// Pixels, of which there are too few for the rounding to matter.
-#[expect(clippy::cast_precision_loss, reason = "sides are below 2^24")]
-fn single(pixels: i64) -> f32 {
-    pixels as f32
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the rounding is what torch does")]
-fn rounded(value: f64) -> f32 {
-    value as f32
 }

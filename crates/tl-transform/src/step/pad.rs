@@ -5,7 +5,7 @@ use tl_simd::pad::{Border, Margins, pad};
 use tl_simd::resample::ImageView;
 
 use super::stage::Stage;
-use crate::annotations::{BoundingBoxes, Mask};
+use crate::annotations::{Coordinates, Mask};
 use crate::error::AnnotationError;
 use crate::op::PadMode;
 use crate::pass::{Padding, mask_fill};
@@ -46,11 +46,14 @@ impl Pad {
         });
     }
 
-    /// torchvision refuses boxes for all modes but the constant one; here they stay with what they
-    /// are around.
-    pub(super) fn move_boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
-        let size = self.output_size(boxes.canvas());
-        boxes.pad((self.padding.left, self.padding.top), size)
+    /// torchvision refuses boxes and keypoints for all modes but the constant one; here they stay
+    /// with what they are around.
+    pub(super) fn move_coordinates<C: Coordinates>(
+        &self,
+        coordinates: &mut C,
+    ) -> Result<(), AnnotationError> {
+        let size = self.output_size(coordinates.canvas());
+        coordinates.pad((self.padding.left, self.padding.top), size)
     }
 
     pub(super) fn move_mask(&self, mask: &mut Mask) -> Result<(), AnnotationError> {

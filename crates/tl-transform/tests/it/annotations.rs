@@ -26,7 +26,7 @@ struct MaskCase {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", untagged)]
-enum Move {
+pub(crate) enum Move {
     Crop { crop: (i64, i64, u32, u32) },
     Resize { resize: (u32, u32) },
     ResizeExact { resize_exact: (u32, u32) },

@@ -6,6 +6,7 @@ mod erasing;
 mod forms;
 mod geometry;
 mod goldens;
+mod keypoints;
 mod ops;
 mod segmentation;
 mod warp;

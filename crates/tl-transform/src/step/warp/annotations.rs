@@ -1,4 +1,4 @@
-//! Boxes and masks under warps: torchvision's kernels for its `tv_tensors`.
+//! Boxes, keypoints and masks under warps: torchvision's kernels for its `tv_tensors`.
 
 use tl_simd::Level;
 
@@ -6,14 +6,12 @@ use super::elastic::Displacements;
 use super::matrix::{self, Parameters};
 use super::run::{Scratch, Source};
 use super::{Affine, Elastic, Perspective, Rotate, Warp, middle, real};
-use crate::annotations::{BoundingBoxes, Mask};
+use crate::annotations::{BoundingBoxes, Coordinates, Keypoints, Mask, Point};
 use crate::bounds::is_size;
 use crate::error::AnnotationError;
 use crate::fill::Fill;
 use crate::interpolation::Interpolation;
 use crate::parity::Parity;
-
-type Point = (f32, f32);
 
 impl Warp {
     /// Moves boxes with the image: what holds their moved corners, cut off at the image's edges.
@@ -25,41 +23,60 @@ impl Warp {
     /// # Errors
     /// [`AnnotationError::Size`] when they are not of an image that this is for.
     pub fn move_boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
-        let before = boxes.canvas();
+        self.move_coordinates(boxes)
+    }
+
+    /// Moves keypoints with the image.
+    ///
+    /// Follows `rotate_keypoints`, `affine_keypoints`, `perspective_keypoints` and
+    /// `elastic_keypoints`, in `f32`. Where a perspective cannot be inverted, torchvision raises an
+    /// error and the points stay here.
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when they are not of an image that this is for.
+    pub fn move_keypoints(&self, keypoints: &mut Keypoints) -> Result<(), AnnotationError> {
+        self.move_coordinates(keypoints)
+    }
+
+    pub(crate) fn move_coordinates<C: Coordinates>(
+        &self,
+        coordinates: &mut C,
+    ) -> Result<(), AnnotationError> {
+        let before = coordinates.canvas();
         self.check(before)?;
         let size = self.output_size(before);
         match self {
             Self::Rotate(rotate) => {
                 let matrix = rotate.forward(before);
-                let shift = rotate.expand.map_or((0.0, 0.0), |_| {
+                let (left, top) = rotate.expand.map_or((0.0, 0.0), |_| {
                     let (width, height) = single(before);
-                    let [left, top, ..] = around([0.0, 0.0, width, height], |p| apply(matrix, p));
-                    (left, top)
+                    let corners = [(0.0, 0.0), (0.0, height), (width, height), (width, 0.0)];
+                    let [first, rest @ ..] = corners.map(|corner| apply(matrix, corner));
+                    rest.into_iter().fold(first, |(x, y), p| (x.min(p.0), y.min(p.1)))
                 });
-                boxes.map_corners(size, |corners| {
-                    let [left, top, right, bottom] = around(corners, |p| apply(matrix, p));
-                    [left - shift.0, top - shift.1, right - shift.0, bottom - shift.1]
+                coordinates.map_points(size, |point| {
+                    let (x, y) = apply(matrix, point);
+                    (x - left, y - top)
                 });
             }
             Self::Affine(affine) => {
                 let matrix = affine.forward(before);
-                boxes.map_corners(size, |corners| around(corners, |p| apply(matrix, p)));
+                coordinates.map_points(size, |point| apply(matrix, point));
             }
             Self::Perspective(perspective) => {
                 if let Some([a, b, c, d, e, f, g, h]) = perspective.inverted() {
-                    let moved = |p| {
-                        let (x, y) = apply([a, b, c, d, e, f], p);
-                        let (depth, _) = apply([g, h, 1.0, 0.0, 0.0, 0.0], p);
+                    coordinates.map_points(size, |point| {
+                        let (x, y) = apply([a, b, c, d, e, f], point);
+                        let (depth, _) = apply([g, h, 1.0, 0.0, 0.0, 0.0], point);
                         (x / depth, y / depth)
-                    };
-                    boxes.map_corners(size, |corners| around(corners, moved));
+                    });
                 }
             }
             Self::Elastic(elastic) => {
                 let mut displacements = Displacements::default();
                 displacements.draw(Level::detect(), elastic, size);
-                boxes.map_corners(size, |corners| {
-                    around(corners, |p| elastic_point(&displacements, size, p))
+                coordinates.map_points(size, |(x, y)| {
+                    elastic_point(&displacements, size, (C::pixel(x), C::pixel(y)))
                 });
             }
         }
@@ -152,22 +169,10 @@ fn apply([a, b, c, d, e, f]: [f32; 6], point: Point) -> Point {
     (x * a + y * b + c, x * d + y * e + f)
 }
 
-/// The edges of what holds all moved corners of a box.
-fn around([left, top, right, bottom]: [f32; 4], moved: impl Fn(Point) -> Point) -> [f32; 4] {
-    // NaN lies nowhere; at the edge it is still a box.
-    let number = |value: f32| if value.is_nan() { 0.0 } else { value };
-    let corners = [(left, top), (right, top), (right, bottom), (left, bottom)].map(moved);
-    let corners = corners.map(|(x, y)| (number(x), number(y)));
-    let [first, rest @ ..] = corners;
-    rest.into_iter().fold([first.0, first.1, first.0, first.1], |[left, top, right, bottom], p| {
-        [left.min(p.0), top.min(p.1), right.max(p.0), bottom.max(p.1)]
-    })
-}
-
-/// Moves a point by the displacements, as if they were those of the way back.
-fn elastic_point(displacements: &Displacements, size: (u32, u32), point: Point) -> Point {
-    let column = index(point.0, size.0);
-    let row = index(point.1, size.1);
+/// Moves a pixel by the displacements, as if they were those of the way back.
+fn elastic_point(displacements: &Displacements, size: (u32, u32), pixel: Point) -> Point {
+    let column = index(pixel.0, size.0);
+    let row = index(pixel.1, size.1);
     let at = row as usize * size.0 as usize + column as usize;
     let [right, down] = displacements.planes();
     let half_width = single(size).0 * 0.5;
@@ -181,7 +186,7 @@ fn elastic_point(displacements: &Displacements, size: (u32, u32), point: Point) 
 /// The pixel that torchvision looks a coordinate up in.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
 fn index(coordinate: f32, side: u32) -> u32 {
-    (coordinate.ceil() as u32).min(side - 1)
+    (coordinate as u32).min(side - 1)
 }
 
 /// The middle of a pixel between -1 and 1, by `torch.linspace`.

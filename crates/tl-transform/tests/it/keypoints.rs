@@ -1,0 +1,129 @@
+//! Keypoints against torchvision's results (`testdata/annotations/keypoints.py`).
+
+use serde::Deserialize;
+use tl_transform::step::{Affine, Elastic, Warp};
+use tl_transform::{AnnotationError, Fill, Interpolation, Keypoints, Pass, Plan, Step, Stream};
+
+use crate::annotations::Move;
+
+#[derive(Deserialize)]
+struct Case {
+    before: State,
+    #[serde(default)]
+    moves: Vec<Move>,
+    warp: Option<Warp>,
+    after: State,
+}
+
+#[derive(Deserialize)]
+struct State {
+    size: (u32, u32),
+    points: Vec<[f32; 2]>,
+}
+
+impl Move {
+    fn keypoints(&self, points: &mut Keypoints) -> Result<(), AnnotationError> {
+        let (width, height) = points.canvas();
+        match *self {
+            Self::Crop { crop: (x, y, width, height) } => points.crop((x, y), (width, height)),
+            Self::Resize { resize } => points.resize(resize),
+            Self::Pad { pad: (left, top, right, bottom), .. } => {
+                points.pad((left, top), (left + width + right, top + height + bottom))
+            }
+            Self::Flip { flip: () } => {
+                points.flip();
+                Ok(())
+            }
+            Self::FlipVertical { flip_vertical: () } => {
+                points.flip_vertical();
+                Ok(())
+            }
+            Self::ResizeExact { .. } | Self::Clamp { .. } | Self::Convert { .. } => {
+                unreachable!("a move of boxes and masks")
+            }
+        }
+    }
+}
+
+/// The cases in the repository, or those of the file that `TL_TRANSFORM_KEYPOINTS` names.
+fn cases() -> Vec<(String, Case)> {
+    let committed =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/annotations/keypoints.jsonl");
+    let path = std::env::var("TL_TRANSFORM_KEYPOINTS").unwrap_or(committed.to_owned());
+    let text = std::fs::read_to_string(path).expect("the cases can be read");
+    let case = |line: &str| (line.to_owned(), serde_json::from_str(line).expect("a case"));
+    text.lines().map(case).collect()
+}
+
+#[test]
+fn keypoints_move_with_the_bits_of_torchvision() {
+    let cases = cases();
+    assert!(cases.len() >= 110, "{} cases", cases.len());
+    for (line, Case { before, moves, warp, after }) in cases {
+        let mut points = Keypoints::new(before.size, before.points).unwrap();
+        moves.iter().try_for_each(|step| step.keypoints(&mut points)).unwrap();
+        if let Some(warp) = warp {
+            Step::Warp(warp).move_keypoints(&mut points).unwrap();
+        }
+        assert_eq!(points.canvas(), after.size, "{line}");
+        assert_eq!(points.points(), after.points, "{line}");
+    }
+}
+
+#[test]
+fn displacements_that_are_none_leave_points_on_whole_pixels() {
+    let elastic = Elastic {
+        alpha: (0.0, 0.0),
+        sigma: (5.0, 5.0),
+        stream: Stream::default(),
+        interpolation: Interpolation::Bilinear,
+        fill: Some(Fill::BLACK),
+    };
+    let given = vec![[1.0, 2.0], [30.75, 17.25], [-4.0, 90.0]];
+    let mut points = Keypoints::new((40, 20), given).unwrap();
+    Warp::Elastic(elastic).move_keypoints(&mut points).unwrap();
+    // torchvision looks points up at the whole pixel before, within the image.
+    let expected: [[f32; 2]; 3] = [[1.0, 2.0], [30.0, 17.0], [0.0, 19.0]];
+    for (found, expected) in points.points().iter().zip(expected) {
+        let far = found.iter().zip(expected).any(|(a, b)| (a - b).abs() > 1e-4);
+        assert!(!far, "{found:?} for {expected:?}");
+    }
+}
+
+#[test]
+fn an_odd_number_of_flips_mirrors() {
+    let whole = Pass::whole(4, 3);
+    let step = |flip, flip_vertical| Step::Pass(Pass { flip, flip_vertical, ..whole });
+    let plan = |head, steps: Vec<Step>, tail| Plan {
+        head: Pass { flip: head, ..whole },
+        steps,
+        tail: Pass { flip_vertical: tail, ..whole },
+        erasures: Vec::new(),
+    };
+    assert!(!plan(false, Vec::new(), false).is_mirrored());
+    assert!(plan(true, Vec::new(), false).is_mirrored());
+    assert!(!plan(true, Vec::new(), true).is_mirrored());
+    assert!(plan(true, vec![step(true, false)], true).is_mirrored());
+    assert!(!plan(false, vec![step(true, true)], false).is_mirrored());
+    let turned = Step::Warp(Warp::Affine(Affine { angle: 180.0, ..Affine::default() }));
+    assert!(plan(false, vec![turned, step(false, true)], false).is_mirrored());
+}
+
+#[test]
+fn points_nowhere_and_of_impossible_images_are_refused() {
+    for number in [f32::NAN, f32::INFINITY, -2e20] {
+        let refused = Keypoints::new((4, 4), vec![[0.0, 1.0], [number, 0.0]]);
+        assert_eq!(refused, Err(AnnotationError::NotFinitePoint { position: 1 }));
+    }
+    let refused = |width, height| Err(AnnotationError::Size { width, height });
+    assert_eq!(
+        Keypoints::new((0, 4), Vec::new()),
+        Err(AnnotationError::Size { width: 0, height: 4 })
+    );
+    let mut points = Keypoints::new((4, 4), vec![[1.0, 2.0]]).unwrap();
+    assert_eq!(points.resize((70_000, 1)), refused(70_000, 1));
+    assert_eq!(points.crop((0, 0), (1, 0)), refused(1, 0));
+    assert_eq!(points.pad((0, 0), (1, 70_000)), refused(1, 70_000));
+    assert_eq!(Plan::whole(5, 4).move_keypoints(&mut points), refused(4, 4));
+    assert_eq!(points.points(), [[1.0, 2.0]]);
+}
