@@ -17,7 +17,7 @@ use crate::audit::AuditEntry;
 use crate::batching::PaddingStats;
 use crate::collate::Collated;
 use crate::error::PipelineError;
-use crate::fields::{MaskType, RowFields};
+use crate::fields::{KeypointLayout, MaskType, RowFields};
 use crate::layout::{BatchLayout, ImageSpec};
 use crate::row::RowExtras;
 use crate::table::{ColumnSpec, ColumnView};
@@ -79,6 +79,7 @@ pub struct Batch {
     padding: PaddingStats,
     mask: Option<MaskType>,
     columns: Arc<[ColumnSpec]>,
+    keypoints: Arc<[KeypointLayout]>,
     is_table: bool,
     collated: Option<Collated>,
     /// Declared after the lease, which is dropped first.
@@ -107,8 +108,9 @@ impl Batch {
         mixed: Vec<Mixed>,
         left_out: Vec<usize>,
     ) -> Self {
-        let &BatchLayout { spec, padding, mask, is_table, ref columns, .. } = layout;
-        let columns = Arc::clone(columns);
+        let &BatchLayout { spec, padding, mask, is_table, .. } = layout;
+        let columns = Arc::clone(&layout.columns);
+        let keypoints = Arc::clone(&layout.keypoints);
         let held = lease.permit().map(|permit| Arc::new(permit.publish()));
         let collated = None;
         Self {
@@ -121,6 +123,7 @@ impl Batch {
             padding,
             mask,
             columns,
+            keypoints,
             is_table,
             collated,
             held,
@@ -350,6 +353,32 @@ impl Batch {
     #[must_use]
     pub fn box_values(&self, value: usize, row: usize) -> &[u8] {
         self.fields(row).and_then(|fields| fields.box_values.get(value)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The numbers of sample `row`'s points of entry `field` of
+    /// [`Fields::keypoints`](crate::Fields::keypoints), as they lie on the image in the batch: object
+    /// by object, or those of the sample.
+    #[must_use]
+    pub fn keypoints(&self, field: usize, row: usize) -> &[f32] {
+        match self.keypoints.get(field).and_then(|layout| layout.column) {
+            Some(column) => {
+                let numbers = <[f32]>::ref_from_bytes(self.column_bytes(column));
+                let numbers = numbers.expect("a column is aligned and whole");
+                let each = numbers.len() / self.len.max(1);
+                numbers.get(row * each..(row + 1) * each).unwrap_or_default()
+            }
+            None => {
+                let fields = self.fields(row).and_then(|fields| fields.keypoints.get(field));
+                fields.map_or(&[], Vec::as_slice)
+            }
+        }
+    }
+
+    /// The number of points in each set of [`keypoints`](Self::keypoints), and the numbers of a
+    /// point.
+    #[must_use]
+    pub fn keypoint_shape(&self, field: usize) -> Option<[usize; 2]> {
+        self.keypoints.get(field).map(|layout| layout.shape)
     }
 
     /// The masks in row order, one number per pixel of the images, in the type of

@@ -57,7 +57,7 @@ pub enum PipelineError {
     #[error(transparent)]
     Columns(#[from] ColumnsError),
     /// No sample has a file that is asked for.
-    #[error("no sample has a file `{name}`; {}", crate::fields::names::listed(found))]
+    #[error("no sample has a file `{name}`; {}", files_called(found))]
     UnknownField {
         name: String,
         /// The names of files that samples have, in the order of their bytes; not all of many.
@@ -244,6 +244,14 @@ impl SampleFault {
                 | Self::OutputSize { .. }
                 | Self::StoredSize { .. }
         )
+    }
+}
+
+/// The names of the files that samples have, for an error.
+fn files_called(names: &[String]) -> String {
+    match names {
+        [] => "its samples have no names and no files".to_owned(),
+        names => format!("the files are called: {}", names.join(", ")),
     }
 }
 

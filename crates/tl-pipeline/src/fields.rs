@@ -1,12 +1,15 @@
-//! The contents of batches besides images, labels and indices: names, sidecar files, boxes and
-//! masks.
+//! The contents of batches besides images, labels and indices: names, sidecar files, boxes,
+//! keypoints and masks.
 
 mod annotate;
 mod boxes;
 mod files;
 mod images;
-pub(crate) mod names;
+mod keypoints;
+mod names;
+mod objects;
 mod pointer;
+mod readers;
 mod values;
 
 use std::fmt;
@@ -19,8 +22,10 @@ use crate::work::Work;
 
 pub(crate) use annotate::{Annotator, Placed};
 pub use images::{ImageField, ImageSource, ImageTransform};
+pub use keypoints::KeypointField;
 pub(crate) use pointer::ListPointer;
-pub(crate) use values::ValueReader;
+pub(crate) use readers::{FieldReaders, KeypointLayout};
+use values::ValueReader;
 pub use values::{ValueField, ValueFormat, ValueKind};
 
 /// The contents of batches besides images, labels and indices. Default none.
@@ -42,6 +47,9 @@ pub struct Fields {
     pub columns: Vec<String>,
     /// Bounding boxes ([`Batch::boxes`](crate::Batch::boxes)), which move with the image.
     pub boxes: Option<BoxField>,
+    /// Points, which move with the image: of objects ([`Batch::keypoints`](crate::Batch::keypoints))
+    /// or samples. The latter are columns of the batch after those of values.
+    pub keypoints: Vec<KeypointField>,
     /// A mask ([`Batch::masks`](crate::Batch::masks)), which moves with the image.
     pub mask: Option<MaskField>,
     /// Further images of every sample, each a column of the batch
@@ -185,13 +193,14 @@ impl Fields {
         }
         self.check_values()?;
         self.check_images(work)?;
-        if self.boxes.is_none() && self.mask.is_none() {
+        self.keypoints.iter().try_for_each(KeypointField::check)?;
+        if self.boxes.is_none() && self.mask.is_none() && self.keypoints.is_empty() {
             return Ok(());
         }
         let unusable = |work: &dyn fmt::Display| {
             Err(refused(format!(
-                "boxes and masks go with one image for each sample, not mixed with others: not \
-                with {work}"
+                "boxes, keypoints and masks go with one image for each sample, not mixed with \
+                others: not with {work}"
             )))
         };
         let recipe = match work {
@@ -240,6 +249,8 @@ pub(crate) struct RowFields {
     pub(crate) box_indices: Vec<i64>,
     /// Bytes of the numbers of boxes, for each of [`BoxField::values`].
     pub(crate) box_values: Vec<Vec<u8>>,
+    /// The numbers of the objects' points, for each of [`Fields::keypoints`].
+    pub(crate) keypoints: Vec<Vec<f32>>,
     /// The mask, if images have their own sizes.
     pub(crate) mask: Vec<u8>,
 }
@@ -251,7 +262,8 @@ impl RowFields {
         let boxes = size_of_val(&*self.boxes)
             + size_of_val(&*self.box_labels)
             + size_of_val(&*self.box_indices)
-            + self.box_values.iter().map(Vec::len).sum::<usize>();
+            + self.box_values.iter().map(Vec::len).sum::<usize>()
+            + self.keypoints.iter().map(|points| size_of_val(&**points)).sum::<usize>();
         let bytes = self.key.as_ref().map_or(0, Vec::len) + columns + boxes + self.mask.len();
         bytes as u64
     }
@@ -261,7 +273,8 @@ impl RowFields {
         let boxes = self.boxes.capacity() * size_of::<[f32; 4]>();
         let numbers = self.box_labels.capacity() + self.box_indices.capacity();
         let values = self.box_values.iter().map(Vec::capacity).sum::<usize>();
-        boxes + numbers * size_of::<i64>() + values + self.mask.capacity()
+        let points = self.keypoints.iter().map(Vec::capacity).sum::<usize>() * size_of::<f32>();
+        boxes + numbers * size_of::<i64>() + values + points + self.mask.capacity()
     }
 
     /// Makes the buffers as small as what they hold.
@@ -270,6 +283,7 @@ impl RowFields {
         self.box_labels.shrink_to_fit();
         self.box_indices.shrink_to_fit();
         self.box_values.iter_mut().for_each(Vec::shrink_to_fit);
+        self.keypoints.iter_mut().for_each(Vec::shrink_to_fit);
         self.mask.shrink_to_fit();
     }
 
@@ -281,6 +295,7 @@ impl RowFields {
         self.box_labels.clear();
         self.box_indices.clear();
         self.box_values.iter_mut().for_each(Vec::clear);
+        self.keypoints.iter_mut().for_each(Vec::clear);
         self.mask.clear();
     }
 }

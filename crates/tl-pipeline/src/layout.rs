@@ -7,7 +7,7 @@ use tl_transform::{Channels, Layout, OutputSpec, Recipe};
 use crate::batching::PaddingStats;
 use crate::config::LoaderConfig;
 use crate::error::PipelineError;
-use crate::fields::{ImageField, MaskType};
+use crate::fields::{ImageField, KeypointLayout, MaskType};
 use crate::table::ColumnSpec;
 use crate::work::Work;
 
@@ -72,6 +72,8 @@ pub(crate) struct BatchLayout {
     pub(crate) padding: PaddingStats,
     /// The columns of a table, or those of fields.
     pub(crate) columns: Arc<[ColumnSpec]>,
+    /// Those of [`Fields::keypoints`](crate::Fields::keypoints).
+    pub(crate) keypoints: Arc<[KeypointLayout]>,
     /// True if samples are rows of a table.
     pub(crate) is_table: bool,
 }
@@ -81,6 +83,7 @@ impl BatchLayout {
     pub(crate) fn fixed(
         config: &LoaderConfig,
         columns: Arc<[ColumnSpec]>,
+        keypoints: Arc<[KeypointLayout]>,
     ) -> Result<Self, PipelineError> {
         let spec = match &config.work {
             Work::Bytes | Work::Views | Work::Columns(_) => None,
@@ -94,7 +97,8 @@ impl BatchLayout {
         let mask = mask(config, spec);
         let padding = PaddingStats::default();
         let is_table = matches!(config.work, Work::Columns(_));
-        Ok(Self { spec, shape, mask, is_padded: false, padding, columns, is_table })
+        let is_padded = false;
+        Ok(Self { spec, shape, mask, is_padded, padding, columns, keypoints, is_table })
     }
 
     /// The columns of the further images that the configuration names.
@@ -120,8 +124,7 @@ impl BatchLayout {
         let spec = Some(spec_of(recipe, size));
         let shape = shape(config, spec, &self.columns)?;
         let mask = mask(config, spec);
-        let columns = Arc::clone(&self.columns);
-        Some(Self { spec, shape, mask, is_padded: true, padding, columns, is_table: false })
+        Some(Self { spec, shape, mask, is_padded: true, padding, ..self.clone() })
     }
 }
 

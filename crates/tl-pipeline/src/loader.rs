@@ -15,6 +15,7 @@ use crate::crew::{Parking, Workers};
 use crate::dataset::Dataset;
 use crate::epoch::Epoch;
 use crate::error::{ColumnsError, EmptyError, PipelineError, ViewError};
+use crate::fields::FieldReaders;
 use crate::layout::BatchLayout;
 use crate::memory::MemoryReport;
 use crate::memory_limits::MemoryLimits;
@@ -116,18 +117,16 @@ impl Loader {
             buckets.check(&config.work, config.decode.exif, &dataset, schedule.global_batch())?;
         }
         let gatherer = gatherer(&dataset, &config)?;
-        let mut values = Vec::new();
+        let mut fields = FieldReaders::default();
         let columns = match &gatherer {
             Some(gatherer) => Arc::clone(gatherer.specs()),
             None => {
                 let mut columns = BatchLayout::image_columns(&config);
-                let first = columns.len();
-                columns.extend(config.fields.value_columns(&dataset)?);
-                values = config.fields.value_readers(&columns, first);
+                fields = FieldReaders::new(&config.fields, &dataset, &mut columns)?;
                 columns.into()
             }
         };
-        let layout = BatchLayout::fixed(&config, columns)?;
+        let layout = BatchLayout::fixed(&config, columns, fields.keypoint_layouts())?;
         let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref())?;
         // The slabs that can be returned at once; those in flight are not free.
         let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));
@@ -140,7 +139,7 @@ impl Loader {
             schedule,
             layout,
             user_transforms,
-            values,
+            fields,
             gatherer,
             pool,
             memory,

@@ -5,7 +5,7 @@ use std::mem;
 use tl_decode::DecodeOptions;
 
 use crate::config::{BoundRecipes, LoaderConfig};
-use crate::fields::{Annotator, ValueReader};
+use crate::fields::{Annotator, FieldReaders};
 use crate::memory::SampleLimits;
 use crate::metrics::WorkerMetrics;
 use crate::sample::{SampleRenderer, SidecarImage};
@@ -34,7 +34,7 @@ impl Scratch {
     pub(crate) fn new(
         config: &LoaderConfig,
         user_transforms: &BoundRecipes,
-        values: &[ValueReader],
+        fields: &FieldReaders,
         limits: SampleLimits,
     ) -> Self {
         let decode = DecodeOptions { limits: limits.decode, ..config.decode };
@@ -46,7 +46,7 @@ impl Scratch {
                 Some(renderer.with_images(config, user_transforms))
             }
         };
-        let annotator = Annotator::new(&config.fields, decode, values);
+        let annotator = Annotator::new(&config.fields, decode, fields);
         let images = SidecarImage::all(config, decode, user_transforms);
         let bytes = Vec::new();
         let row_index = Vec::new();

@@ -9,7 +9,7 @@ use crate::cache::Caches;
 use crate::config::{BoundRecipes, LoaderConfig};
 use crate::dataset::Dataset;
 use crate::error::PipelineError;
-use crate::fields::ValueReader;
+use crate::fields::FieldReaders;
 use crate::fingerprint::Fingerprint;
 use crate::layout::BatchLayout;
 use crate::memory::SampleLimits;
@@ -34,8 +34,8 @@ pub(crate) struct Shared {
     /// The layout of every batch that is not padded.
     pub(crate) layout: BatchLayout,
     pub(crate) user_transforms: BoundRecipes,
-    /// The readers of values, which every worker copies.
-    pub(crate) values: Vec<ValueReader>,
+    /// The readers of fields, which every worker copies.
+    pub(crate) fields: FieldReaders,
     /// The gatherer of rows, for tables.
     pub(crate) gatherer: Option<Gatherer>,
     pub(crate) pool: Arc<Pool<RowExtras>>,
@@ -105,6 +105,6 @@ impl Shared {
 
     /// Memory for samples within `limits`.
     pub(crate) fn scratch_within(&self, limits: SampleLimits) -> Scratch {
-        Scratch::new(&self.config, &self.user_transforms, &self.values, limits)
+        Scratch::new(&self.config, &self.user_transforms, &self.fields, limits)
     }
 }

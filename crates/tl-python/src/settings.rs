@@ -263,6 +263,7 @@ impl Settings<'_> {
             mask: mask.transpose()?,
             images: self.images.iter().map(ImageSettings::field).collect(),
             values: self.values.iter().map(ValueSettings::field).collect::<Result<_, _>>()?,
+            ..Fields::default()
         })
     }
 

@@ -79,7 +79,7 @@ pub enum ViewError {
     /// A name in a filter that means nothing.
     #[error(
         "`{name}` in a filter: no sample has such a file, and a filter knows {known}; {}",
-        crate::fields::names::listed(found)
+        super::files_called(found)
     )]
     UnknownName {
         name: String,

@@ -6,7 +6,8 @@ use tl_transform::{Mask, Plan};
 
 use super::boxes::BoxReader;
 use super::files::Files;
-use super::{Fields, MaskField, MaskType, RowFields, ValueReader};
+use super::readers::FieldReaders;
+use super::{Fields, MaskField, MaskType, RowFields};
 use crate::dataset::Dataset;
 use crate::error::{AnnotationFault, SampleFault};
 use crate::row::RowExtras;
@@ -14,7 +15,7 @@ use crate::row::RowExtras;
 /// An image that is in its row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed<'a> {
-    /// The plans of the image; boxes and masks go with one.
+    /// The plans of the image; annotations go with one.
     pub(crate) plans: &'a [Plan],
     /// Width and height before.
     pub(crate) size: (u32, u32),
@@ -23,7 +24,7 @@ pub(crate) struct Placed<'a> {
 }
 
 impl Placed<'_> {
-    /// The plan of the one image that boxes and masks go with.
+    /// The plan of the one image that annotations go with.
     pub(super) fn plan(&self) -> &Plan {
         let [plan] = self.plans else { unreachable!("`Fields::check` allows one image") };
         plan
@@ -36,19 +37,19 @@ pub(crate) struct Annotator {
     fields: Fields,
     boxes: Option<BoxReader>,
     files: Files,
-    values: Vec<ValueReader>,
+    readers: FieldReaders,
     decoder: Decoder,
     image: Image,
 }
 
 impl Annotator {
     /// For fields that [`Fields::check`] has seen.
-    pub(crate) fn new(fields: &Fields, decode: DecodeOptions, values: &[ValueReader]) -> Self {
+    pub(crate) fn new(fields: &Fields, decode: DecodeOptions, readers: &FieldReaders) -> Self {
         Self {
             fields: fields.clone(),
             boxes: fields.boxes.as_ref().map(BoxReader::new),
             files: Files::default(),
-            values: values.to_vec(),
+            readers: readers.clone(),
             decoder: Decoder::new(decode),
             image: Image::new(),
         }
@@ -75,27 +76,37 @@ impl Annotator {
         Ok(read)
     }
 
-    /// Puts the values that were read into their columns, if arrays have no more than `limit` bytes.
+    /// Puts the values that were read into their columns, if arrays have no more than `limit` bytes;
+    /// keypoints of samples too, as they are stored.
     pub(crate) fn write_values(
         &mut self,
         limit: u64,
         columns: &mut ColumnsMut<'_, RowExtras>,
     ) -> Result<(), AnnotationFault> {
-        let Self { files, values, .. } = self;
-        values
-            .iter_mut()
+        let Self { files, readers, .. } = self;
+        readers
+            .columns()
             .try_for_each(|value| value.write(files, limit, columns.get(value.column())))
     }
 
-    /// Puts the boxes and the mask that were read into the row, as the image lies there.
+    /// Puts the boxes, the keypoints and the mask that were read into the row, as the image lies
+    /// there.
     pub(crate) fn place(
         &mut self,
         placed: &Placed<'_>,
         row: &mut RowFields,
         mask: &mut [u8],
+        columns: &mut ColumnsMut<'_, RowExtras>,
     ) -> Result<(), SampleFault> {
-        if let Some(boxes) = &self.boxes {
-            boxes.place(&mut self.files, placed, row)?;
+        let boxes = self.boxes.as_ref();
+        let stays = boxes.map(|boxes| boxes.place(&mut self.files, placed, row)).transpose()?;
+        let keypoints = &self.readers.keypoints;
+        row.keypoints.resize_with(keypoints.len(), Vec::new);
+        for (reader, points) in keypoints.iter().zip(&mut row.keypoints) {
+            match reader.layout().column {
+                Some(column) => reader.move_column(placed, columns.get(column))?,
+                None => reader.place(&mut self.files, placed, stays.as_deref(), points)?,
+            }
         }
         self.place_mask(placed, row, mask)
     }
@@ -108,7 +119,7 @@ impl Annotator {
     /// Gives back buffers larger than `bytes`.
     pub(crate) fn trim(&mut self, bytes: usize) {
         self.files.clear();
-        self.values.iter_mut().for_each(|value| value.trim(bytes));
+        self.readers.columns().for_each(|value| value.trim(bytes));
         self.decoder.trim(bytes);
         if self.image.data.capacity() > bytes {
             self.image.data = Vec::new();

@@ -6,6 +6,7 @@ use tl_transform::{BoundingBoxes, BoxFormat};
 
 use super::annotate::Placed;
 use super::files::Files;
+use super::objects::{Objects, retain, single};
 use super::values::{put, whole_or_real};
 use super::{BoxField, BoxValue, ListPointer, RowFields};
 use crate::error::AnnotationFault;
@@ -30,27 +31,29 @@ impl BoxReader {
         }
     }
 
-    /// Puts the boxes into the row, as the image lies there.
+    /// Puts the boxes into the row, as the image lies there. Tells of each box in the file whether
+    /// it stays.
     pub(super) fn place(
         &self,
         files: &mut Files,
         placed: &Placed<'_>,
         row: &mut RowFields,
-    ) -> Result<(), AnnotationFault> {
-        let document = files.document(&self.field.column)?;
+    ) -> Result<Vec<bool>, AnnotationFault> {
+        let column = &self.field.column;
+        let objects = Objects { column, document: files.document(column)? };
         let mut boxes = Vec::new();
-        self.each(document, &self.boxes, "a list of boxes", "a box of four numbers", |value| {
+        objects.each(&self.boxes, "a list of boxes", "a box of four numbers", |value| {
             boxes.push(coordinates(value)?);
             Some(())
         })?;
-        self.check_edges(&boxes)?;
+        self.check_edges(&objects, &boxes)?;
         if let Some(pointer) = &self.labels {
             let expected = "a label of a whole number";
-            self.each(document, pointer, "a list of labels", expected, |value| {
+            objects.each(pointer, "a list of labels", expected, |value| {
                 row.box_labels.push(value.as_i64()?);
                 Some(())
             })?;
-            self.check_count("labels", boxes.len(), row.box_labels.len())?;
+            objects.check_count("labels", boxes.len(), row.box_labels.len())?;
         }
         row.box_values.resize_with(self.values.len(), Vec::new);
         for (place, (pointer, BoxValue { number, .. })) in
@@ -59,14 +62,14 @@ impl BoxReader {
             let out = &mut row.box_values[place];
             let bytes = number.bytes();
             let expected = "a number that the type has";
-            self.each(document, pointer, "a list of numbers", expected, |value| {
+            objects.each(pointer, "a list of numbers", expected, |value| {
                 let start = out.len();
                 out.resize(start + bytes, 0);
                 let number =
                     whole_or_real(value).map(|value| put(*number, value, &mut out[start..]));
                 number.filter(|fits| *fits).map(drop)
             })?;
-            self.check_count("values", boxes.len(), out.len() / bytes)?;
+            objects.check_count("values", boxes.len(), out.len() / bytes)?;
         }
         let indices = 0..i64::try_from(boxes.len()).unwrap_or(i64::MAX);
         row.box_indices.extend(indices);
@@ -79,14 +82,15 @@ impl BoxReader {
         boxes: Vec<[f32; 4]>,
         placed: &Placed<'_>,
         row: &mut RowFields,
-    ) -> Result<(), AnnotationFault> {
+    ) -> Result<Vec<bool>, AnnotationFault> {
         let field = &self.field;
         let mut boxes = BoundingBoxes::new(field.format, placed.size, boxes)?;
         placed.plan().move_boxes(&mut boxes)?;
+        let mut stays = vec![true; boxes.boxes().len()];
         if let Some(sanitize) = field.sanitize {
             // A box beyond the edge by a rounding is not cut off.
             boxes.clamp();
-            let stays = boxes.sanitize(sanitize.min_size, sanitize.min_area)?;
+            stays = boxes.sanitize(sanitize.min_size, sanitize.min_area)?;
             retain(&mut row.box_labels, &stays);
             retain(&mut row.box_indices, &stays);
             for (values, BoxValue { number, .. }) in row.box_values.iter_mut().zip(&field.values) {
@@ -97,71 +101,31 @@ impl BoxReader {
         }
         boxes.convert(field.output);
         row.boxes.extend_from_slice(boxes.boxes());
-        Ok(())
+        Ok(stays)
     }
 
     /// Refuses boxes whose edges are in the wrong order: most often they are in another format.
-    fn check_edges(&self, boxes: &[[f32; 4]]) -> Result<(), AnnotationFault> {
+    fn check_edges(
+        &self,
+        objects: &Objects<'_>,
+        boxes: &[[f32; 4]],
+    ) -> Result<(), AnnotationFault> {
         let has_edges = self.field.format == BoxFormat::Xyxy;
         let is_reversed = |&[left, top, right, bottom]: &[f32; 4]| {
             if has_edges { right < left || bottom < top } else { right < 0.0 || bottom < 0.0 }
         };
         let Some(position) = boxes.iter().position(is_reversed) else { return Ok(()) };
-        let column = self.field.column.clone();
-        let pointer = self.boxes.of(position);
         let expected = if has_edges {
             "edges as left, top, right, bottom (COCO's boxes have format xywh)"
         } else {
             "a box whose width and height are 0 or more"
         };
-        Err(AnnotationFault::Value { column, pointer, expected })
+        Err(objects.expected(self.boxes.of(position), expected))
     }
-
-    /// Calls `take` with every value of the list that `pointer` names; none is an error.
-    fn each(
-        &self,
-        document: &Value,
-        pointer: &ListPointer,
-        list: &'static str,
-        element: &'static str,
-        mut take: impl FnMut(&Value) -> Option<()>,
-    ) -> Result<(), AnnotationFault> {
-        let missing = |pointer, expected| {
-            let column = self.field.column.clone();
-            AnnotationFault::Value { column, pointer, expected }
-        };
-        let values = pointer.values(document).map_err(|place| missing(place.pointer, list))?;
-        for (position, value) in values.enumerate() {
-            let taken = value.ok().and_then(&mut take);
-            taken.ok_or_else(|| missing(pointer.of(position), element))?;
-        }
-        Ok(())
-    }
-
-    fn check_count(
-        &self,
-        what: &'static str,
-        boxes: usize,
-        count: usize,
-    ) -> Result<(), AnnotationFault> {
-        if boxes == count {
-            return Ok(());
-        }
-        let column = self.field.column.clone();
-        Err(AnnotationFault::BoxCount { column, boxes, what, count })
-    }
-}
-
-/// Keeps the items whose place in `stays` is true.
-fn retain<T>(items: &mut Vec<T>, stays: &[bool]) {
-    let mut stays = stays.iter();
-    items.retain(|_| stays.next().is_some_and(|stays| *stays));
 }
 
 /// Four numbers, rounded to what boxes have.
 fn coordinates(value: &Value) -> Option<[f32; 4]> {
     let [a, b, c, d] = value.as_array()?.as_slice() else { return None };
-    #[expect(clippy::cast_possible_truncation, reason = "boxes are f32, as torchvision's")]
-    let number = |value: &Value| value.as_f64().map(|number| number as f32);
-    Some([number(a)?, number(b)?, number(c)?, number(d)?])
+    Some([single(a)?, single(b)?, single(c)?, single(d)?])
 }

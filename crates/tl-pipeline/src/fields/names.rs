@@ -126,10 +126,11 @@ impl Fields {
     /// The names of the files that have to be read.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         let of_boxes = self.boxes.as_ref().map(|field| &field.column);
+        let of_keypoints = self.keypoints.iter().map(|field| &field.column);
         let of_mask = self.mask.as_ref().map(|field| &field.column);
         let of_images = self.images.iter().filter_map(ImageField::column);
         let of_values = self.values.iter().map(|value| &value.column);
-        let names = self.columns.iter().chain(of_boxes).chain(of_mask);
+        let names = self.columns.iter().chain(of_boxes).chain(of_keypoints).chain(of_mask);
         let names = names.chain(of_images).chain(of_values);
         names.map(String::as_str)
     }
@@ -186,13 +187,5 @@ impl Fields {
             }),
             _ => Ok(()),
         }
-    }
-}
-
-/// The names of the files that samples have, for an error.
-pub(crate) fn listed(names: &[String]) -> String {
-    match names {
-        [] => "its samples have no names and no files".to_owned(),
-        names => format!("the files are called: {}", names.join(", ")),
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use super::files::Files;
 use super::{Fields, refused};
 use crate::dataset::Dataset;
-use crate::error::PipelineError;
+use crate::error::{AnnotationFault, PipelineError};
 use crate::table::{ColumnSpec, ColumnType};
 
 pub(super) use number::put;
@@ -148,9 +148,10 @@ impl Fields {
     /// Checks the settings of values, and that no two columns have one name.
     pub(super) fn check_values(&self) -> Result<(), PipelineError> {
         self.values.iter().try_for_each(ValueField::check)?;
-        let images = self.images.iter().map(|image| &image.name);
-        let mut names: Vec<&String> =
-            images.chain(self.values.iter().map(|value| &value.name)).collect();
+        let names = self.images.iter().map(|image| &image.name);
+        let names = names.chain(self.values.iter().map(|value| &value.name));
+        let names = names.chain(self.keypoints.iter().map(|field| &field.name));
+        let mut names: Vec<&String> = names.collect();
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(twice) => Err(refused(format!("two fields are called `{}`", twice[0]))),
@@ -158,41 +159,18 @@ impl Fields {
         }
     }
 
-    /// The columns of values, in the order of the fields. Where a field leaves type or shape to the
-    /// samples, those of the first one that has the value count.
-    ///
-    /// # Errors
-    /// [`PipelineError::Unusable`] if no sample has it, with the first error.
-    pub(crate) fn value_columns(
+    /// The result of `find` for the first sample that has one, or the reason why none has.
+    pub(super) fn first_found<T>(
         &self,
         dataset: &Dataset,
-    ) -> Result<Vec<ColumnSpec>, PipelineError> {
-        self.values.iter().map(|value| value.column_in(dataset)).collect()
-    }
-
-    /// The readers of values, whose columns are those of `specs` from `first` on.
-    pub(crate) fn value_readers(&self, specs: &[ColumnSpec], first: usize) -> Vec<ValueReader> {
-        let columns = specs.iter().enumerate().skip(first);
-        let readers = self.values.iter().zip(columns);
-        readers
-            .map(|(value, (column, spec))| ValueReader::new(value, spec.clone(), column))
-            .collect()
-    }
-}
-
-impl ValueField {
-    fn column_in(&self, dataset: &Dataset) -> Result<ColumnSpec, PipelineError> {
-        if let Some(spec) = self.configured_spec() {
-            return Ok(spec);
-        }
-        let fields = Fields { values: vec![self.clone()], ..Fields::default() };
+        find: impl Fn(&mut Files) -> Result<Option<T>, AnnotationFault>,
+    ) -> Result<T, String> {
         let mut files = Files::default();
         let mut first = None;
         for index in 0..dataset.len() {
-            let read = files.read(&fields, dataset, index, MOST_BYTES);
-            let spec = read.and_then(|_| Ok(self.spec_of(&mut files, MOST_BYTES)?));
-            match spec {
-                Ok(Some(spec)) => return Ok(spec),
+            let read = files.read(self, dataset, index, MOST_BYTES);
+            match read.and_then(|_| Ok(find(&mut files)?)) {
+                Ok(Some(found)) => return Ok(found),
                 Ok(None) => {}
                 // The sample's own error when it is read, unless all samples are so.
                 Err(fault) => {
@@ -200,8 +178,18 @@ impl ValueField {
                 }
             }
         }
-        let reason = first.map_or("no sample has them".to_owned(), |error| error.to_string());
-        Err(refused(format!("values `{}` have no shape: {reason}", self.name)))
+        Err(first.map_or("no sample has them".to_owned(), |error| error.to_string()))
+    }
+}
+
+impl ValueField {
+    pub(super) fn column_in(&self, dataset: &Dataset) -> Result<ColumnSpec, PipelineError> {
+        if let Some(spec) = self.configured_spec() {
+            return Ok(spec);
+        }
+        let fields = Fields { values: vec![self.clone()], ..Fields::default() };
+        let spec = fields.first_found(dataset, |files| self.spec_of(files, MOST_BYTES));
+        spec.map_err(|reason| refused(format!("values `{}` have no shape: {reason}", self.name)))
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn process(
         Placed { plans: renderer.plans(), size: renderer.image_size(), room }
     });
     if let Some(placed) = placed {
-        annotator.place(&placed, fields, mask)?;
+        annotator.place(&placed, fields, mask, &mut columns)?;
         metrics.lap(Stage::Transform);
         for image in images {
             image.render(annotator, &placed, source.draw, &mut columns, metrics)?;

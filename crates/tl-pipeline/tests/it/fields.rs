@@ -14,7 +14,7 @@ use tl_transform::{BoxFormat, Recipe, UserFault};
 
 use crate::memory::{bmp, bmps, config, loader, train};
 
-const SAMPLES: u32 = 12;
+pub(crate) const SAMPLES: u32 = 12;
 
 /// A mask of some shapes on a ground of 0: numbers that change from place to place, in both
 /// directions, so that no flip or shift goes unseen.
@@ -52,19 +52,19 @@ fn png(width: u32, height: u32, numbers: &[u8]) -> Vec<u8> {
 }
 
 /// Sample `number`: an image with its mask and its box.
-struct Annotated {
-    width: u32,
-    height: u32,
-    pixels: Vec<u8>,
-    fields: Vec<Field>,
+pub(crate) struct Annotated {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) pixels: Vec<u8>,
+    pub(crate) fields: Vec<Field>,
 }
 
-fn field(extension: &str, bytes: impl Into<Vec<u8>>) -> Field {
+pub(crate) fn field(extension: &str, bytes: impl Into<Vec<u8>>) -> Field {
     Field { extension: extension.into(), bytes: bytes.into() }
 }
 
 /// Images that show their masks.
-fn masked(number: u32) -> Annotated {
+pub(crate) fn masked(number: u32) -> Annotated {
     let (width, height, numbers) = mask(number);
     let fields = vec![
         field("seg.png", png(width, height, &numbers)),
@@ -74,7 +74,7 @@ fn masked(number: u32) -> Annotated {
 }
 
 /// Images that show their box, white on black.
-fn boxed(number: u32) -> Annotated {
+pub(crate) fn boxed(number: u32) -> Annotated {
     let (width, height, _) = mask(number);
     let [left, top, right, bottom] = rectangle(number);
     let white = |x, y| (left..right).contains(&x) && (top..bottom).contains(&y);
@@ -89,7 +89,7 @@ fn boxed(number: u32) -> Annotated {
     Annotated { width, height, pixels: grey(&numbers), fields }
 }
 
-fn dataset(folder: &Path, sample: impl Fn(u32) -> Annotated) -> Dataset {
+pub(crate) fn dataset(folder: &Path, sample: impl Fn(u32) -> Annotated) -> Dataset {
     let path = folder.join("annotated.tbl");
     if path.exists() {
         return Dataset::open(&[path]).unwrap();
@@ -113,16 +113,16 @@ fn dataset(folder: &Path, sample: impl Fn(u32) -> Annotated) -> Dataset {
     Dataset::open(&[path]).unwrap()
 }
 
-fn recipe(ops: &[Value]) -> Recipe {
+pub(crate) fn recipe(ops: &[Value]) -> Recipe {
     let output = json!({"dtype": "u8", "layout": "hwc"});
     serde_json::from_value(json!({"ops": ops, "output": output, "parity": "tensor"})).unwrap()
 }
 
-fn with(work: Work, fields: Fields) -> LoaderConfig {
+pub(crate) fn with(work: Work, fields: Fields) -> LoaderConfig {
     LoaderConfig { fields, batch_size: 5, ..config(work) }
 }
 
-fn batches(loader: &Loader, epoch: u32) -> Vec<Batch> {
+pub(crate) fn batches(loader: &Loader, epoch: u32) -> Vec<Batch> {
     loader.epoch(epoch).map(Result::unwrap).collect()
 }
 
