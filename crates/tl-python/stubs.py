@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, overload
 import numpy.typing as npt
 from ._parts import BatchPart
+from .settings import Store
 """
 
 # The methods behind operators that return this or that, for which PyO3 has no annotation.

@@ -79,15 +79,16 @@ def turboloader(path, **settings):
     def make(task):
         import turboloader
 
-        if "cache_l2_gb" in settings:
-            settings["cache_dir"] = f"{task.scratch}/cache"
+        if "cache" in settings:
+            folder = f"{task.scratch}/cache"
+            settings["cache"] = turboloader.Cache(disk=settings["cache"], folder=folder)
         options = {"endpoint": task.endpoint, "region": KEYS["AWS_REGION"]}
         loader = turboloader.DataLoader(
             f"s3://data/{path}",
             batch_size=BATCH,
             num_workers=task.workers,
             decode=False,
-            storage_options=options,
+            store=options,
             **settings,
         )
         return loader, lambda batch: batch["bytes"]
@@ -239,8 +240,8 @@ LOADERS = {
         "turboloader, TBL", turboloader(TBL, shuffle=True), OURS, 1, "full shuffle"
     ),
     "tbl-cache": Loader(
-        "turboloader, TBL, `cache_dir`",
-        turboloader(TBL, shuffle="block:16x64", cache_l2_gb=4), OURS, 1, "`block:16x64`",
+        "turboloader, TBL, `Cache`",
+        turboloader(TBL, shuffle="block:16x64", cache="4GiB"), OURS, 1, "`block:16x64`",
     ),
     "tar-index": Loader(
         "turboloader, TAR with shard index",

@@ -199,8 +199,8 @@ from turboloader import transforms as T
 path, rank, world, work = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 train = [T.RandomResizedCrop(224), T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize()]
 settings = {"decode": False} if work == "bytes" else {"transform": train}
-loader = tl.DataLoader(path, batch_size=16, num_workers=1, shuffle=True, world_rank=rank,
-                       world_size=world, **settings)
+loader = tl.DataLoader(path, batch_size=16, num_workers=1, shuffle=True,
+                       ranks=tl.Ranks(rank, world), **settings)
 epoch = iter(loader)
 batches = [next(epoch) for _ in range(8)]
 del batches

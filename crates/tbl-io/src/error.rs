@@ -394,7 +394,7 @@ fn write_tar(
         write!(
             f,
             "; write one with `tl convert {location} -o PLAIN.tar`, or name a folder for plain \
-             copies (--unpack DIR, unpack_to=DIR)"
+             copies (--unpack DIR, Store(unpack_to=DIR))"
         )?;
     }
     Ok(())

@@ -77,21 +77,21 @@ pub enum PipelineError {
     #[error("no memory for a batch of {bytes} bytes")]
     OutOfMemory { bytes: u64 },
     /// A memory budget that the configuration does not fit in.
-    #[error("memory_budget is {budget} bytes, this configuration needs at least {required}")]
+    #[error("the memory budget is {budget} bytes, this configuration needs at least {required}")]
     MemoryBudget { budget: u64, required: u64 },
     /// The consumer requests a batch while it holds so many that another does not fit the memory
     /// budget. The epoch continues when one is released.
-    #[error("{held} batches are held and memory_budget allows {most}: release one")]
+    #[error("{held} batches are held and the memory budget allows {most}: release one")]
     BatchesHeld {
         /// Batches that the consumer has, or code that was run on them.
         held: u64,
         most: u64,
     },
     /// The rows of a batch hold more than the budget leaves for them.
-    #[error("batch {batch} of epoch {epoch} needs {need} bytes, memory_budget leaves {limit}")]
+    #[error("batch {batch} of epoch {epoch} needs {need} bytes, the memory budget leaves {limit}")]
     BatchMemory { epoch: u32, batch: u64, need: u64, limit: u64 },
     /// A second epoch at a time, which a memory budget has no room for.
-    #[error("another epoch of this loader is running, and memory_budget allows one at a time")]
+    #[error("another epoch of this loader is running, and the memory budget allows one at a time")]
     EpochRunning,
     /// An error rate outside 0 to 1.
     #[error("the error budget's rate is {rate}, expected 0 to 1")]
@@ -219,7 +219,7 @@ pub enum SampleFault {
     /// There are more bytes of it than the memory budget leaves for one sample, or, of an image, than
     /// decoding may take under one.
     #[error(
-        "it has {bytes} bytes, memory_budget and max_decoded_bytes leave {limit} for one sample"
+        "it has {bytes} bytes, the memory budget and max_decoded_bytes leave {limit} for one sample"
     )]
     StoredSize { bytes: u64, limit: u64 },
     /// The work on it panicked: its source, a decoder, or this library.

@@ -50,7 +50,7 @@ def loader_of(data: list[str]) -> tl.DataLoader:
         shuffle=True,
         transform=[T.RandomResizedCrop(SIDE), T.RandomHorizontalFlip(), T.ToTensor()],
         drop_last=True,
-        enable_distributed=True,
+        ranks="auto",
     )
 
 

@@ -36,7 +36,7 @@ use crate::warning::warn;
 #[pyo3(signature = (
     sources: "Dataset | list[str]", destination, *, to="tbl", lz4=false, overwrite=false, sync=true,
     progress_callback: "Callable[[int, int], Any] | None" = None,
-    stores: "dict[str, Any] | None" = None, compression: "str | None" = None
+    stores: "Store | None" = None, compression: "str | None" = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
 pub(crate) fn convert(
@@ -159,7 +159,7 @@ impl Heard {
 /// segment are listed as ``not_verified``, and the segment is not good.
 #[pyfunction]
 #[pyo3(signature = (
-    path, *, decode=false, workers=None, stores: "dict[str, Any] | None" = None
+    path, *, decode=false, workers=None, stores: "Store | None" = None
 ) -> "dict[str, Any]")]
 pub(crate) fn verify<'py>(
     py: Python<'py>,

@@ -90,7 +90,7 @@ impl PyDataset {
     /// Opens a data set. Rows of tables get the labels of the column ``label``.
     #[staticmethod]
     #[pyo3(signature = (
-        paths: "list[str]", stores: "dict[str, Any] | None" = None, label=None
+        paths: "list[str]", stores: "Store | None" = None, label=None
     ))]
     fn open(
         py: Python<'_>,

@@ -124,7 +124,7 @@ fn table(location: &Location, error: &TableError) -> Error {
 fn setting_name(setting: &str) -> &str {
     match setting {
         "workers" => "num_workers",
-        "prefetch" => "prefetch_batches",
+        "prefetch" => "the prefetch of memory",
         "window" => "the window of buckets",
         "multiple" => "the multiple of buckets",
         other => other,
@@ -141,7 +141,9 @@ impl From<PipelineError> for Error {
                 return Self::setting(&format_args!("{setting} is {value}, expected {expected}"));
             }
             PipelineError::ErrorRate { rate } => {
-                return Self::setting(&format_args!("max_error_rate is {rate}, expected 0 to 1"));
+                return Self::setting(&format_args!(
+                    "the rate of errors is {rate}, expected 0 to 1"
+                ));
             }
             PipelineError::Sample(sample)
             | PipelineError::SizeUnknown(sample)

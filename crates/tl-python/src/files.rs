@@ -43,7 +43,7 @@ impl PyTblReader {
 impl PyTblReader {
     /// Opens a TBL file, a TAR archive or a folder.
     #[new]
-    #[pyo3(signature = (path, stores: "dict[str, Any] | None" = None))]
+    #[pyo3(signature = (path, stores: "Store | None" = None))]
     fn new(py: Python<'_>, path: PathBuf, stores: Option<StoreSettings>) -> PyResult<Self> {
         let stores = DataStores::new(&stores.unwrap_or_default())?.stores();
         let open = || {

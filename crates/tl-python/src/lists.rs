@@ -36,7 +36,7 @@ pub(crate) struct ManifestSettings {
 /// Opens the samples that a CSV file, a TSV file or JSON Lines list.
 #[pyfunction]
 #[pyo3(signature = (
-    path: "str", columns: "dict[str, Any]", stores: "dict[str, Any] | None" = None
+    path: "str", columns: "dict[str, Any]", stores: "Store | None" = None
 ))]
 pub(crate) fn manifest(
     py: Python<'_>,
@@ -54,7 +54,7 @@ pub(crate) fn manifest(
 /// 0 on.
 #[pyfunction]
 #[pyo3(signature = (
-    path: "str", images: "str | None", dense, stores: "dict[str, Any] | None" = None
+    path: "str", images: "str | None", dense, stores: "Store | None" = None
 ))]
 pub(crate) fn coco(
     py: Python<'_>,
@@ -72,7 +72,7 @@ pub(crate) fn coco(
 /// ``"error"``, ``"keep"`` or ``"drop"``.
 #[pyfunction]
 #[pyo3(signature = (
-    image, fields, split: "str | None", unpaired, stores: "dict[str, Any] | None" = None
+    image, fields, split: "str | None", unpaired, stores: "Store | None" = None
 ))]
 pub(crate) fn pairs(
     py: Python<'_>,
@@ -135,7 +135,7 @@ pub(crate) enum LabelSource {
 #[pyfunction]
 #[pyo3(signature = (
     dataset, labels: "str | dict[str, int] | dict[str, str] | list[int] | list[str]", allow_none,
-    stores: "dict[str, Any] | None" = None
+    stores: "Store | None" = None
 ))]
 pub(crate) fn with_labels(
     py: Python<'_>,
@@ -168,7 +168,7 @@ pub(crate) fn with_labels(
 
 /// The data set of ImageNet's validation images with their labels, from files below ``root``.
 #[pyfunction]
-#[pyo3(signature = (dataset, root: "str", stores: "dict[str, Any] | None" = None))]
+#[pyo3(signature = (dataset, root: "str", stores: "Store | None" = None))]
 pub(crate) fn with_imagenet_labels(
     py: Python<'_>,
     dataset: PyRef<'_, PyDataset>,

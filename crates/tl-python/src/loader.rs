@@ -103,7 +103,7 @@ impl PyLoader {
         let notes = self.open()?.notes();
         let first = notes.iter().find(|note| matches!(note, LoaderNote::BadSample { .. }));
         let Some(first) = first else { return Ok(()) };
-        warn(py, &format!("{first} (DataLoader.audit lists all, max_errors bounds them)"))
+        warn(py, &format!("{first} (DataLoader.audit lists all, Errors(at_most=...) bounds them)"))
     }
 
     fn begun(slf: &Bound<'_, Self>, epoch: Epoch) -> PyEpoch {
@@ -129,11 +129,11 @@ impl PyLoader {
         dataset: DatasetSource<'_>,
         settings: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
-        let stores: StoreSettings = settings.extract().map_err(|error| wrong_type(py, &error))?;
         let settings: Settings<'_> = settings.extract().map_err(|error| wrong_type(py, &error))?;
         let form = Form::named(&settings.form)
             .ok_or_else(|| Error::setting(&format!("no form of output {}", settings.form)))?;
-        let (view, stores) = dataset.open(py, &stores)?;
+        let store = settings.store.as_ref();
+        let (view, stores) = dataset.open(py, store.unwrap_or(&StoreSettings::default()))?;
         let config = settings.config(view.dataset())?;
         let contents = Arc::new(Contents::new(&config, form, &settings)?);
         let loader = interruptible(py, || Loader::new(view, config))?.map_err(Error::from)?;

@@ -1,5 +1,6 @@
 //! The stores that paths may name, with the settings that Python gives.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -9,15 +10,17 @@ use tbl_io::{Stores, Unpack};
 use crate::detached::detached;
 use crate::error::Error;
 
-/// The settings of stores, by the names of the arguments of `DataLoader`; `stores` in `_settings.py`
-/// checks them. The default is that of a call without any.
+/// The credentials that need no option.
+const AUTO: &str = "auto";
+
+/// `Store` of Python, whose default this has too.
 #[derive(FromPyObject)]
-#[pyo3(from_item_all)]
 pub(crate) struct StoreSettings {
     /// Options by name.
-    storage_options: Vec<(String, String)>,
+    options: BTreeMap<String, String>,
+    credentials: String,
     connections: Option<usize>,
-    read_ahead: Option<u64>,
+    pub(crate) read_ahead: Option<u64>,
     deadline: Option<f64>,
     hedge: bool,
     /// The folder for plain copies of compressed archives.
@@ -26,9 +29,9 @@ pub(crate) struct StoreSettings {
 
 impl Default for StoreSettings {
     fn default() -> Self {
-        let storage_options = Vec::new();
         Self {
-            storage_options,
+            options: BTreeMap::new(),
+            credentials: AUTO.to_owned(),
             connections: None,
             read_ahead: None,
             deadline: None,
@@ -41,7 +44,7 @@ impl Default for StoreSettings {
 /// The paths and URLs, a pattern of a store as the objects that it means.
 #[pyfunction]
 #[pyo3(signature = (
-    paths: "list[str]", stores: "dict[str, Any] | None" = None
+    paths: "list[str]", stores: "Store | None" = None
 ) -> "list[str]")]
 pub(crate) fn expand(
     py: Python<'_>,
@@ -82,7 +85,10 @@ impl DataStores {
 impl DataStores {
     pub(crate) fn new(settings: &StoreSettings) -> Result<Self, Error> {
         let mut options = turboloader::StoreOptions::default();
-        options.options.extend(settings.storage_options.iter().cloned());
+        options.options.extend(settings.options.clone());
+        if settings.credentials != AUTO {
+            options.options.insert("credentials".to_owned(), settings.credentials.clone());
+        }
         options.hedge = settings.hedge;
         if let Some(connections) = settings.connections {
             options.connections = connections;
@@ -130,10 +136,17 @@ impl DataStores {
 #[cfg(not(feature = "remote"))]
 impl DataStores {
     pub(crate) fn new(settings: &StoreSettings) -> Result<Self, Error> {
-        let StoreSettings { storage_options, connections, read_ahead, deadline, hedge, unpack_to } =
-            settings;
-        let is_default = storage_options.is_empty() && *hedge && deadline.is_none();
-        if is_default && connections.is_none() && read_ahead.is_none() {
+        let StoreSettings {
+            options,
+            credentials,
+            connections,
+            read_ahead,
+            deadline,
+            hedge,
+            unpack_to,
+        } = settings;
+        let is_default = options.is_empty() && credentials == AUTO && *hedge;
+        if is_default && connections.is_none() && read_ahead.is_none() && deadline.is_none() {
             return Ok(Self { unpack_to: unpack_to.clone() });
         }
         Err(Error::setting(&"options of stores: this build lacks the feature `remote`"))

@@ -104,7 +104,7 @@ impl PySamples {
     #[pyo3(signature = (
         dataset: "Dataset | list[str]", recipe, *, seed, exif=false,
         user_transforms: "dict[str, Callable[[Any], Any]] | None" = None,
-        columns: "list[str] | None" = None, stores: "dict[str, Any] | None" = None
+        columns: "list[str] | None" = None, stores: "Store | None" = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
     fn new(

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use tl_decode::Exif;
 use tl_pipeline::{
     Batching, BoxField, BoxValue, Buckets, CacheConfig, CacheKind, ColumnRequest, Columns, Content,
@@ -15,10 +16,11 @@ use tl_transform::BoxFormat;
 use crate::element::{Element, PythonElement};
 use crate::error::Error;
 use crate::recipe::PyRecipe;
+use crate::remote::StoreSettings;
 use crate::user::UserTransforms;
 
-/// The settings of a loader, by the names of the arguments of `DataLoader`; `Settings.native` in
-/// `_settings.py` converts those that have another form here.
+/// The settings of a loader, by the names of the arguments of `DataLoader`, with groups as objects;
+/// `Settings.native` in `_settings.py` converts those that have another form here.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Settings<'py> {
@@ -28,28 +30,19 @@ pub(crate) struct Settings<'py> {
     pub(crate) form: String,
     batch_size: usize,
     num_workers: usize,
-    prefetch_batches: usize,
-    prefetch_bytes: Option<u64>,
-    memory_budget: Option<u64>,
     readers: usize,
-    read_ahead: Option<u64>,
     shuffle: String,
     seed: u64,
-    world_rank: Option<u32>,
-    world_size: Option<u32>,
     tail: Option<String>,
-    on_error: String,
-    max_errors: Option<u64>,
-    max_error_rate: Option<f64>,
     keys: bool,
-    /// Names, each with the type its numbers are to have.
-    columns: Vec<(String, Option<String>)>,
-    features: Vec<String>,
-    label: Option<String>,
-    neighbors: Vec<u32>,
-    neighbor_columns: Vec<(String, Option<String>)>,
-    neighbor_direction: String,
-    block_bytes: u64,
+    buckets: Option<BucketSettings>,
+    cache: Option<CacheSettings>,
+    columns: Option<ColumnSettings>,
+    errors: Option<ErrorSettings>,
+    memory: Option<MemorySettings>,
+    ranks: Option<RankSettings>,
+    pub(crate) store: Option<StoreSettings>,
+    exif: bool,
     /// The code of the recipe's user transforms.
     pub(crate) user_transforms: UserTransforms,
     boxes: Option<BoxSettings>,
@@ -61,13 +54,81 @@ pub(crate) struct Settings<'py> {
     pub(crate) stored: Vec<(String, String, String, String)>,
     /// Other names for fields of batches.
     pub(crate) renamed: Vec<(String, String)>,
-    cache_decoded: bool,
-    cache_memory_bytes: u64,
-    cache_disk_bytes: u64,
-    cache_dir: Option<PathBuf>,
-    exif: bool,
-    /// The window in batches, and the multiple of sides.
-    buckets: Option<(u32, u32)>,
+}
+
+/// `Buckets` of Python.
+#[derive(FromPyObject)]
+struct BucketSettings {
+    window: u32,
+    multiple: u32,
+}
+
+/// `Cache` of Python.
+#[derive(FromPyObject)]
+struct CacheSettings {
+    memory: u64,
+    disk: u64,
+    folder: Option<PathBuf>,
+    decoded: bool,
+}
+
+/// `Columns` of Python.
+#[derive(Default, FromPyObject)]
+struct ColumnSettings {
+    columns: Requests,
+    features: Vec<String>,
+    label: Option<String>,
+    neighbors: Option<NeighborSettings>,
+    block_bytes: u64,
+}
+
+/// `Neighbors` of Python.
+#[derive(FromPyObject)]
+struct NeighborSettings {
+    fanouts: Vec<u32>,
+    columns: Requests,
+    direction: String,
+}
+
+/// Names of columns, each with the type its numbers are to have.
+#[derive(Default)]
+struct Requests(Vec<(String, Option<String>)>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Requests {
+    type Error = PyErr;
+
+    fn extract(columns: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let items = columns.cast::<PyDict>()?.items();
+        Ok(Self(items.extract()?))
+    }
+}
+
+/// `Errors` of Python.
+#[derive(FromPyObject)]
+struct ErrorSettings {
+    policy: String,
+    at_most: Option<AtMost>,
+}
+
+#[derive(FromPyObject)]
+enum AtMost {
+    Count(u64),
+    Share(f64),
+}
+
+/// `Memory` of Python.
+#[derive(FromPyObject)]
+struct MemorySettings {
+    budget: Option<u64>,
+    prefetch: usize,
+    prefetch_bytes: Option<u64>,
+}
+
+/// `Ranks` of Python.
+#[derive(FromPyObject)]
+struct RankSettings {
+    rank: u32,
+    world_size: u32,
 }
 
 #[derive(FromPyObject)]
@@ -119,37 +180,39 @@ impl Settings<'_> {
     /// The configuration for this data set, which the loader checks.
     pub(crate) fn config(&self, dataset: &Dataset) -> Result<LoaderConfig, Error> {
         let (work, columns) = match dataset.tables().next() {
-            Some(table) => self.of_table(table)?,
+            Some(table) => {
+                let all = ColumnSettings::default();
+                self.columns.as_ref().unwrap_or(&all).work(table)?
+            }
             None => self.of_samples()?,
         };
         let shuffle: Shuffle = self.shuffle.parse()?;
         let mut config = LoaderConfig {
             batch_size: self.batch_size,
             workers: self.num_workers,
-            prefetch: self.prefetch_batches,
-            prefetch_bytes: self.prefetch_bytes,
-            memory_budget: self.memory_budget,
             sampler: shuffle.into(),
             seed: self.seed,
-            shard: Shard {
-                rank: self.world_rank.unwrap_or(0),
-                world: self.world_size.unwrap_or(1),
-                tail: self.tail()?,
-            },
-            on_error: self.on_error()?,
-            error_budget: match (self.max_errors, self.max_error_rate) {
-                (None, None) => ErrorBudget::default(),
-                (count, rate) => ErrorBudget { count, rate },
-            },
+            shard: self.shard()?,
             fields: self.fields(columns)?,
-            cache: self.cache(),
-            read_ahead_bytes: self.read_ahead.unwrap_or(0),
+            cache: self.cache.as_ref().map(CacheSettings::config).unwrap_or_default(),
             ..LoaderConfig::new(work)
         };
+        if let Some(memory) = &self.memory {
+            config.memory_budget = memory.budget;
+            config.prefetch = memory.prefetch;
+            config.prefetch_bytes = memory.prefetch_bytes;
+        }
+        if let Some(errors) = &self.errors {
+            config.on_error = errors.on_error()?;
+            config.error_budget = errors.budget();
+        }
+        if let Some(read_ahead) = self.store.as_ref().and_then(|store| store.read_ahead) {
+            config.read_ahead_bytes = read_ahead;
+        }
         if self.readers > 0 {
             config.readers = Readers::Threads(self.readers);
         }
-        if let Some((window, multiple)) = self.buckets {
+        if let Some(BucketSettings { window, multiple }) = self.buckets {
             config.batching = Batching::Buckets(Buckets { window, multiple });
         }
         config.decode.exif = if self.exif { Exif::Apply } else { Exif::Ignore };
@@ -159,79 +222,25 @@ impl Settings<'_> {
 
     /// The work on samples, and their sidecar files.
     fn of_samples(&self) -> Result<(Work, Vec<String>), Error> {
-        let of_tables = [
-            ("features", !self.features.is_empty()),
-            ("label", self.label.is_some()),
-            ("neighbors", !self.neighbors.is_empty() || !self.neighbor_columns.is_empty()),
-            ("block_bytes", self.block_bytes > 0),
-            ("a column's dtype", self.columns.iter().any(|(_, dtype)| dtype.is_some())),
-        ];
-        if let Some((setting, _)) = of_tables.into_iter().find(|(_, is_set)| *is_set) {
-            let message = format!("{setting}: only supported for tables (IDV, TBF)");
-            return Err(Error::setting(&message));
+        if let Some(columns) = &self.columns {
+            return Err(columns.without_table());
         }
         let recipe = self.recipe.as_ref().map(|recipe| Work::Images(recipe.get().recipe.clone()));
-        let columns = self.columns.iter().map(|(name, _)| name.clone());
-        let columns = columns.chain(self.stored.iter().map(|stored| stored.1.clone())).collect();
-        Ok((recipe.unwrap_or(Work::Bytes), columns))
+        let files = self.stored.iter().map(|stored| stored.1.clone()).collect();
+        Ok((recipe.unwrap_or(Work::Bytes), files))
     }
 
-    /// The columns of a table: those of numbers, and those that are bytes.
-    fn of_table(&self, table: &dyn Table) -> Result<(Work, Vec<String>), Error> {
-        if !self.neighbor_columns.is_empty() && self.neighbors.is_empty() {
-            return Err(Error::setting(
-                &"neighbor_columns needs neighbors, the number to sample for each hop",
-            ));
-        }
-        let is_bytes = |name: &str| {
-            let found = table.columns().iter().rev().find(|column| column.name == name);
-            found.is_some_and(|column| matches!(column.content, Content::Bytes { .. }))
+    fn shard(&self) -> Result<Shard, Error> {
+        let tail = match self.tail.as_deref() {
+            None => None,
+            Some("drop") => Some(Tail::Drop),
+            Some("pad") => Some(Tail::Pad),
+            Some("uneven") => Some(Tail::Uneven),
+            Some(tail) => return Err(none_of("tail", tail, "drop, pad and uneven")),
         };
-        let (bytes, numbers): (Vec<_>, Vec<_>) =
-            self.columns.iter().partition(|(name, _)| is_bytes(name));
-        if let Some((name, Some(dtype))) = bytes.iter().find(|(_, dtype)| dtype.is_some()) {
-            return Err(Error::setting(&format!(
-                "column {name} holds bytes, which cannot become {dtype}"
-            )));
-        }
-        let neighbors = Neighbors {
-            fanouts: self.neighbors.clone(),
-            direction: match self.neighbor_direction.as_str() {
-                "outgoing" => Direction::Outgoing,
-                "incoming" => Direction::Incoming,
-                other => return Err(none_of("neighbor_direction", other, "outgoing and incoming")),
-            },
-            columns: requests(&self.neighbor_columns)?,
-        };
-        let columns = Columns {
-            columns: if self.columns.is_empty() { None } else { Some(requests(numbers)?) },
-            features: self.features.clone(),
-            label: self.label.clone(),
-            neighbors: (!self.neighbors.is_empty()).then_some(neighbors),
-            block_bytes: self.block_bytes,
-        };
-        let bytes = bytes.into_iter().map(|(name, _)| name.clone()).collect();
-        Ok((Work::Columns(columns), bytes))
-    }
-
-    fn tail(&self) -> Result<Option<Tail>, Error> {
-        let Some(tail) = self.tail.as_deref() else { return Ok(None) };
-        Ok(Some(match tail {
-            "drop" => Tail::Drop,
-            "pad" => Tail::Pad,
-            "uneven" => Tail::Uneven,
-            _ => return Err(none_of("tail", tail, "drop, pad and uneven")),
-        }))
-    }
-
-    fn on_error(&self) -> Result<OnError, Error> {
-        Ok(match self.on_error.as_str() {
-            "raise" => OnError::Raise,
-            "skip" => OnError::Skip,
-            "replace" => OnError::Replace,
-            "fill" => OnError::Fill,
-            other => return Err(none_of("on_error", other, "raise, skip, replace and fill")),
-        })
+        let ranks = self.ranks.as_ref();
+        let (rank, world) = ranks.map_or((0, 1), |ranks| (ranks.rank, ranks.world_size));
+        Ok(Shard { rank, world, tail })
     }
 
     fn fields(&self, columns: Vec<String>) -> Result<Fields, Error> {
@@ -275,19 +284,82 @@ impl Settings<'_> {
         let values = settings.values.iter().zip(&field.values);
         values.map(|(setting, value)| (setting.0.clone(), value.number)).collect()
     }
+}
 
-    fn cache(&self) -> CacheConfig {
-        let kind = if self.cache_decoded { CacheKind::Decoded } else { CacheKind::Encoded };
-        let memory = MemoryCache { kind, bytes: self.cache_memory_bytes };
-        let disk = self.cache_dir.clone().map(|folder| DiskCache {
-            kind,
-            folder,
-            bytes: self.cache_disk_bytes,
-        });
-        CacheConfig {
-            memory: (memory.bytes > 0).then_some(memory),
-            disk: disk.filter(|disk| disk.bytes > 0),
+impl CacheSettings {
+    fn config(&self) -> CacheConfig {
+        let kind = if self.decoded { CacheKind::Decoded } else { CacheKind::Encoded };
+        let memory = MemoryCache { kind, bytes: self.memory };
+        let folder = self.folder.clone();
+        let disk = folder.map(|folder| DiskCache { kind, folder, bytes: self.disk });
+        CacheConfig { memory: (memory.bytes > 0).then_some(memory), disk }
+    }
+}
+
+impl ErrorSettings {
+    fn on_error(&self) -> Result<OnError, Error> {
+        Ok(match self.policy.as_str() {
+            "raise" => OnError::Raise,
+            "skip" => OnError::Skip,
+            "replace" => OnError::Replace,
+            "fill" => OnError::Fill,
+            other => return Err(none_of("policy", other, "raise, skip, replace and fill")),
+        })
+    }
+
+    fn budget(&self) -> ErrorBudget {
+        match self.at_most {
+            None => ErrorBudget::default(),
+            Some(AtMost::Count(count)) => ErrorBudget { count: Some(count), rate: None },
+            Some(AtMost::Share(rate)) => ErrorBudget { count: None, rate: Some(rate) },
         }
+    }
+}
+
+impl ColumnSettings {
+    /// The work on a table, and its columns of bytes.
+    fn work(&self, table: &dyn Table) -> Result<(Work, Vec<String>), Error> {
+        let is_bytes = |name: &str| {
+            let found = table.columns().iter().rev().find(|column| column.name == name);
+            found.is_some_and(|column| matches!(column.content, Content::Bytes { .. }))
+        };
+        let (bytes, numbers): (Vec<_>, Vec<_>) =
+            self.columns.0.iter().partition(|(name, _)| is_bytes(name));
+        if let Some((name, Some(dtype))) = bytes.iter().find(|(_, dtype)| dtype.is_some()) {
+            return Err(Error::setting(&format!(
+                "column {name} holds bytes, which cannot become {dtype}"
+            )));
+        }
+        let columns = Columns {
+            columns: if self.columns.0.is_empty() { None } else { Some(requests(numbers)?) },
+            features: self.features.clone(),
+            label: self.label.clone(),
+            neighbors: self.neighbors.as_ref().map(NeighborSettings::config).transpose()?,
+            block_bytes: self.block_bytes,
+        };
+        let bytes = bytes.into_iter().map(|(name, _)| name.clone()).collect();
+        Ok((Work::Columns(columns), bytes))
+    }
+
+    /// The error for a data set that is not a table.
+    fn without_table(&self) -> Error {
+        let name = self.columns.0.first().map_or("json", |(name, _)| name);
+        Error::setting(&format!(
+            "columns: only supported for tables (IDV, TBF); files next to images are fields, such \
+             as fields={{'{name}': tl.Bytes()}}"
+        ))
+    }
+}
+
+impl NeighborSettings {
+    fn config(&self) -> Result<Neighbors, Error> {
+        let direction = match self.direction.as_str() {
+            "outgoing" => Direction::Outgoing,
+            "incoming" => Direction::Incoming,
+            other => return Err(none_of("direction", other, "outgoing and incoming")),
+        };
+        let columns = requests(&self.columns.0)?;
+        Ok(Neighbors { fanouts: self.fanouts.clone(), direction, columns })
     }
 }
 

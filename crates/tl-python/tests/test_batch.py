@@ -124,7 +124,7 @@ def image_batch(count):
 
 
 def test_the_memory_returns_only_when_the_last_view_is_gone(data):
-    loader = fixed(data, prefetch_batches=1, num_workers=1)
+    loader = fixed(data, memory=tl.Memory(prefetch=1), num_workers=1)
     epoch = iter(loader)
     batch = next(epoch)
     capsule = batch["image"].__dlpack__()
@@ -200,8 +200,8 @@ def test_boxes_are_of_the_form_that_is_asked_for(tmp_path):
             member = tarfile.TarInfo(name)
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
-    said = {"column": "json", "boxes": "/boxes/*", "labels": "/labels/*"}
-    loader = tl.DataLoader(tmp_path / "boxes.tar", batch_size=1, image_size=6, boxes=said)
+    said = {"boxes": tl.Boxes("json:/boxes/*", labels="/labels/*")}
+    loader = tl.DataLoader(tmp_path / "boxes.tar", batch_size=1, image_size=6, fields=said)
     batch = next(iter(loader))
     arrays = batch.numpy()
     assert (type(arrays["boxes"][0]), type(arrays["box_labels"][0])) == (np.ndarray, np.ndarray)
@@ -294,10 +294,10 @@ def test_labels_that_there_is_no_memory_for_are_an_error(data):
         next(iter(loader))
 
 
-@pytest.mark.parametrize("columns", [["label"], ["json", "index"], ["json", "json"], ["image"]])
-def test_files_beside_samples_have_names_of_their_own(data, columns):
-    with pytest.raises(tl.SettingError, match=f"two fields called `{columns[-1]}`"):
-        fixed(data, columns=columns)
+@pytest.mark.parametrize("names", [["label"], ["json", "index"], ["image"]])
+def test_files_beside_samples_have_names_of_their_own(data, names):
+    with pytest.raises(tl.SettingError, match=f"two fields called `{names[-1]}`"):
+        fixed(data, fields=dict.fromkeys(names, tl.Bytes()))
 
 
 def test_files_may_be_called_what_batches_do_not_have(tmp_path):
@@ -306,11 +306,11 @@ def test_files_may_be_called_what_batches_do_not_have(tmp_path):
     names = ["key", "mask", "boxes"]
     for name in names:
         (tmp_path / f"0.{name}").write_bytes(name.encode())
-    (batch,) = fixed(tmp_path, columns=names)
+    (batch,) = fixed(tmp_path, fields=dict.fromkeys(names, tl.Bytes()))
     assert batch.keys()[-3:] == names
     assert [batch[name] for name in names] == [[name.encode(), None] for name in names]
     with pytest.raises(tl.SettingError, match="no sample has a file `masks`"):
-        fixed(tmp_path, columns=["masks"])
+        fixed(tmp_path, fields={"masks": tl.Bytes()})
 
 
 def test_a_tensor_of_one_number_is_used_as_a_number(data):

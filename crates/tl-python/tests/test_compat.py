@@ -59,7 +59,7 @@ dtype channels_last
 
 def test_arguments_have_their_order(archive):
     """Its documentation of 2.39.0."""
-    arguments = [*ARGUMENTS.split(), "store_settings"]
+    arguments = [*ARGUMENTS.split(), "store"]
     assert list(inspect.signature(compat.DataLoader).parameters) == arguments
     loader = compat.DataLoader(archive, 8, 2, False, compat.Resize(WIDTH, HEIGHT), None, "pytorch")
     images, _ = next(iter(loader))

@@ -218,7 +218,9 @@ def test_functions_get_seeds(data):
     steps = [T.Resize((HEIGHT, WIDTH)), noisy]
 
     def epochs(workers, **settings):
-        loader = tl.DataLoader(data, 8, workers, transform=steps, shuffle=True, **settings)
+        loader = tl.DataLoader(
+            data, 8, num_workers=workers, transform=steps, shuffle=True, **settings
+        )
         return [[batch["image"].numpy().tobytes() for batch in loader] for _ in range(2)]
 
     one = epochs(1)
@@ -239,7 +241,7 @@ def test_albumentations_are_seeded(data):
     def epoch(workers, p=0.5):
         chain = A.Compose([A.HorizontalFlip(p=p), A.RandomBrightnessContrast(p=1.0)])
         steps = [T.Resize((HEIGHT, WIDTH)), chain, T.ToTensor()]
-        loader = tl.DataLoader(data, 8, workers, transform=steps)
+        loader = tl.DataLoader(data, 8, num_workers=workers, transform=steps)
         return loader, [batch["image"].numpy().tobytes() for batch in loader]
 
     one, first = epoch(1)

@@ -92,7 +92,9 @@ def test_every_copy_has_the_same_samples(tmp_path, seed):
 def test_fields_are_columns_of_batches(tmp_path):
     made = samples(random.Random(2), 8)
     write(tmp_path / "a.tbl", made)
-    (batch,) = tl.DataLoader(tmp_path / "a.tbl", batch_size=8, decode=False, columns=["txt"])
+    (batch,) = tl.DataLoader(
+        tmp_path / "a.tbl", batch_size=8, decode=False, fields={"txt": tl.Bytes()}
+    )
     assert batch["txt"] == [fields.get("txt") for _, _, _, fields in made]
 
 
@@ -160,18 +162,19 @@ def test_a_compressed_archive_is_unpacked_once(tmp_path):
     tl.convert(tmp_path / "a.tbl", tmp_path / "a.tar", sync=False)
     packed = tmp_path / "a.tar.gz"
     packed.write_bytes(gzip.compress((tmp_path / "a.tar").read_bytes()))
-    with pytest.raises(tl.FormatError, match=r"write one with `tl convert .*unpack_to=DIR"):
+    with pytest.raises(tl.FormatError, match=r"write one with `tl convert .*Store\(unpack_to=DIR"):
         len(tl.DataLoader(packed, decode=False))
     tl.convert(packed, tmp_path / "b.tbl", sync=False)
     assert read(tmp_path / "b.tbl") == made
     # Copies of archives that were changed just now are not kept.
     time.sleep(2.1)
+    plain = tl.Store(unpack_to=tmp_path / "plain")
     for _ in range(2):
-        loader = tl.DataLoader(packed, batch_size=8, decode=False, unpack_to=tmp_path / "plain")
+        loader = tl.DataLoader(packed, batch_size=8, decode=False, store=plain)
         (batch,) = loader
         assert batch["bytes"] == [data for _, data, _, _ in made]
         assert len(list((tmp_path / "plain").iterdir())) == 1
-    reader = tl.TblReader(packed, unpack_to=tmp_path / "plain")
+    reader = tl.TblReader(packed, store=plain)
     assert [reader[index] for index in range(8)] == [data for _, data, _, _ in made]
     packed.write_bytes(packed.read_bytes()[:-9])
     with pytest.raises(tl.FormatError, match=r"at byte \d+: gzip: the data ends early"):

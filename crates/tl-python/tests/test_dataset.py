@@ -376,7 +376,10 @@ def test_files_of_a_data_set_are_verified(ds: tl.Dataset) -> None:
         (lambda ds: tl.mix({}), "mix needs at least one data set"),
         (lambda ds: tl.concat(), "concat needs at least one data set"),
         (lambda ds: tl.concat("train.tar"), "expected data sets of turboloader.open, not str"),
-        (lambda ds: tl.DataLoader(ds, deadline=3.0), "the data set is open already"),
+        (
+            lambda ds: tl.DataLoader(ds, store=tl.Store(deadline=3.0)),
+            "the data set is open already",
+        ),
         (lambda ds: tl.DataLoader(ds.take(0)), "selects none of 100 samples"),
     ],
 )

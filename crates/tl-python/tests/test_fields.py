@@ -294,9 +294,8 @@ def test_a_loader_with_labels_and_stores_pickles(tmp_path: pathlib.Path) -> None
     """The data set that it opened has the settings of its stores."""
     for index in range(3):
         (tmp_path / f"{index}x.bmp").write_bytes(bmp(image(index)))
-    loader = tl.DataLoader(
-        tmp_path, 3, image_size=8, labels=[5, 6, 7], unpack_to=tmp_path / "u", connections=4
-    )
+    store = tl.Store(unpack_to=tmp_path / "u", connections=4)
+    loader = tl.DataLoader(tmp_path, 3, image_size=8, labels=[5, 6, 7], store=store)
     again = pickle.loads(pickle.dumps(loader))
     assert only(again, "label")["label"] == only(loader, "label")["label"] == [5, 6, 7]
 

@@ -68,7 +68,7 @@ def test_a_label_that_cannot_be_read_is_an_error_of_its_sample(tmp_path, name, t
     with pytest.raises(tl.LoaderError, match=name) as caught:
         list(tl.DataLoader(root, batch_size=2))
     assert (caught.value.sample, caught.value.key) == (1, "2.bmp")
-    loader = tl.DataLoader(root, batch_size=2, on_error="skip")
+    loader = tl.DataLoader(root, batch_size=2, errors="skip")
     with pytest.warns(UserWarning, match="bad samples are skipped"):
         assert [label for batch in loader for label in batch["label"].tolist()] == [1]
     assert [(index, outcome) for index, _, outcome in loader.audit] == [(1, "Skipped")]

@@ -53,7 +53,7 @@ def test_epochs_differ_and_come_again(data):
 def test_ranks_have_parts_of_every_global_batch(data):
     whole = tl.DataLoader(data, batch_size=8, shuffle=True, image_size=4)
     parts = [
-        tl.DataLoader(data, batch_size=4, shuffle=True, image_size=4, world_rank=rank, world_size=2)
+        tl.DataLoader(data, batch_size=4, shuffle=True, image_size=4, ranks=tl.Ranks(rank, 2))
         for rank in range(2)
     ]
     ranks = [[batch["index"].numpy().tolist() for batch in part] for part in parts]
@@ -67,10 +67,10 @@ def test_ranks_have_parts_of_every_global_batch(data):
 def test_rank_and_world_come_from_the_environment(data, monkeypatch):
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    assert "rank 1 of 2" in train(data, enable_distributed=True).explain()
+    assert "rank 1 of 2" in train(data, ranks="auto").explain()
     monkeypatch.delenv("RANK")
     with pytest.raises(tl.SettingError, match="WORLD_SIZE"):
-        train(data, enable_distributed=True)
+        train(data, ranks="auto")
 
 
 def test_workers_by_id_have_each_sample_once(data):
@@ -87,7 +87,7 @@ def test_workers_by_id_share_the_part_of_their_rank(data, monkeypatch):
     for rank in range(2):
         monkeypatch.setenv("RANK", str(rank))
         for worker in range(3):
-            place = {"worker_id": worker, "num_workers": 3, "enable_distributed": True}
+            place = {"worker_id": worker, "num_workers": 3, "ranks": "auto"}
             loader = tl.DataLoader(data, batch_size=7, **place)
             seen += [index for batch in loader for index in batch["index"].numpy().tolist()]
     assert sorted(seen) == list(range(100))
@@ -104,7 +104,7 @@ def test_a_state_goes_on_where_it_was(data, received):
         next(epoch)
     state = loader.state_dict()
     assert (state["epoch"], state["consumed"]) == (3, min(8 * received, 104))
-    other = train(data, num_workers=1, prefetch_batches=5)
+    other = train(data, num_workers=1, memory=tl.Memory(prefetch=5))
     other.load_state_dict(state)
     assert other.state_dict() == state
     rest = content(other)
@@ -146,8 +146,7 @@ def test_a_state_goes_on_with_another_number_of_ranks(data):
             shuffle=True,
             transform=TRAIN,
             drop_last=True,
-            world_rank=rank,
-            world_size=2,
+            ranks=tl.Ranks(rank, 2),
         )
         loader.load_state_dict(state)
         ranks.append([batch["index"].numpy().tolist() for batch in loader])
@@ -323,7 +322,7 @@ def test_skipping_warns_once_and_ends_where_too_much_is_bad(data, tmp_path):
             writer.add_sample(b"no image", key=f"{index}.jpg", label=1)
     sized = {"image_size": (HEIGHT, WIDTH), "batch_size": 2}
     for policy, word in (("skip", "skipped"), ("replace", "replaced"), ("fill", "filled")):
-        loader = tl.DataLoader([data, path], on_error=policy, **sized)
+        loader = tl.DataLoader([data, path], errors=policy, **sized)
         with pytest.warns(UserWarning, match=f"bad samples are {word}.*bad.tbl: sample") as caught:
             lengths = [len(batch) for batch in loader]
         assert len(caught) == 1
@@ -333,9 +332,9 @@ def test_skipping_warns_once_and_ends_where_too_much_is_bad(data, tmp_path):
         assert [index for index, _, _ in loader.audit] == 2 * [100, 101, 102, 103]
         assert f" 8 {word}" in str(loader.report())
     with pytest.warns(UserWarning), pytest.raises(tl.LoaderError, match="of 4 samples are bad"):
-        list(tl.DataLoader(path, on_error="skip", **sized))
+        list(tl.DataLoader(path, errors="skip", **sized))
     with pytest.warns(UserWarning):
-        assert list(tl.DataLoader(path, on_error="skip", max_error_rate=1.0, **sized)) == []
+        assert list(tl.DataLoader(path, errors=tl.Errors("skip", at_most=1.0), **sized)) == []
 
 
 def test_data_sets_without_a_batch_are_refused(data, tmp_path):
@@ -372,14 +371,14 @@ def test_what_cannot_be_opened_is_an_os_error(tmp_path):
         ({"output_format": "list"}, "output_format is list"),
         ({"shuffle": "some"}, "some"),
         ({"tail": "cut"}, "tail is cut"),
-        ({"on_error": "ignore"}, "on_error is ignore"),
+        ({"errors": "ignore"}, "policy is ignore"),
         ({"image_size": 8, "transform": T.Resize(4)}, "image_size"),
         ({"dtype": "int8", "image_size": 4}, "dtype is int8"),
         ({"transform": T.ToTensor()}, "keeps the sizes of images"),
         ({"transform": 3}, "expected transforms"),
-        ({"world_rank": 0}, "only one is set; pass both"),
+        ({"ranks": (0, 2)}, r"ranks is \(0, 2\), expected 'auto'"),
         ({"format": "parquet"}, "format is parquet"),
-        ({"transforms": [], "transform": []}, "are the same"),
+        ({"transforms": [], "transform": []}, "transforms is transform by another name"),
     ],
 )
 def test_wrong_settings_are_named(data, settings, message):
@@ -455,7 +454,7 @@ def test_loaders_explain_themselves(data):
 
 def test_caches_change_no_batch(data, tmp_path):
     expected = content(train(data))
-    cached = train(data, cache_decoded=True, cache_l2_gb=1, cache_dir=tmp_path)
+    cached = train(data, cache=tl.Cache("512MiB", "1GiB", tmp_path, decoded=True))
     assert content(cached) == expected
     cached.set_epoch(0)
     assert content(cached) == expected

@@ -8,7 +8,9 @@ import warnings
 import numpy as np
 import pytest
 import turboloader as tl
+from turboloader import _advice
 from turboloader import transforms as T  # noqa: N812
+from turboloader._settings import Settings
 
 # ruff: noqa: E501
 
@@ -144,14 +146,14 @@ MISTAKES = [
     ("L(seed=-1)", "SettingError", "seed is -1, expected a whole number, 0 or more"),
     ('L(seed="a")', "SettingError", "seed is 'a', expected a whole number, 0 or more"),
     (
-        'L(memory_budget="x")',
+        'L(memory="x")',
         "SettingError",
-        "memory_budget is 'x', expected bytes: a number, or text such as '2GB' or '512 MiB'",
+        "Memory: budget is 'x', expected bytes: a number, or text such as '2GB' or '512 MiB'",
     ),
     (
-        "L(memory_budget=-1)",
+        "L(memory=-1)",
         "SettingError",
-        "memory_budget is -1, expected a whole number, 0 or more",
+        "Memory: budget is -1, expected bytes: a number, or text such as '2GB' or '512 MiB'",
     ),
     ("L(num_workers=-1)", "SettingError", "num_workers is -1, expected a whole number, 0 or more"),
     (
@@ -192,7 +194,7 @@ MISTAKES = [
     (
         "L(timeout=3)",
         "TypeError",
-        "DataLoader got an unexpected keyword argument 'timeout': reads of stores have deadline",
+        "DataLoader got an unexpected keyword argument 'timeout': pass store=tl.Store(deadline=...) for reads of stores",
     ),
     (
         "L(generator=None)",
@@ -207,12 +209,12 @@ MISTAKES = [
     (
         "tl.DataLoader(dataset=P)",
         "TypeError",
-        "DataLoader got an unexpected keyword argument 'dataset': pass data_path, or see turboloader.compat.MapDataLoader for Python objects",
+        "DataLoader got an unexpected keyword argument 'dataset': pass data, or see turboloader.compat.MapDataLoader for Python objects",
     ),
     (
         "tl.DataLoader(root=P)",
         "TypeError",
-        "DataLoader got an unexpected keyword argument 'root': pass data_path",
+        "DataLoader got an unexpected keyword argument 'root': pass data",
     ),
     (
         "L(target_transform=int)",
@@ -246,9 +248,9 @@ MISTAKES = [
         "DataLoader got an unexpected keyword argument 'size': pass image_size, or a transform such as Resize",
     ),
     (
-        "L(lable='x')",
+        "L(labls=[1])",
         "TypeError",
-        "DataLoader got an unexpected keyword argument 'lable': did you mean label?",
+        "DataLoader got an unexpected keyword argument 'labls': did you mean labels?",
     ),
     (
         "L(augment=True)",
@@ -272,9 +274,9 @@ MISTAKES = [
         "output_format is None, expected one of dict, tensor, numpy, numpy_chw, pytorch, torch, jax, tensorflow, tf",
     ),
     (
-        'L(on_error="ignore")',
+        'L(errors="ignore")',
         "SettingError",
-        "on_error is ignore, expected one of raise, skip, replace and fill",
+        "Errors: policy is ignore, expected one of raise, skip, replace, fill",
     ),
     ('L(tail="keep")', "SettingError", "tail is keep, expected one of drop, pad and uneven"),
     (
@@ -304,28 +306,28 @@ MISTAKES = [
         "format is zip, expected one of auto, folder, imagefolder, tar, webdataset, tbl, idv, tbf",
     ),
     ('L(format="tar")', "SettingError", "format is tar, but the files are folder"),
-    ("tl.DataLoader()", "SettingError", "no data set: pass data_path"),
-    ("tl.DataLoader(None)", "SettingError", "no data set: pass data_path"),
+    ("tl.DataLoader()", "SettingError", "no data set: pass data, a path or a Dataset"),
+    ("tl.DataLoader(None)", "SettingError", "no data set: pass data, a path or a Dataset"),
     (
         "tl.DataLoader(3)",
         "SettingError",
-        "data_path is 3, expected a path or URL, or a list of them",
+        "data is 3, expected a path or URL, a list of them, or a Dataset of turboloader.open",
     ),
     ('tl.DataLoader("nothing.tar")', "PathNotFoundError", "No such file or directory"),
     (
         "tl.DataLoader(np.zeros((3,4,4,3),np.uint8))",
         "SettingError",
-        "data_path has a ndarray, expected paths: TblWriter.add_sample stores bytes of images, TblWriter.add_pixels arrays",
+        "data has a ndarray, expected paths: turboloader.from_items takes the bytes of images, turboloader.from_arrays arrays, turboloader.concat data sets",
     ),
     (
         'tl.DataLoader([b"abc"])',
         "SettingError",
-        "data_path has a bytes, expected paths: TblWriter.add_sample stores bytes of images, TblWriter.add_pixels arrays",
+        "data has a bytes, expected paths: turboloader.from_items takes the bytes of images, turboloader.from_arrays arrays, turboloader.concat data sets",
     ),
     (
         "tl.DataLoader([np.zeros(3)])",
         "SettingError",
-        "data_path has a ndarray, expected paths: TblWriter.add_sample stores bytes of images, TblWriter.add_pixels arrays",
+        "data has a ndarray, expected paths: turboloader.from_items takes the bytes of images, turboloader.from_arrays arrays, turboloader.concat data sets",
     ),
     ("tl.DataLoader([])", "SettingError", "no data set: the list of paths is empty"),
     ('tl.DataLoader("")', "SettingError", "the path of the data set is an empty text"),
@@ -352,16 +354,24 @@ MISTAKES = [
         "/tmp/none-*.tar: no file matches this pattern",
     ),
     (
-        'L(columns=["jsn"])',
+        'L(columns=["json"])',
+        "SettingError",
+        "columns: only supported for tables (IDV, TBF); files next to images are fields, such as fields={'json': tl.Bytes()}",
+    ),
+    (
+        'L(fields={"jsn": tl.Bytes()})',
         "SettingError",
         "no sample has a file `jsn`; the files are called: jpg, png, webp",
     ),
-    ('L(columns="json")', "SettingError", "columns is the text 'json', expected a list of names"),
-    ('L(boxes={"column":"json"})', "SettingError", "boxes needs 'boxes'"),
     (
-        'L(mask={"colum":"seg.png"})',
+        'L(columns="json")',
         "SettingError",
-        "mask: unknown key 'colum', expected column, dtype, padding",
+        "Columns: columns is the text 'json', expected a list of names",
+    ),
+    (
+        'L(mask={"column":"seg.png"})',
+        "TypeError",
+        "DataLoader got an unexpected keyword argument 'mask': pass fields={'mask': tl.Mask('png')}",
     ),
     (
         "L(batch_transform=T.CutMix, image_size=8)",
@@ -541,16 +551,20 @@ MISTAKES = [
         "TypeError",
         "a Tensor has no arithmetic: .numpy(), .torch() and .jax() share its memory, so use .torch() / .. or the like",
     ),
-    ("L(world_rank=1)", "SettingError", "world_rank and world_size: only one is set; pass both"),
     (
-        "L(world_rank=2,world_size=2)",
+        "L(ranks=1)",
         "SettingError",
-        "world_rank is 2, expected less than world_size (2)",
+        "ranks is 1, expected 'auto', turboloader.Ranks(rank, world_size) or None",
     ),
     (
-        "L(enable_distributed=True)",
+        "L(ranks=tl.Ranks(2, 2))",
         "SettingError",
-        "enable_distributed: neither torch.distributed is initialised nor are RANK and WORLD_SIZE set; pass world_rank and world_size",
+        "Ranks: rank is 2, expected less than world_size (2)",
+    ),
+    (
+        'L(ranks="auto")',
+        "SettingError",
+        "ranks='auto': neither torch.distributed is initialised nor are RANK and WORLD_SIZE set; pass turboloader.Ranks(rank, world_size), or None for one process",
     ),
     (
         'L(drop_last=True,tail="pad")',
@@ -558,21 +572,34 @@ MISTAKES = [
         "conflicting settings: drop_last and tail='pad'; pass only one",
     ),
     (
-        "L(max_errors=3)",
+        'L(errors=tl.Errors("raise", at_most=3))',
         "SettingError",
-        'max_errors and max_error_rate have no effect with on_error="raise"',
+        'Errors: at_most has no effect with policy="raise"',
     ),
     (
-        'L(cache_dir="/tmp/x")',
+        'L(cache=tl.Cache("1GB", folder="/tmp/x"))',
         "SettingError",
-        "cache_dir needs cache_l2_gb, the size of the cache on disk",
+        "Cache: folder needs disk, the size of the cache there",
     ),
-    ('L(buckets="8")', "SettingError", "buckets is '8', expected a whole number, 0 or more"),
-    ("L(buckets=0)", "SettingError", "buckets is 0, expected a window or (window, multiple)"),
     (
-        "L(neighbors=[3], image_size=8)",
+        "L(cache=True)",
         "SettingError",
-        "neighbors: only supported for tables (IDV, TBF)",
+        "cache is True, expected a turboloader.Cache",
+    ),
+    (
+        'L(buckets="8")',
+        "SettingError",
+        "Buckets: window is '8', expected a whole number from 1 to 4294967295",
+    ),
+    (
+        "L(buckets=0)",
+        "SettingError",
+        "Buckets: window is 0, expected a whole number from 1 to 4294967295",
+    ),
+    (
+        "L(columns=tl.Columns(neighbors=[3]), image_size=8)",
+        "SettingError",
+        "columns: only supported for tables (IDV, TBF)",
     ),
     (
         'next(iter(L(fields=("images",), image_size=8)))',
@@ -623,10 +650,10 @@ def test_sizes_have_units(data):
         (7, 7),
         (None, None),
     ):
-        assert tl.loader._settings.byte_count("memory_budget", written) == expected
-    with pytest.raises(tl.SettingError, match="memory_budget is 1000 bytes"):
-        tl.DataLoader(data, memory_budget="1 kB", image_size=8)
-    assert len(tl.DataLoader(data, memory_budget="1GB", image_size=8)) == 4
+        assert tl.Memory(written).budget == expected
+    with pytest.raises(tl.SettingError, match="the memory budget is 1000 bytes"):
+        tl.DataLoader(data, memory="1 kB", image_size=8)
+    assert len(tl.DataLoader(data, memory="1GB", image_size=8)) == 4
 
 
 def test_no_seed_is_a_new_one(data):
@@ -636,4 +663,51 @@ def test_no_seed_is_a_new_one(data):
     again = tl.DataLoader(data, 8, shuffle=True, seed=seeds.pop(), image_size=8)
     assert again.state_dict()["seed"] not in seeds
     with pytest.raises(tl.SettingError, match="seed=None would give each rank another order"):
-        tl.DataLoader(data, seed=None, world_rank=0, world_size=2)
+        tl.DataLoader(data, seed=None, ranks=tl.Ranks(0, 2))
+
+
+# A value for each setting of earlier versions.
+EARLIER = {
+    "block_bytes": 4096,
+    "boxes": {"column": "json"},
+    "cache_decoded": True,
+    "cache_dir": "/tmp/cache",
+    "cache_l1_mb": 256,
+    "cache_l2_gb": 10,
+    "connections": 8,
+    "credentials": "instance",
+    "deadline": 30.0,
+    "enable_cache": True,
+    "enable_distributed": True,
+    "features": ["Age"],
+    "hedge": False,
+    "label": "Label",
+    "mask": {"column": "png"},
+    "max_error_rate": 0.01,
+    "max_errors": 3,
+    "memory_budget": "2GB",
+    "neighbor_columns": ["embedding"],
+    "neighbor_direction": "incoming",
+    "neighbors": [5, 3],
+    "on_error": "skip",
+    "prefetch_batches": 4,
+    "prefetch_bytes": "1GB",
+    "read_ahead": 1 << 20,
+    "storage_options": {"token": "secret"},
+    "unpack_to": "/tmp/plain",
+    "world_rank": 1,
+    "world_size": 8,
+}
+
+
+def test_every_earlier_setting_names_its_successor():
+    assert list(EARLIER) == sorted(_advice._GROUPED)
+    for name, value in EARLIER.items():
+        with pytest.raises(TypeError, match=f"argument '{name}': pass ") as caught:
+            tl.DataLoader(P, **{name: value})
+        _, _, written = str(caught.value).partition(": pass ")
+        assert "secret" not in written
+        # It is Python, and what it makes can be passed.
+        others = {"tl": tl, "rank": 0, "world_size": 8}
+        settings = eval(f"dict({written.replace('{...}', '{}')})", others)
+        assert len(settings) == 1 and Settings(P, **settings)

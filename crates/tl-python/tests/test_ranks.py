@@ -44,8 +44,8 @@ def test_a_loader_of_the_whole_data_set_warns_once_in_each_of_several_ranks(data
 
 def test_a_part_that_was_chosen_does_not_warn(data, second_of_two):
     for settings, expected in (
-        ({"enable_distributed": True}, 50),
-        ({"world_rank": 0, "world_size": 1}, 100),
+        ({"ranks": "auto"}, 50),
+        ({"ranks": tl.Ranks(0, 1)}, 100),
         ({"worker_id": 3, "num_workers": 4}, 20),
     ):
         loader = tl.DataLoader(data, 10, **settings, **SIZED)
@@ -55,7 +55,7 @@ def test_a_part_that_was_chosen_does_not_warn(data, second_of_two):
         )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        list(IterableDataset(data, 10, enable_distributed=True, **SIZED))
+        list(IterableDataset(data, 10, ranks="auto", **SIZED))
 
 
 def test_one_process_does_not_warn(data, monkeypatch):
@@ -72,7 +72,7 @@ from turboloader.torch import IterableDataset
 path, workers, form = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 accelerator = accelerate.Accelerator(cpu=True)
 dataset = IterableDataset(
-    path, 10, image_size=(6, 10), fields=("index",), enable_distributed=form != "prepared"
+    path, 10, image_size=(6, 10), fields=("index",), ranks=None if form == "prepared" else "auto"
 )
 loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=workers)
 if form != "divided":

@@ -96,7 +96,7 @@ def test_a_pattern_and_an_index_stand_for_their_files(data, archives):
 
 
 def test_options_of_stores_stay_in_their_process(data, archives, tmp_path):
-    options = {"storage_options": {"secret_access_key": "planted-secret"}}
+    options = {"store": {"secret_access_key": "planted-secret"}}
     for call in (
         lambda: tlr.read_tbl(data, **options),
         lambda: tlr.TblDatasource(data, **options),
@@ -105,7 +105,7 @@ def test_options_of_stores_stay_in_their_process(data, archives, tmp_path):
         with pytest.raises(tl.SettingError, match="set environment variables") as caught:
             call()
         assert "planted-secret" not in str(caught.value)
-    assert tlr.read_tbl(data, hedge=False, connections=2).count() == 100
+    assert tlr.read_tbl(data, store=tl.Store(hedge=False, connections=2)).count() == 100
     for call in (
         lambda: tlr.TblDatasink("s3://bucket/out"),
         lambda: tlr.convert_tars(archives, "s3://bucket/out"),

@@ -23,23 +23,12 @@ from turboloader import transforms as T  # noqa: N812
     [
         ({"batch_size": "8"}, "^batch_size is '8', expected a whole number"),
         ({"batch_size": -1}, "^batch_size is -1, expected a whole number"),
-        ({"boxes": {"column": "json", "boxes": 3}}, r"^boxes\.boxes: .*int"),
-        (
-            {"mask": {"column": "png", "dtpye": "int64"}},
-            "mask: unknown key 'dtpye', expected column",
-        ),
-        ({"boxes": {"column": "json"}}, "boxes needs 'boxes'"),
         ({"drop_last": True, "tail": "pad"}, "drop_last and tail='pad'"),
-        ({"prefetch_batches": 3, "prefetch_factor": 2}, "prefetch_batches and prefetch_factor"),
         ({"decode": False, "dtype": "uint8"}, "dtype: not supported with decode=False"),
         ({"decode": False, "channels_last": False}, "channels_last: not supported"),
         ({"decode": False, "batch_transform": T.MixUp(num_classes=2)}, "batch_transform: not"),
-        ({"worker_id": 2, "num_workers": 2}, "worker_id is 2, expected less than 2"),
-        ({"worker_id": 0}, "worker_id is 0, expected less than 0"),
-        (
-            {"worker_id": 0, "num_workers": 2, "world_rank": 0, "world_size": 2},
-            "worker_id and world_rank",
-        ),
+        ({"worker_id": 2, "num_workers": 2}, "rank is 2, expected less than"),
+        ({"worker_id": 0}, "rank is 0, expected less than world_size .0"),
         ({"format": "tar"}, "format is tar, but the files are tbl"),
         ({"format": "idv"}, "format is idv, but the files are tbl"),
         ({"format": "zip"}, "format is zip, expected one of auto, folder"),
@@ -47,38 +36,31 @@ from turboloader import transforms as T  # noqa: N812
         ({"output_format": ["x"]}, "output_format is .*expected one of dict"),
         ({"image_size": (224,)}, r"image_size is \(224,\), expected one number or"),
         ({"image_size": "224"}, "image_size is '224', expected a whole number"),
-        ({"buckets": "12"}, "buckets is '12', expected a whole number"),
+        ({"buckets": "12"}, "window is '12', expected a whole number"),
         ({"image_size": 4.0}, "image_size is 4.0, expected a whole number"),
         ({"image_size": True}, "image_size is True, expected a whole number"),
         ({"num_workers": -1}, "num_workers is -1, expected a whole number, 0 or more"),
         ({"num_workers": 1.5}, "num_workers is 1.5"),
-        ({"prefetch_batches": -1}, "prefetch_batches is -1"),
-        ({"prefetch_factor": "2"}, "prefetch_factor is '2'"),
-        ({"world_rank": -1, "world_size": 2}, "world_rank is -1"),
-        ({"world_rank": 0, "world_size": 1 << 32}, "world_size is 4294967296, at most"),
-        ({"buckets": (1, 2, 3)}, r"buckets is \(1, 2, 3\), expected a window or"),
-        ({"buckets": (1, "8")}, "buckets is '8'"),
-        ({"buckets": 0}, "buckets is 0, expected a window or"),
-        ({"buckets": (2, 0)}, r"buckets is \(2, 0\), expected a window or"),
-        ({"world_rank": 3, "world_size": 2}, "world_rank is 3, expected less than"),
-        ({"worker_id": "x", "num_workers": 2}, "worker_id is 'x', expected a whole number"),
-        ({"data_path": 3}, "data_path is 3, expected a path or URL, or a list of them"),
-        ({"cache_l1_mb": -1}, "cache_l1_mb is -1"),
-        ({"enable_cache": True, "cache_l2_gb": 1.5}, "cache_l2_gb is 1.5"),
-        ({"neighbors": 2}, "neighbors is 2, expected a list of numbers"),
-        ({"features": 3}, "features is 3, expected a list of names"),
-        ({"boxes": 3}, "boxes is 3, expected a dict of column, boxes"),
+        ({"columns": 3}, "columns is 3, expected a list of names"),
+        ({"prefetch_factor": "2"}, "prefetch is '2'"),
+        ({"buckets": (1, 2, 3)}, r"window is \(1, 2, 3\), expected a whole number from 1"),
+        ({"buckets": 0}, "window is 0, expected a whole number from 1"),
+        ({"worker_id": "x", "num_workers": 2}, "rank is 'x', expected a whole number"),
+        ({"data": 3}, "data is 3, expected a path or URL, a list of them"),
+        ({"cache": True}, "cache is True, expected a turboloader.Cache"),
+        ({"cache": {"memory": 1}}, "cache is {'memory': 1}, expected a turboloader.Cache"),
+        ({"errors": tl.Memory("1GB")}, "errors is Memory, expected a turboloader.Errors"),
+        ({"memory": "much"}, "budget is 'much', expected bytes: a number, or text such as '2GB'"),
+        ({"ranks": "all"}, "ranks is 'all', expected 'auto', turboloader.Ranks"),
         ({"drop_last": "no"}, "drop_last is 'no', expected True or False"),
         ({"decode": None}, "decode is None, expected True or False"),
-        ({"enable_cache": 1}, "enable_cache is 1, expected True or False"),
-        ({"enable_distributed": "no"}, "enable_distributed is 'no'"),
         ({"decode": False, "exif": True}, "exif: not supported with decode=False"),
-        ({"neighbor_direction": "bogus"}, "neighbor_direction: only supported for tables"),
+        ({"columns": ["json"]}, "columns: only supported for tables.*'json': tl.Bytes"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(data, settings, message):
     with pytest.raises(tl.SettingError, match=message):
-        tl.DataLoader(**{"data_path": data, **settings})
+        tl.DataLoader(**{"data": data, **settings})
 
 
 @pytest.mark.parametrize(
@@ -109,7 +91,7 @@ def test_numbers_of_numpy_are_numbers(data):
     expected = next(iter(tl.DataLoader(data, 8, image_size=(4, 5), num_workers=1)))["image"].numpy()
     for size in (np.array([4, 5]), [np.int64(4), np.uint8(5)]):
         loader = tl.DataLoader(
-            data, np.int64(8), np.int32(1), image_size=size, drop_last=np.bool_(False)
+            data, np.int64(8), num_workers=np.int32(1), image_size=size, drop_last=np.bool_(False)
         )
         np.testing.assert_array_equal(next(iter(loader))["image"].numpy(), expected)
     assert tl.DataLoader(data, image_size=np.int64(4)).recipe.output_size == (4, 4)
@@ -181,11 +163,11 @@ def test_classes_that_inherit_can_be_pickled(data):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"enable_distributed": True},
-        {"enable_distributed": True, "worker_id": 1, "num_workers": 3},
-        {"enable_distributed": True, "worker_id": 1, "num_workers": 3, "drop_last": True},
+        {"ranks": "auto"},
+        {"ranks": "auto", "worker_id": 1, "num_workers": 3},
+        {"ranks": "auto", "worker_id": 1, "num_workers": 3, "drop_last": True},
         {"worker_id": 1, "num_workers": 2},
-        {"world_rank": 2, "world_size": 3},
+        {"ranks": tl.Ranks(2, 3)},
     ],
 )
 def test_a_loader_keeps_its_part_in_another_process(data, monkeypatch, settings):
@@ -333,10 +315,9 @@ def test_functions_of_an_epoch_that_is_left_stay_whole(data):
     ("settings", "message"),
     [
         ({"num_workers": 5000}, "^num_workers is 5000, expected at most 1024"),
-        ({"prefetch_batches": 10**6}, "^prefetch_batches is 1000000, expected"),
-        ({"on_error": "skip", "max_error_rate": 2}, "^max_error_rate is 2, expected 0 to 1"),
-        ({"buckets": (2**31, 1)}, "^the window of buckets is 2147483648, expected at least 1"),
-        ({"buckets": (2, 70000)}, "^the multiple of buckets is 70000, expected 1 to 65535"),
+        ({"memory": tl.Memory(prefetch=10**6)}, "^the prefetch of memory is 1000000, expected"),
+        ({"buckets": 2**31}, "^the window of buckets is 2147483648, expected at least 1"),
+        ({"buckets": tl.Buckets(2, multiple=70000)}, "^the multiple of buckets is 70000, expected"),
     ],
 )
 def test_errors_call_settings_as_python_does(data, settings, message):
@@ -403,3 +384,74 @@ def test_the_loader_has_the_types_of_its_settings():
     hints = typing.get_type_hints(tl.DataLoader.__init__)
     assert list(hints) == [*list(signature.parameters)[1:], "return"]
     assert hints["batch_size"] is int and hints["return"] is type(None)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: tl.Cache(), "neither memory nor disk is set: Cache"),
+        (lambda: tl.Cache(-1), "memory is -1, expected bytes: a number"),
+        (lambda: tl.Cache("2GB", folder="x"), "folder needs disk"),
+        (lambda: tl.Cache("2GB", decoded=1), "decoded is 1, expected True or False"),
+        (lambda: tl.Errors("raise", at_most=3), "at_most has no effect with policy"),
+        (lambda: tl.Errors("skip", at_most=1.5), "at_most is 1.5, expected a whole number of"),
+        (lambda: tl.Errors("skip", at_most=-1), "at_most is -1, expected a whole number of"),
+        (lambda: tl.Errors("skip", at_most="1%"), "at_most is '1%', expected a whole number of"),
+        (lambda: tl.Errors("ignore"), "policy is ignore, expected one of raise, skip"),
+        (lambda: tl.Ranks(3, 2), "rank is 3, expected less than world_size"),
+        (lambda: tl.Ranks(-1, 2), "rank is -1, expected a whole number"),
+        (lambda: tl.Ranks(0, 1 << 32), "world_size is 4294967296, at most"),
+        (lambda: tl.Memory("much"), "budget is 'much', expected bytes"),
+        (lambda: tl.Memory(prefetch=-1), "prefetch is -1, expected a whole number"),
+        (lambda: tl.Buckets(2, multiple=0), "multiple is 0, expected a whole number from 1"),
+        (lambda: tl.Neighbors(2), "fanouts is 2, expected a list of numbers"),
+        (lambda: tl.Columns("a"), "columns is the text 'a', expected a list of names"),
+        (lambda: tl.Columns(features=3), "features is 3, expected a list of names"),
+        (lambda: tl.Columns(neighbors={"a": 1}), "neighbors is {'a': 1}, expected a turboloader"),
+        (lambda: tl.Store(connections=0), "connections is 0, expected a whole number from 1"),
+        (lambda: tl.Store(read_ahead=0), "read_ahead is 0, expected a whole number from 1"),
+        (lambda: tl.Store(deadline="x"), "deadline is 'x', expected seconds, more than 0"),
+        (lambda: tl.Store(credentials="machine"), "credentials is machine, expected one of auto"),
+        (lambda: tl.Store({"credentials": "a"}, credentials="instance"), "pass only one"),
+    ],
+)
+def test_groups_check_their_settings(make, message):
+    with pytest.raises(tl.SettingError, match=rf"^{'|'.join(tl.settings.__all__)}: .*") as caught:
+        make()
+    assert message in str(caught.value)
+
+
+def test_groups_have_one_form():
+    assert tl.Cache("2GB").memory == tl.Memory("2 GB").budget == 2_000_000_000
+    assert tl.Cache(disk="1GiB", folder="a") == tl.Cache(0, 1 << 30, "a")
+    assert tl.Cache("1kB").folder is None and tl.Cache(disk="1kB").folder is not None
+    assert tl.Errors("skip", at_most=np.int64(3)).at_most == 3
+    assert type(tl.Errors("skip", at_most=1).at_most) is int
+    assert tl.Errors("skip", at_most=np.float32(1)).at_most == 1.0
+    assert tl.Columns(["a"], neighbors=[3]) == tl.Columns({"a": None}, neighbors=tl.Neighbors([3]))
+    assert tl.Store({"anonymous": True}).options == {"anonymous": "true"}
+    assert "true" not in repr(tl.Store({"anonymous": "true"}))
+    assert pickle.loads(pickle.dumps(tl.Cache("2GB"))) == tl.Cache("2GB")
+
+
+def test_a_value_is_the_first_field_of_a_group(data):
+    def settings(**given):
+        return vars(tl.DataLoader(data, image_size=4, **given)._settings)
+
+    plain = settings(cache="2MB", errors="skip", memory="1GB", buckets=None)
+    assert plain["cache"] == tl.Cache("2MB")
+    assert (plain["errors"], plain["memory"]) == (tl.Errors("skip"), tl.Memory("1GB"))
+    assert settings(store={"region": "eu"})["store"] == tl.Store({"region": "eu"})
+    assert tl.DataLoader(data, decode=False, buckets=None)._settings.buckets is None
+
+
+def test_more_bad_samples_than_allowed_end_an_epoch(data):
+    def bad(image, seed):
+        raise ValueError("bad")
+
+    loader = tl.DataLoader(data, transform=[bad], errors=tl.Errors("skip", at_most=2))
+    with (
+        pytest.warns(UserWarning, match="bad samples are skipped"),
+        pytest.raises(tl.LoaderError, match="are bad, the error budget allows 2"),
+    ):
+        list(loader)

@@ -81,7 +81,7 @@ def test_a_manifest_has_labels_and_fields(tmp_path: pathlib.Path) -> None:
     assert same(ds, 0, 1) and same(ds, 1, 0)
     again = pickle.loads(pickle.dumps(ds))
     assert again.labels.tolist() == [1, 0]
-    with tl.DataLoader(ds, 2, columns=["text"]) as loader:
+    with tl.DataLoader(ds, 2, fields={"text": tl.Bytes()}) as loader:
         batch = next(iter(loader))
         assert batch["text"] == [b"x", b""] and batch["label"].tolist() == [1, 0]
     copy = tmp_path / "copy.tbl"
@@ -153,7 +153,7 @@ def test_pairs_have_masks(tmp_path: pathlib.Path) -> None:
     ds = tl.pairs(**patterns, unpaired="drop")
     assert ds.keys == ["i/2.bmp"] and np.array_equal(ds[0]["mask"][:, :, 0], pixels)
     recipe = tl.Compose([tl.Resize((6, 10)), tl.RandomHorizontalFlip(1.0), tl.ToTensor()])
-    with tl.DataLoader(ds, 1, transform=recipe, mask={"column": "mask"}) as loader:
+    with tl.DataLoader(ds, 1, transform=recipe, fields={"mask": tl.Mask()}) as loader:
         masks = next(iter(loader))["mask"].numpy()
         assert np.array_equal(masks[0], pixels[:, ::-1])
     assert len(tl.pairs(**patterns, unpaired="keep")) == 2
@@ -174,14 +174,9 @@ def test_coco_boxes_move_with_the_image(tmp_path: pathlib.Path) -> None:
     )
     ds = tl.coco(tmp_path / "i", tmp_path / "a.json", dense=True)
     assert ds.box_classes == ["dog", "cup"]
-    boxes = {
-        "column": "json",
-        "boxes": "/annotations/*/bbox",
-        "labels": "/annotations/*/category_id",
-        "format": "xywh",
-    }
+    boxes = tl.Boxes("json:/annotations/*/bbox", labels="/annotations/*/category_id", format="xywh")
     recipe = tl.Compose([tl.Resize((6, 10)), tl.RandomHorizontalFlip(1.0), tl.ToTensor()])
-    with tl.DataLoader(ds, 1, transform=recipe, boxes=boxes) as loader:
+    with tl.DataLoader(ds, 1, transform=recipe, fields={"boxes": boxes}) as loader:
         batch = next(iter(loader))
         assert np.asarray(batch["boxes"][0]).tolist() == [[6, 2, 9, 6]]
         assert np.asarray(batch["box_labels"][0]).tolist() == [1]

@@ -73,7 +73,7 @@ def test_ranks_change_hands_anywhere(data, split, other_split, steps):
 
     def ranks(world, batch_size, state=None):
         loaders = [
-            tl.DataLoader(data, batch_size, world_rank=rank, world_size=world, **settings)
+            tl.DataLoader(data, batch_size, ranks=tl.Ranks(rank, world), **settings)
             for rank in range(world)
         ]
         for loader in loaders:
@@ -104,8 +104,8 @@ def test_ranks_change_hands_anywhere(data, split, other_split, steps):
 @hypothesis.given(steps=st.integers(0, 9), source=st.sampled_from(["own", 0, 1]))
 def test_uneven_ranks_receive_every_sample_once(data, steps, source):
     def ranks():
-        settings = {"shuffle": True, "tail": "uneven", "world_size": 2}
-        return [tl.DataLoader(data, 6, world_rank=rank, **settings) for rank in range(2)]
+        settings = {"shuffle": True, "tail": "uneven"}
+        return [tl.DataLoader(data, 6, ranks=tl.Ranks(rank, 2), **settings) for rank in range(2)]
 
     def indices(batches):
         return [index for batch in batches for index in batch["index"].tolist()]

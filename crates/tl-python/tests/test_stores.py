@@ -46,7 +46,7 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def options(store: tuple[pathlib.Path, str]) -> dict[str, Any]:
-    return {"storage_options": {**DUMMY, "endpoint": store[1]}}
+    return {"store": {**DUMMY, "endpoint": store[1]}}
 
 
 @pytest.fixture
@@ -59,7 +59,9 @@ def environment(store: tuple[pathlib.Path, str], monkeypatch: pytest.MonkeyPatch
 def test_files_are_read_with_options(store, options, tmp_path) -> None:
     folder, _ = store
     url, local = "s3://bucket/train.tbl", tl.TblReader(folder / "train.tbl")
-    reader = tl.TblReader(url, **options, connections=2, deadline=30.0, hedge=False)
+    reader = tl.TblReader(
+        url, store=tl.Store(options["store"], connections=2, deadline=30.0, hedge=False)
+    )
     assert [*reader] == [*local]
     assert (reader.entry(3), len(reader)) == (local.entry(3), 20)
     old = compat.TblReaderV2(url, **options)
@@ -106,21 +108,19 @@ def test_settings_are_checked_wherever_they_are_taken(options, tmp_path) -> None
         lambda **settings: compat.TblReaderV2(url, **settings),
     ):
         for settings, message in (
-            ({"connections": 0}, "connections is 0"),
-            ({"deadline": -1.0}, "deadline: expected seconds"),
-            ({"hedge": "no"}, "hedge is 'no'"),
-            ({"credentials": "machine"}, "expected one of auto, instance"),
-            ({"storage_options": SECRET}, "expected a dict"),
-            ({"storage_options": {"token": [SECRET]}}, "expected text for 'token'"),
-            ({"storage_options": {"timeout": SECRET}}, '"timeout" is not supported: set deadline'),
+            (SECRET, "Store: options is a str, expected a dict"),
+            ({"token": [SECRET]}, "expected text for 'token'"),
+            ({"timeout": SECRET}, '"timeout" is not supported: set deadline'),
+            (True, "store is True, expected a turboloader.Store"),
+            (tl.Ranks(0, 1), "store is Ranks, expected a turboloader.Store"),
         ):
             with pytest.raises(LoaderError, match=message) as caught:
-                call(**settings)
+                call(store=settings)
             assert SECRET not in str(caught.value)
         with pytest.raises(TypeError, match="conections"):
             call(conections=3)
-    with pytest.raises(tl.SettingError, match="hedge: not supported for tables"):
-        tl.convert("table.idv", tmp_path / "table.csv", hedge=False)
+    with pytest.raises(tl.SettingError, match="store: not supported for tables"):
+        tl.convert("table.idv", tmp_path / "table.csv", store=tl.Store(hedge=False))
     with pytest.raises(tl.SettingError, match=r"s3://bucket/b\.tbl: files are written locally"):
         tl.convert(url, "s3://bucket/b.tbl")
 
@@ -246,7 +246,7 @@ def test_archives_of_a_store_are_converted_once(store, environment, tmp_path) ->
     shown = f"{store[1]}/bucket/train/1.tar?..."
     for is_there in (False, True):
         for source, output in zip(sources, outputs, strict=True):
-            done = _shards.convert_one(source, output, False, {"hedge": False})
+            done = _shards.convert_one(source, output, False, tl.Store(hedge=False))
             assert done == (source if source[0] == "s" else shown, output, 12, is_there)
     # Half a file, and another archive of that name.
     pathlib.Path(outputs[0]).write_bytes(b"TBL")
@@ -294,7 +294,9 @@ def test_data_sets_of_torch_keep_secrets(store, options) -> None:
     texts = []
     for make in (tlt.Dataset, tlt.IterableDataset):
         dataset = make("s3://bucket/train.tbl", **options)
-        with pytest.raises(TypeError, match="storage_options cannot be pickled") as caught:
+        with pytest.raises(
+            TypeError, match=r"with Store\(options=...\) cannot be pickled"
+        ) as caught:
             pickle.dumps(dataset)
         assert "environment variables" in str(caught.value)
         texts += [str(caught.value), repr(dataset), str(dataset.state_dict())]
@@ -305,6 +307,8 @@ def test_data_sets_of_torch_keep_secrets(store, options) -> None:
                 make(path, **options)
             texts += [str(missing.value), repr(missing.value)]
         # Settings that are not secret travel.
-        again = pickle.loads(pickle.dumps(make(str(store[0] / "train.tbl"), hedge=False)))
+        again = pickle.loads(
+            pickle.dumps(make(str(store[0] / "train.tbl"), store=tl.Store(hedge=False)))
+        )
         assert len(again) == len(make(str(store[0] / "train.tbl")))
     assert not [text for text in texts if SECRET in text]

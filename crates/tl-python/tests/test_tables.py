@@ -72,9 +72,11 @@ def test_features_and_labels(table):
     loader = tl.DataLoader(
         table,
         batch_size=100,
-        features=["Single", "dense", "Label"],
-        label="Label",
-        columns={"Int16": "float32", "text": None},
+        columns=tl.Columns(
+            {"Int16": "float32", "text": None},
+            features=["Single", "dense", "Label"],
+            label="Label",
+        ),
         shuffle=True,
         format="idv",
     )
@@ -105,7 +107,7 @@ def test_tables_go_on_and_are_shared_like_samples(table):
     settings["batch_size"] = 4
     ranks = [
         [batch["Int32"].numpy().tolist() for batch in part]
-        for part in (tl.DataLoader(table, world_rank=r, world_size=2, **settings) for r in (0, 1))
+        for part in (tl.DataLoader(table, ranks=tl.Ranks(r, 2), **settings) for r in (0, 1))
     ]
     assert [left + right for left, right in zip(*ranks, strict=True)] == whole
     with pytest.raises(tl.StateError):
@@ -127,8 +129,7 @@ def test_a_graph_has_vectors_and_neighbours(segment):
         path,
         batch_size=20,
         format="tbf",
-        neighbors=[2, 3],
-        neighbor_columns={"embedding": "float32"},
+        columns=tl.Columns(neighbors=tl.Neighbors([2, 3], columns={"embedding": "float32"})),
     )
     batch = next(iter(loader))
     assert batch["embedding"].dtype == dtype
@@ -173,10 +174,10 @@ def test_what_does_not_go_together_is_named(table, data, tmp_path):
     with pytest.raises(tl.SettingError, match="format is tbf, but the files are idv"):
         tl.DataLoader(table, format="tbf")
     assert tl.DataLoader(table, format="idv").num_samples == ROWS
-    with pytest.raises(tl.SettingError, match="features: only supported for tables"):
-        tl.DataLoader(data, features=["x"])
-    with pytest.raises(tl.SettingError, match="label: only supported for tables"):
-        tl.DataLoader(data, label="x")
+    with pytest.raises(tl.SettingError, match="columns: only supported for tables"):
+        tl.DataLoader(data, columns=tl.Columns(features=["x"]))
+    with pytest.raises(tl.SettingError, match="columns: only supported for tables"):
+        tl.DataLoader(data, columns=tl.Columns(label="x"))
     with pytest.raises(tl.SettingError, match="no column `None of them`"):
         tl.DataLoader(table, columns=["None of them"])
     with pytest.raises(tl.SettingError, match="`unknown` is not an array of numbers"):
@@ -186,15 +187,15 @@ def test_what_does_not_go_together_is_named(table, data, tmp_path):
     with pytest.raises(tl.SettingError, match="text holds bytes"):
         tl.DataLoader(table, columns={"text": "float32"})
     with pytest.raises(tl.SettingError, match="no edges"):
-        tl.DataLoader(table, neighbors=[3])
-    with pytest.raises(tl.SettingError, match="neighbor_direction is up, expected one of outgoing"):
-        tl.DataLoader(table, neighbors=[3], neighbor_direction="up")
-    with pytest.raises(tl.SettingError, match="neighbor_columns needs neighbors"):
-        tl.DataLoader(table, neighbor_columns=["Int32"])
+        tl.DataLoader(table, columns=tl.Columns(neighbors=[3]))
+    with pytest.raises(tl.SettingError, match="direction is up, expected one of outgoing"):
+        tl.Neighbors([3], direction="up")
+    with pytest.raises(tl.SettingError, match="fanouts is empty"):
+        tl.Neighbors([], columns=["Int32"])
     with pytest.raises(tl.SettingError, match="format is idv, but the files are tbl"):
         tl.DataLoader(data, format="idv")
     with pytest.raises(tl.SettingError, match="expected a list of names"):
-        tl.DataLoader(table, features="Single")
+        tl.DataLoader(table, columns=tl.Columns(features="Single"))
 
 
 def test_own_columns_come_before_the_loaders(tmp_path):
@@ -220,13 +221,13 @@ def test_damaged_tables_are_format_errors_with_their_file(tmp_path, table, kind)
 
 
 def test_damaged_names_of_classes_are_a_note(tmp_path, table):
-    assert tl.DataLoader(table, label="Label").notes == []
+    assert tl.DataLoader(table, columns=tl.Columns(label="Label")).notes == []
     data = table.read_bytes()
     names = b"".join(name.encode() for name in ("cat", "dog", "emu"))
     assert data.count(names) == 1
     (tmp_path / "damaged.idv").write_bytes(data.replace(names, b"\xff" * len(names)))
     with pytest.warns(UserWarning, match="names of classes cannot be read") as caught:
-        loader = tl.DataLoader(tmp_path / "damaged.idv", label="Label")
+        loader = tl.DataLoader(tmp_path / "damaged.idv", columns=tl.Columns(label="Label"))
     assert loader.class_names == []
     assert loader.notes == [str(caught[0].message)]
     assert next(iter(loader))["label"].tolist()[:4] == [-1, 0, 1, 2]

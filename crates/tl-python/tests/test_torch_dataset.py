@@ -165,8 +165,8 @@ def test_files_of_a_sample_are_fields(pairs):
 
 @pytest.mark.parametrize("policy", ["skip", "fill"])
 def test_policies_of_batches_are_refused_by_name(pairs, policy):
-    with pytest.raises(tl.SettingError, match=f'on_error is {policy}.*"replace"'):
-        tlt.Dataset(pairs, on_error=policy)
+    with pytest.raises(tl.SettingError, match=f'errors is {policy}.*"replace"'):
+        tlt.Dataset(pairs, errors=policy)
 
 
 def test_bad_samples_are_replaced_by_others(pairs):
@@ -178,7 +178,7 @@ def test_bad_samples_are_replaced_by_others(pairs):
         made()[4]
     found = []
     for threads in (1, 2):
-        dataset = made(on_error="replace", threads=threads)
+        dataset = made(errors="replace", threads=threads)
         with pytest.warns(UserWarning, match="bad samples are replaced, .*4.bmp") as said:
             samples = [dataset.__getitems__([3, 4]) for _ in range(20)]
         assert len(said) == 1
@@ -191,7 +191,7 @@ def test_bad_samples_are_replaced_by_others(pairs):
     assert {second for _, second in found[0]} == {0, 1, 2, 3}
     for number in range(4):
         (pairs / f"{number}.cls").write_text("unreadable")
-    bad = made(on_error="replace")
+    bad = made(errors="replace")
     with pytest.warns(UserWarning), pytest.raises(tl.SampleError, match="16 samples drawn"):
         bad[4]
 

@@ -18,13 +18,19 @@ for batch in loader:
 for images, labels in tl.DataLoader("a.tar", fields=("image", "label"), output_format="torch"):
     print(images, labels)
 size = T.Resize(224).size
-tl.DataLoader("a.tar", tail="pad", on_error="skip", parity="tensor", memory_budget="2GB", seed=None)
+tl.DataLoader("a.tar", tail="pad", errors="skip", parity="tensor", memory="2GB", seed=None)
+tl.DataLoader("a.tar", cache=tl.Cache("2GB", decoded=True), errors=tl.Errors("skip", at_most=0.01))
+tl.DataLoader("a.idv", columns=["a"], ranks="auto", store={"region": "eu"}, buckets=tl.Buckets(8))
+tl.open("a.tar", store=tl.Store(connections=4))
 """
 
 # A line, and what a type checker says about it.
 BAD = {
     'tl.DataLoader("a.tar", batchsize=3)': "batchsize",
-    'tl.DataLoader("a.tar", on_error="ignore")': "on_error",
+    'tl.DataLoader("a.tar", errors="ignore")': "errors",
+    'tl.Errors("ignore")': "Errors",
+    'tl.DataLoader("a.tar", ranks="all")': "ranks",
+    'tl.DataLoader("a.tar", cache=tl.Errors("skip"))': "cache",
     'tl.DataLoader("a.tar", output_format="torchh")': "output_format",
     'tl.DataLoader("a.tar", tail="keep")': "tail",
     'tl.DataLoader("a.tar", parity="cv2")': "parity",

@@ -88,7 +88,7 @@ def test_an_exception_is_the_samples_error(data):
     with pytest.raises(tl.SampleError, match=r"refuse_five.*KeyError: 'five'") as raised:
         next(iter(loader))
     assert (raised.value.sample, raised.value.key) == (5, "00005.bmp")
-    loader = tl.DataLoader(data, batch_size=8, transform=[refuse_five], on_error="skip")
+    loader = tl.DataLoader(data, batch_size=8, transform=[refuse_five], errors="skip")
     with pytest.warns(UserWarning, match="bad samples are skipped, the first: .*sample 5"):
         assert next(iter(loader))["index"].numpy().tolist() == [0, 1, 2, 3, 4, 6, 7]
     assert [index for index, _, _ in loader.audit] == [5]
@@ -169,8 +169,8 @@ def test_exceptions_of_samples_that_are_passed_over_are_not_kept(data):
         kept.append(weakref.ref(error))
         raise error
 
-    skip = {"on_error": "skip", "max_error_rate": 1.0}
-    loader = tl.DataLoader(data, batch_size=8, transform=[refuse], **skip)
+    skip = tl.Errors("skip", at_most=1.0)
+    loader = tl.DataLoader(data, batch_size=8, transform=[refuse], errors=skip)
     with pytest.warns(UserWarning, match="bad samples are skipped"):
         assert list(loader) == []
     # The next epoch may have begun.

@@ -103,7 +103,8 @@ def expect(samples: list[tuple[str, Files]]) -> tuple[list[tuple[str, Files]], s
 def read_ours(path: str, names: list[str]) -> tuple[list[tuple[str, Files]], list[str]]:
     """Read key and fields of each sample with turboloader, and its notes."""
     found, labels = [], []
-    loader = tl.DataLoader(path, batch_size=4, decode=False, keys=True, columns=names)
+    fields = dict.fromkeys(names, tl.Bytes())
+    loader = tl.DataLoader(path, batch_size=4, decode=False, keys=True, fields=fields)
     for batch in loader:
         for row, path_of_sample in enumerate(batch["key"]):
             folder, slash, base = path_of_sample.rpartition("/")
@@ -147,7 +148,7 @@ def test_a_stereo_pair_is_one_sample(tmp_path):
     files = {"left.jpg": b"left", "right.jpg": b"right", "cls": b"3", "json": b"{}"}
     with wds.TarWriter(path) as writer:
         writer.write({"__key__": "a", **files})
-    loader = tl.DataLoader(path, decode=False, keys=True, columns=list(files))
+    loader = tl.DataLoader(path, decode=False, keys=True, fields=dict.fromkeys(files, tl.Bytes()))
     assert loader.notes == [
         f"{path}: 1 samples have several images; one is decoded, such as a.left.jpg, "
         "and the others are fields"
@@ -164,7 +165,7 @@ def test_texts_and_sounds_are_samples(tmp_path):
         for number in range(2):
             sample = {"flac": b"sound", "txt": b"text %d" % number, "cls": b"%d" % number}
             writer.write({"__key__": str(number), **sample})
-    loader = tl.DataLoader(path, decode=False, columns=["txt", "flac"])
+    loader = tl.DataLoader(path, decode=False, fields={"txt": tl.Bytes(), "flac": tl.Bytes()})
     (batch,) = loader
     assert batch["txt"] == [b"text 0", b"text 1"]
     assert batch["flac"] == [b"sound", b"sound"]
@@ -178,7 +179,7 @@ def test_an_unknown_column_is_refused(tmp_path):
     with wds.TarWriter(path) as writer:
         writer.write({"__key__": "a", "jpg": b"", "json": b"{}", "cls": b"1"})
     with pytest.raises(tl.SettingError, match="`jsn`; the files are called: cls, jpg, json"):
-        len(tl.DataLoader(path, decode=False, columns=["jsn"]))
+        len(tl.DataLoader(path, decode=False, fields={"jsn": tl.Bytes()}))
 
 
 def test_webdataset_reads_keys_labels_and_fields_of_a_converted_file(tmp_path):

@@ -234,6 +234,6 @@ fn errors_name_compressor_and_place() {
         &Stores::new(),
         "FILE: at byte 0: compressed by gzip, expected a plain TAR archive; write one with `tl \
          convert FILE -o PLAIN.tar`, or name a folder for plain copies (--unpack DIR, \
-         unpack_to=DIR)",
+         Store(unpack_to=DIR))",
     );
 }

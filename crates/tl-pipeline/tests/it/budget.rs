@@ -244,7 +244,7 @@ fn sidecar_files_are_read_where_they_are_asked_for_and_fit() {
     };
     let (rows, faults, _) = received(&["json"]);
     assert_eq!((rows, faults.len()), (0, 8));
-    assert!(faults[0].starts_with("it has 31457280 bytes, memory_budget"), "{}", faults[0]);
+    assert!(faults[0].starts_with("it has 31457280 bytes, the memory budget"), "{}", faults[0]);
     assert_eq!(received(&[]), (8, vec![], 8 * 3 * 8 * 8));
 }
 

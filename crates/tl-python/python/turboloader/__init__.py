@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import exceptions, fields, transforms
+from . import exceptions, fields, settings, transforms
 from ._files import (
     TblReader,
     TblWriter,
@@ -30,6 +30,7 @@ from .dataset import Dataset, Sample, concat, mix, open
 from .exceptions import *  # noqa: F403
 from .fields import *  # noqa: F403
 from .loader import DataLoader
+from .settings import *  # noqa: F403
 from .sources import coco, coco_mask, from_arrays, from_items, imagenet, manifest, pairs
 from .transforms import *  # noqa: F403
 
@@ -73,12 +74,14 @@ __all__ = [
     "open_raw_view",
     "pairs",
     "probe",
+    "settings",
     "transforms",
     "verify",
 ]
 # In the form that Pyright knows.
 __all__ += exceptions.__all__
 __all__ += fields.__all__
+__all__ += settings.__all__
 __all__ += transforms.__all__
 
 # They need NumPy, which is imported when one of them is asked for.

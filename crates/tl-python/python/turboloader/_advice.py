@@ -12,23 +12,58 @@ _ELSEWHERE = {
     "augment": "pass the transforms as transform=[...]",
     "bs": "pass batch_size",
     "collate_fn": "a batch has fields by name; fields=('image', 'label') gives pairs",
-    "data": "pass data_path",
-    "dataset": "pass data_path, or see turboloader.compat.MapDataLoader for Python objects",
+    "data_path": "pass data",
+    "dataset": "pass data, or see turboloader.compat.MapDataLoader for Python objects",
     "generator": "pass seed",
     "in_order": "batches always come in order",
     "multiprocessing_context": "the workers are threads",
-    "path": "pass data_path",
+    "path": "pass data",
     "persistent_workers": "threads last as long as the loader; leave it out",
     "pin_memory": "batch.to(device) copies by way of pinned memory",
     "pin_memory_device": "batch.to(device) copies by way of pinned memory",
-    "root": "pass data_path",
+    "root": "pass data",
     "sampler": "shuffle and seed decide the order; turboloader.torch.Dataset takes samplers",
     "size": "pass image_size, or a transform such as Resize",
     "target_transform": "turboloader.torch.Dataset has it; labels of a batch are one tensor",
-    "timeout": "reads of stores have deadline",
+    "timeout": "pass store=tl.Store(deadline=...) for reads of stores",
     "train": "pass the folder or the file of the part",
     "worker_init_fn": "the workers are threads, and what is random follows from seed",
     "workers": "pass num_workers",
+}
+
+# Settings of the first turboloader and of earlier versions, and what takes their place; {} is the
+# value that was given.
+_GROUPED = {
+    "block_bytes": "columns=tl.Columns(block_bytes={})",
+    "boxes": "fields={{'boxes': tl.Boxes('json:/annotations/*/bbox')}}",
+    "cache_decoded": "cache=tl.Cache('2GB', decoded=True)",
+    "cache_dir": "cache=tl.Cache(disk='200GB', folder={})",
+    "cache_l1_mb": "cache=tl.Cache(memory={} << 20)",
+    "cache_l2_gb": "cache=tl.Cache(disk={} << 30)",
+    "connections": "store=tl.Store(connections={})",
+    "credentials": "store=tl.Store(credentials={})",
+    "deadline": "store=tl.Store(deadline={})",
+    "enable_cache": "cache='512MB'",
+    "enable_distributed": "ranks='auto'",
+    "features": "columns=tl.Columns(features={})",
+    "hedge": "store=tl.Store(hedge={})",
+    "label": "columns=tl.Columns(label={})",
+    "mask": "fields={{'mask': tl.Mask('png')}}",
+    "max_error_rate": "errors=tl.Errors('skip', at_most={})",
+    "max_errors": "errors=tl.Errors('skip', at_most={})",
+    "memory_budget": "memory={}",
+    "neighbor_columns": "columns=tl.Columns(neighbors=tl.Neighbors([5], columns={}))",
+    "neighbor_direction": "columns=tl.Columns(neighbors=tl.Neighbors([5], direction={}))",
+    "neighbors": "columns=tl.Columns(neighbors={})",
+    "on_error": "errors={}",
+    "prefetch_batches": "memory=tl.Memory(prefetch={})",
+    "prefetch_bytes": "memory=tl.Memory(prefetch_bytes={})",
+    "read_ahead": "store=tl.Store(read_ahead={})",
+    # The values may be secret.
+    "storage_options": "store=tl.Store({{...}})",
+    "unpack_to": "store=tl.Store(unpack_to={})",
+    "world_rank": "ranks=tl.Ranks({}, world_size)",
+    "world_size": "ranks=tl.Ranks(rank, {})",
 }
 
 
@@ -55,6 +90,9 @@ def refuse_unknown(owner: str, given: Mapping[str, Any], known: Iterable[str]) -
     unknown = next((name for name in given if name not in listed), None)
     if unknown is None:
         return
-    advice = _ELSEWHERE.get(unknown) if owner == "DataLoader" else None
-    said = nearest(unknown, listed) if advice is None else f": {advice}"
+    said = nearest(unknown, listed)
+    if owner == "DataLoader" and unknown in _GROUPED:
+        said = f": pass {_GROUPED[unknown].format(repr(given[unknown]))}"
+    elif owner == "DataLoader" and unknown in _ELSEWHERE:
+        said = f": {_ELSEWHERE[unknown]}"
     raise TypeError(f"{owner} got an unexpected keyword argument {unknown!r}{said}")

@@ -8,14 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _native
+from ._checks import names, one_or_more
 from ._native import ImageInfo, TblWriter, Tensor, open_raw_view
 from ._paths import expand, refuse_url
-from ._settings import StoreSettings, names, one_or_more, opened, stores
+from ._settings import opened
 from .dataset import Dataset
 from .exceptions import PathExistsError, SettingError, of_path
+from .settings import StoreLike, as_store
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Self
 
 __all__ = [
     "TblReader",
@@ -123,9 +125,7 @@ def decode_jpeg(
 
 
 def _checked_eighths(eighths: int) -> int:
-    number = one_or_more("eighths", eighths, most=16)
-    assert number is not None
-    return number
+    return one_or_more("eighths", eighths, most=16)
 
 
 class TblReader(_native.TblReader):
@@ -137,8 +137,8 @@ class TblReader(_native.TblReader):
     ----------
     path
         A TBL file, a TAR archive or a folder, as a path or a URL.
-    **store_settings
-        ``storage_options``, ``credentials`` and the other settings of stores of `DataLoader`.
+    store
+        A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
 
     Examples
     --------
@@ -146,8 +146,8 @@ class TblReader(_native.TblReader):
     12
     """
 
-    def __new__(cls, path: PathLike, **store_settings: Unpack[StoreSettings]) -> Self:
-        made = super().__new__(cls, os.fspath(path), stores(**store_settings))
+    def __new__(cls, path: PathLike, *, store: StoreLike = None) -> Self:
+        made = super().__new__(cls, os.fspath(path), as_store(store))
         return cast("Self", made)
 
 
@@ -156,7 +156,7 @@ def verify(
     *,
     decode: bool = False,
     workers: int | None = None,
-    **store_settings: Unpack[StoreSettings],
+    store: StoreLike = None,
 ) -> dict[str, Any]:
     """Read a whole data set and return what is wrong with it.
 
@@ -169,8 +169,8 @@ def verify(
         Whether to decode all images.
     workers
         The number of threads; one for each core by default.
-    **store_settings
-        ``storage_options``, ``credentials`` and the other settings of stores of `DataLoader`.
+    store
+        A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
 
     Returns
     -------
@@ -180,9 +180,7 @@ def verify(
         several. For tables, ``samples`` are rows, and all defects are in ``damage``. Encrypted
         regions of a segment are listed as ``not_verified``, and the segment is not good.
     """
-    return _native.verify(
-        os.fspath(path), decode=decode, workers=workers, stores=stores(**store_settings)
-    )
+    return _native.verify(os.fspath(path), decode=decode, workers=workers, stores=as_store(store))
 
 
 def convert(
@@ -198,7 +196,7 @@ def convert(
     schema: Mapping[str, str] | None = None,
     time_unit: str = "us",
     progress_callback: Callable[[int, int], Any] | None = None,
-    **store_settings: Unpack[StoreSettings],
+    store: StoreLike = None,
 ) -> int:
     """Copy all samples of one or several data sets into a TBL file or a TAR archive.
 
@@ -236,8 +234,8 @@ def convert(
     progress_callback
         Called with the samples written and those there are; of a table with its rows, or the bytes
         that are read of a CSV file. An exception ends the conversion.
-    **store_settings
-        ``storage_options``, ``credentials`` and the other settings of stores of `DataLoader`.
+    store
+        A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
 
     Returns
     -------
@@ -252,15 +250,15 @@ def convert(
         be measured, and what the new file has no place for.
     """
     refuse_url(destination)
-    data = opened(sources, store_settings)
+    data = opened(sources, store)
     paths = [] if isinstance(sources, Dataset) else expand(sources)
     if data is None and _is_table(to, destination, paths):
         if len(paths) != 1:
             raise SettingError("only one table can be converted at a time")
         if lz4 or compression is not None:
             raise SettingError("compression and lz4 are for TBL files")
-        if named := ", ".join(store_settings):
-            raise SettingError(f"{named}: not supported for tables, which are local files")
+        if store is not None:
+            raise SettingError("store: not supported for tables, which are local files")
         if not overwrite and os.path.lexists(destination):
             said = "exists already: pass overwrite=True"
             raise of_path(PathExistsError, errno.EEXIST, os.fspath(destination), said)
@@ -293,7 +291,7 @@ def convert(
         overwrite=overwrite,
         sync=sync,
         progress_callback=progress_callback,
-        stores=stores(**store_settings),
+        stores=as_store(store),
     )
 
 

@@ -11,13 +11,12 @@ import numpy.typing as npt
 
 from . import _native
 from ._paths import shown
-from ._settings import StoreSettings, stores
 from .exceptions import SettingError
+from .settings import StoreLike, as_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from typing_extensions import Unpack
 
 __all__ = ["IdvColumn", "IdvFile", "SparseRows"]
 
@@ -95,9 +94,8 @@ class IdvFile:
     time_unit
         The unit of times for Arrow: ``"us"``, which has every year of .NET, or ``"ns"``, which has
         every tick of 100 ns but only the years 1678 to 2261. What has no place is an error.
-    **store_settings
-        ``storage_options``, ``credentials`` and the other settings of stores of `DataLoader`. A
-        file in a store is read block by block.
+    store
+        A `Store`: how stores that URLs name are read. A file in a store is read block by block.
 
     Examples
     --------
@@ -113,12 +111,12 @@ class IdvFile:
         path: str | os.PathLike[str],
         *,
         time_unit: str = "us",
-        **store_settings: Unpack[StoreSettings],
+        store: StoreLike = None,
     ) -> None:
         if time_unit not in _TIME_UNITS:
             raise SettingError(f"time_unit is {time_unit}, expected us or ns")
         self._path, self._time_unit = shown(os.fspath(path)), time_unit
-        self._native = _native.IdvFile(os.fspath(path), stores(**store_settings))
+        self._native = _native.IdvFile(os.fspath(path), as_store(store))
         self._schema = [_column(described) for described in self._native.columns()]
 
     def __len__(self) -> int:

@@ -10,6 +10,7 @@ from _typeshed import SupportsGetItem, SupportsLenAndGetItem
 from typing_extensions import disjoint_base
 
 from ._parts import BatchPart
+from .settings import Store
 
 __all__ = [
     "Batch",
@@ -166,9 +167,7 @@ class Dataset:
         ``knows_images`` leaves out those on samples with several images.
         """
     @staticmethod
-    def open(
-        paths: list[str], stores: dict[str, Any] | None = None, label: str | None = None
-    ) -> Dataset:
+    def open(paths: list[str], stores: Store | None = None, label: str | None = None) -> Dataset:
         """Opens a data set. Rows of tables get the labels of the column ``label``."""
     def read(self, /, place: SupportsIndex) -> bytes:
         """The bytes of the sample at ``place``, checked against the checksums that the file has."""
@@ -220,9 +219,7 @@ class Epoch:
 class IdvFile:
     """An open IDV file."""
 
-    def __new__(
-        cls, /, path: str | PathLike[str], stores: dict[str, Any] | None = None
-    ) -> IdvFile: ...
+    def __new__(cls, /, path: str | PathLike[str], stores: Store | None = None) -> IdvFile: ...
     def arrow_schema(self, /, time_unit: str) -> Any:
         """The schema of the columns that can be read, by Arrow's C data interface."""
     def arrow_stream(self, /, time_unit: str) -> Any:
@@ -416,7 +413,7 @@ class Samples:
         exif: bool = False,
         user_transforms: dict[str, Callable[[Any], Any]] | None = None,
         columns: list[str] | None = None,
-        stores: dict[str, Any] | None = None,
+        stores: Store | None = None,
     ) -> Samples:
         """Opens the data set."""
     @property
@@ -467,7 +464,7 @@ class TbfSegment:
         /,
         path: str | PathLike[str],
         key: SupportsLenAndGetItem[SupportsIndex] | None = None,
-        stores: dict[str, Any] | None = None,
+        stores: Store | None = None,
     ) -> TbfSegment: ...
     def column(self, /, name: str) -> Tensor:
         """A column of every node."""
@@ -512,9 +509,7 @@ class TblReader:
 
     def __getitem__(self, index: SupportsIndex, /) -> bytes: ...
     def __len__(self, /) -> int: ...
-    def __new__(
-        cls, /, path: str | PathLike[str], stores: dict[str, Any] | None = None
-    ) -> TblReader:
+    def __new__(cls, /, path: str | PathLike[str], stores: Store | None = None) -> TblReader:
         """Opens a TBL file, a TAR archive or a folder."""
     def __repr__(self, /) -> str: ...
     @property
@@ -717,9 +712,7 @@ class Tensor:
 def box_class_names(dataset: Dataset) -> list[str]:
     """The names of the categories of annotated objects, by their numbers."""
 
-def coco(
-    path: str, images: str | None, dense: bool, stores: dict[str, Any] | None = None
-) -> Dataset:
+def coco(path: str, images: str | None, dense: bool, stores: Store | None = None) -> Dataset:
     """
     Opens the images of a file of annotations as COCO writes them. ``dense`` numbers categories from
     0 on.
@@ -737,7 +730,7 @@ def convert(
     overwrite: bool = False,
     sync: bool = True,
     progress_callback: Callable[[int, int], Any] | None = None,
-    stores: dict[str, Any] | None = None,
+    stores: Store | None = None,
     compression: str | None = None,
 ) -> int:
     """
@@ -785,7 +778,7 @@ def decode_jpeg(
     ``region`` is (x, y, width, height) in pixels of the scaled image.
     """
 
-def expand(paths: list[str], stores: dict[str, Any] | None = None) -> list[str]:
+def expand(paths: list[str], stores: Store | None = None) -> list[str]:
     """The paths and URLs, a pattern of a store as the objects that it means."""
 
 def expand_braces(path: str | PathLike[str]) -> list[str]:
@@ -798,7 +791,7 @@ def in_memory(
 ) -> Dataset:
     """Samples in memory with fields: files of images, or rows of pixels of this width and height."""
 
-def manifest(path: str, columns: dict[str, Any], stores: dict[str, Any] | None = None) -> Dataset:
+def manifest(path: str, columns: dict[str, Any], stores: Store | None = None) -> Dataset:
     """Opens the samples that a CSV file, a TSV file or JSON Lines list."""
 
 def open_raw_view(path: str | PathLike[str]) -> Tensor:
@@ -814,7 +807,7 @@ def pairs(
     fields: SupportsGetItem[int, tuple[str, str]],
     split: str | None,
     unpaired: str,
-    stores: dict[str, Any] | None = None,
+    stores: Store | None = None,
 ) -> Dataset:
     """
     Opens images and further files that belong to them by their patterns. ``unpaired`` is
@@ -844,7 +837,7 @@ def verify(
     *,
     decode: bool = False,
     workers: SupportsIndex | None = None,
-    stores: dict[str, Any] | None = None,
+    stores: Store | None = None,
 ) -> dict[str, Any]:
     """
     Reads a whole data set and returns what is wrong with it: a dict of ``samples``, ``bad``, a list
@@ -854,15 +847,13 @@ def verify(
     segment are listed as ``not_verified``, and the segment is not good.
     """
 
-def with_imagenet_labels(
-    dataset: Dataset, root: str, stores: dict[str, Any] | None = None
-) -> Dataset:
+def with_imagenet_labels(dataset: Dataset, root: str, stores: Store | None = None) -> Dataset:
     """The data set of ImageNet's validation images with their labels, from files below ``root``."""
 
 def with_labels(
     dataset: Dataset,
     labels: str | dict[str, int] | dict[str, str] | list[int] | list[str],
     allow_none: bool,
-    stores: dict[str, Any] | None = None,
+    stores: Store | None = None,
 ) -> Dataset:
     """The data set with other labels. Samples that have none are an error, unless ``allow_none``."""

@@ -49,8 +49,8 @@ class ShardingCheck:
         if is_divided and self._world > 1:
             raise SettingError(
                 "the data set would be divided among ranks twice: Accelerate divides the batches "
-                "of a prepared loader itself. Leave out enable_distributed, world_rank and "
-                "world_size, or do not pass this loader to accelerator.prepare"
+                "of a prepared loader itself. Leave out ranks, or do not pass this loader to "
+                "accelerator.prepare"
             )
         if is_divided is not False or self._is_chosen or self._has_warned:
             return
@@ -59,8 +59,8 @@ class ShardingCheck:
             self._has_warned = True
             warnings.warn(
                 f"rank {rank} of {world} loads the whole data set, and so does every other rank: "
-                "pass enable_distributed=True to give each rank its part, or world_rank=0 and "
-                "world_size=1 if this is intended",
+                "pass ranks='auto' to give each rank its part, or ranks=turboloader.Ranks(0, 1) if "
+                "this is intended",
                 stacklevel=3,
             )
 

@@ -13,7 +13,7 @@ from ._paths import is_url, shown
 from .exceptions import LoaderError, SettingError
 
 if TYPE_CHECKING:
-    from ._settings import StoreSettings
+    from .settings import Store
 
 
 def parts_of(
@@ -56,17 +56,17 @@ def outputs_of(archives: Sequence[str], folder: pathlib.Path) -> list[str]:
 
 
 def convert_one(
-    source: str, destination: str, lz4: bool, settings: StoreSettings
+    source: str, destination: str, lz4: bool, store: Store | None
 ) -> tuple[str, str, int, bool]:
     """Convert an archive, unless that was done; return names, samples and whether it was."""
-    if os.path.exists(destination) and _is_copy(source, destination, settings):
+    if os.path.exists(destination) and _is_copy(source, destination, store):
         return shown(source), destination, len(TblReader(destination)), True
     # A task of a job that was killed may end only now, with the same file.
-    samples = convert(source, destination, to="tbl", lz4=lz4, overwrite=True, **settings)
+    samples = convert(source, destination, to="tbl", lz4=lz4, overwrite=True, store=store)
     return shown(source), destination, samples, False
 
 
-def _is_copy(source: str, destination: str, settings: StoreSettings) -> bool:
+def _is_copy(source: str, destination: str, store: Store | None) -> bool:
     """Whether a file is sound and has the samples of an archive."""
     try:
         if not verify(destination)["is_good"]:
@@ -74,7 +74,7 @@ def _is_copy(source: str, destination: str, settings: StoreSettings) -> bool:
         copy = TblReader(destination)
     except LoaderError:
         return False
-    original = TblReader(source, **settings)
+    original = TblReader(source, store=store)
     return len(copy) == len(original) and all(
         _known(copy, index) == _known(original, index) and copy[index] == original[index]
         for index in range(len(copy))

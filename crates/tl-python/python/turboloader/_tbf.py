@@ -14,13 +14,12 @@ import numpy.typing as npt
 from . import _native
 from ._native import Tensor
 from ._paths import shown
-from ._settings import StoreSettings, stores
 from .exceptions import SampleIndexError, SettingError
+from .settings import StoreLike, as_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from typing_extensions import Unpack
 
 __all__ = ["Edges", "Nearest", "TbfSegment"]
 
@@ -77,9 +76,8 @@ class TbfSegment:
         The file.
     key
         The 32 bytes of the key, of an encrypted segment.
-    **store_settings
-        ``storage_options``, ``credentials`` and the other settings of stores of `DataLoader`. A
-        segment in a store is read into memory.
+    store
+        A `Store`: how stores that URLs name are read. A segment in a store is read into memory.
 
     Examples
     --------
@@ -96,10 +94,10 @@ class TbfSegment:
         path: str | os.PathLike[str],
         *,
         key: bytes | None = None,
-        **store_settings: Unpack[StoreSettings],
+        store: StoreLike = None,
     ) -> None:
         self._path, secret = shown(os.fspath(path)), None if key is None else list(key)
-        self._native = _native.TbfSegment(os.fspath(path), secret, stores(**store_settings))
+        self._native = _native.TbfSegment(os.fspath(path), secret, as_store(store))
 
     def __len__(self) -> int:
         """Return how many nodes there are."""

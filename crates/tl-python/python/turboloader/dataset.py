@@ -22,15 +22,16 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, overload
 
 from . import _native
+from ._checks import path_list, whole
 from ._paths import absolute, expand, is_url, shown
-from ._settings import StoreSettings, check_kinds, path_list, refuse_to_pickle, stores, whole
+from ._settings import check_kinds
 from ._warnings import warn_of_notes
 from .exceptions import PathExistsError, SampleIndexError, SettingError, of_path
 from .fields import Field, Request
+from .settings import Store, StoreLike, as_store, refuse_to_pickle
 
 if TYPE_CHECKING:
     import numpy as np
-    from typing_extensions import Unpack
 
     from ._native import Dataset as Native
 
@@ -60,7 +61,7 @@ def open(
     labels: Labels | None = None,
     allow_unlabelled: bool = False,
     fields: Mapping[str, Field] | None = None,
-    **store_settings: Unpack[StoreSettings],
+    store: StoreLike = None,
 ) -> Dataset:
     """Open a data set. Its index is read, and no sample.
 
@@ -83,8 +84,8 @@ def open(
         Whether samples that a dict or a file does not name have no label, instead of an error.
     fields
         What batches of this data set have from files next to images, as `Dataset.with_fields`.
-    **store_settings
-        ``storage_options``, ``credentials`` and the other settings of stores of `DataLoader`.
+    store
+        A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
 
     Examples
     --------
@@ -99,13 +100,13 @@ def open(
             "label is the column of a table (IDV, TBF); the columns of a manifest are those of "
             f"turboloader.manifest({shown(paths[0])!r}, label={label!r})"
         )
-    made = _opened(paths, label, relabel, store_settings)
+    store = as_store(store)
+    made = _opened(paths, label, relabel, store)
     check_kinds(format, made.kinds)
     warn_of_notes(made.notes(usual=False, knows_images=True))
     name = repr(shown(os.fspath(data_path))) if isinstance(data_path, (str, os.PathLike)) else ""
     name = name or f"{len(paths)} sources"
-    settings = dict(store_settings)
-    arguments = (paths, label, name, settings, relabel)
+    arguments = (paths, label, name, store, relabel)
     opened = Dataset(made, _reopened, arguments, name=name, label=label)
     return opened.with_fields(fields) if fields else opened
 
@@ -114,12 +115,12 @@ def _reopened(
     paths: list[str],
     label: str | None,
     name: str,
-    settings: StoreSettings,
+    store: Store | None,
     relabel: tuple[Any, bool] | None,
 ) -> Dataset:
     """Open a data set again, whose notes were warnings before."""
-    made = _opened(paths, label, relabel, settings)
-    arguments = (paths, label, name, settings, relabel)
+    made = _opened(paths, label, relabel, store)
+    arguments = (paths, label, name, store, relabel)
     return Dataset(made, _reopened, arguments, name=name, label=label)
 
 
@@ -127,13 +128,13 @@ def _opened(
     paths: list[str],
     label: str | None,
     relabel: tuple[Any, bool] | None,
-    settings: StoreSettings,
+    store: Store | None,
 ) -> Native:
-    made = _native.Dataset.open(paths, stores(**settings), label)
+    made = _native.Dataset.open(paths, store, label)
     if relabel is None:
         return made
     labels, allow_unlabelled = relabel
-    return _native.with_labels(made, labels, allow_unlabelled, stores(**settings))
+    return _native.with_labels(made, labels, allow_unlabelled, store)
 
 
 def _plain(labels: Any) -> Any:
@@ -719,8 +720,8 @@ class Dataset:
             raise SettingError(
                 "verify: this data set was not opened by its path alone; verify its parts or files"
             )
-        paths, _, _, settings, _ = self._root()._arguments
-        reports = [verify(path, decode=decode, **settings) for path in paths]
+        paths, _, _, store, _ = self._root()._arguments
+        reports = [verify(path, decode=decode, store=store) for path in paths]
         if len(reports) == 1:
             return reports[0]
         return {
@@ -743,7 +744,7 @@ class Dataset:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._rebuild is _reopened:
-            refuse_to_pickle("data set", self._arguments[3].get("storage_options"))
+            refuse_to_pickle("data set", self._arguments[3])
         if self._rebuild is _numbered:
             base, made = self._arguments
             return _renumbered, (base._root(), made.indices().numpy()), self.fields

@@ -9,12 +9,14 @@ from typing import Any, NoReturn
 
 from . import _native, _settings
 from ._advice import refuse_unknown
+from ._checks import whole
 from ._native import Recipe, Report
 from ._parts import Picked, picker
 from ._paths import shown
-from ._settings import SETTINGS, Settings
+from ._settings import SETTINGS, Settings, of_first_design
 from ._warnings import warn_of_notes
 from .exceptions import SettingError
+from .settings import refuse_to_pickle
 
 __all__ = ["DataLoader"]
 
@@ -22,49 +24,51 @@ __all__ = ["DataLoader"]
 class DataLoader:
     """Batches of a data set, epoch by epoch.
 
+    Two defaults to know: ``num_workers=0`` uses all cores but an eighth of them, as threads of this
+    process. ``seed=42`` makes every run the same; pass another number, or None for a random one.
+
     Batches depend on the data set, the transforms, the seed and the epoch, not on the number of
-    threads. Each iteration runs the next epoch; `set_epoch` selects one.
+    threads. Each iteration runs the next epoch; `set_epoch` selects one. Settings that belong
+    together are small objects, such as `Cache`.
 
     Parameters
     ----------
-    data_path
+    data
         A `Dataset`, which `turboloader.open` returns, or a view of one; or what that opens: a TAR
         archive, a TBL file or a folder of classes; or a table, which is an IDV file or a TBF
         segment; a list of these; or a pattern such as ``"train-*.tar"`` or
         ``"train-{000..099}.tar"``. A file's format is detected from its content, not its name.
     batch_size
         The number of samples in a batch of each rank.
-    num_workers
-        The number of threads; 0 uses seven eighths of the cores, rounded up.
-    shuffle
-        False for the stored order; True to shuffle all samples; ``"block:SAMPLESxWINDOW"`` to
-        shuffle blocks of adjacent samples, and the samples of each WINDOW of them; or
-        ``"lanes:LANES/SAMPLESxWINDOW"``, where each block also belongs to one of LANES equal parts
-        of every global batch, so that ranks do not read the same blocks.
     transform
         The transforms of each image: a `Transform`, a list of them, a `Recipe`, or a ``Compose`` of
         torchvision. A list may contain functions (see `Lambda`). None decodes images and keeps
         their sizes. `Views` applies one several times. A dict from names to transforms gives
         several images, made from one decode, ``{"view1": weak, "view2": strong}``; a tuple of names
         shares random numbers, ``{("left", "right"): train}`` with ``right`` in ``fields``.
-    image_size
-        The size of images without a transform: (height, width), or one number for both.
+    shuffle
+        False for the stored order; True to shuffle all samples; ``"block:SAMPLESxWINDOW"`` to
+        shuffle blocks of adjacent samples, and the samples of each WINDOW of them; or
+        ``"lanes:LANES/SAMPLESxWINDOW"``, where each block also belongs to one of LANES equal parts
+        of every global batch, so that ranks do not read the same blocks.
+    seed
+        The seed of the order and of random transforms: 42 unless given. None draws one.
+    num_workers
+        The number of threads; 0, the default, uses seven eighths of the cores, rounded up.
+    fields
+        Names, such as ``("image", "label")``: a loop gets tuples of these fields, so that
+        ``for images, labels in loader`` works; a dict of names, such as
+        ``{"pixel_values": "image", "labels": "label"}``, gives dicts. Or a dict of names and kinds:
+        what batches have from files next to images, by name: a dict of `Text`, `Number`, `Array`,
+        `Label`, `MultiLabel`, `Json`, `Bytes`, `Image`, `Mask` and `Boxes`.
     output_format
         The type of ``batch["image"]`` and the other fields: ``"dict"`` for `Tensor`, which every
         library accepts without copying, or ``"numpy"``, ``"numpy_chw"``, ``"pytorch"``, ``"jax"``
         or ``"tensorflow"``.
-    seed
-        The seed of the order and of random transforms.
-    drop_last
-        Whether to omit the last batch if it is incomplete.
-    enable_distributed
-        Whether to take rank and world size from ``torch.distributed``, or from ``RANK`` and
-        ``WORLD_SIZE``, unless they are given.
-    world_rank, world_size
-        The rank of this process and the number of ranks. Each rank gets its part of every global
-        batch.
-    prefetch_batches
-        Batches in flight in addition to those in use; 0 chooses a number.
+    image_size
+        The size of images without a transform: (height, width), or one number for both.
+    channels
+        3 for RGB, the default, or 1 for grey images, as Pillow's ``convert("L")`` makes them.
     dtype
         ``"float32"``, ``"float16"``, ``"bfloat16"`` or ``"uint8"``, or the same type of NumPy or
         torch.
@@ -75,83 +79,43 @@ class DataLoader:
     decode_margin
         Decodes photographs at the smallest scale that is at least this many times the output size,
         which is faster and within a stated distance of exact decoding.
-    batch_transform
-        Transforms that mix the images of a batch, such as `MixUp`.
-    tail
-        How to treat an incomplete last batch: ``"drop"``; ``"pad"`` adds rows that are not
-        ``valid``; ``"uneven"``. By default one process keeps it, and several ranks use ``"pad"``.
-    on_error
-        How to treat bad samples: ``"raise"``, ``"skip"``, ``"replace"`` or ``"fill"``. The first
-        one that is not raised is a warning. A batch whose samples are all skipped is omitted; with
-        several ranks it is an error.
-    max_errors, max_error_rate
-        The largest number of bad samples in an epoch, and their largest share of it, 0 to 1. If
-        neither is given, more than half of an epoch is an error.
-    keys
-        Whether batches include the names of samples.
-    columns
-        Extensions of files whose bytes batches include for each sample: ``["json"]``. An extension
-        that no sample has is an error; a sample without the file has None. For a table, its
-        columns, as they are stored, or a dict from column to type (None or ``"float32"``); by
-        default all numeric columns that are neither features nor the label.
-    features, label
-        Columns of a table that form one ``float32`` matrix, ``batch["features"]``, and the column
-        of ``batch["label"]``, in which missing values are -1.
-    neighbors, neighbor_columns
-        How many neighbours of each graph node are sampled, hop by hop: ``[5, 3]`` gives
-        ``batch["neighbors_1"]`` of shape (batch, 5) and ``batch["neighbors_2"]`` of
-        (batch, 5, 3), with -1 for none. The second lists columns of the neighbours, as for
-        ``columns``, such as ``batch["neighbors_1_embedding"]``.
-    neighbor_direction
-        ``"outgoing"``, or ``"incoming"`` if the file has a reverse index.
-    block_bytes
-        The size in bytes of the cache of decoded table blocks; 0 chooses one.
-    boxes, mask
-        The fields that hold boxes and masks, as dicts: ``column`` and ``boxes``, optionally
-        ``labels``, ``format`` and ``output``; and ``column``, optionally ``dtype`` and ``padding``.
-    fields
-        Names, such as ``("image", "label")``: a loop gets tuples of these fields, so that
-        ``for images, labels in loader`` works; a dict of names, such as
-        ``{"pixel_values": "image", "labels": "label"}``, gives dicts. Or a dict of names and kinds:
-        what batches have from files next to images, by name: a dict of `Text`, `Number`, `Array`,
-        `Label`, `MultiLabel`, `Json`, `Bytes`, `Image`, `Mask` and `Boxes`.
-    exif
-        Whether to turn images upright by their EXIF or XMP orientation, as Pillow's
-        ``exif_transpose`` does. TIFF images are always upright.
-    enable_cache, cache_l1_mb, cache_l2_gb, cache_dir, cache_decoded
-        Keep stored bytes, or decoded images, in memory and on disk. Batches do not change.
-    memory_budget, prefetch_bytes
-        Limits in bytes: for all memory of the loader, and for batches in flight.
-    readers
-        The number of threads that read ahead. With 0 the workers read files, and one thread
-        requests samples of a store before they are needed.
-    storage_options
-        Options of the stores that URLs name, as a dict: ``region``, ``endpoint``,
-        ``access_key_id``, ``anonymous`` and so on. They take precedence over the environment.
-    credentials
-        ``"auto"``: from options, environment and files; ``"instance"``: also from the metadata
-        server of the machine.
-    connections, read_ahead, deadline, hedge
-        For stores: the most requests at once for a bucket (default 256), the bytes requested
-        before they are used (default 256 MiB, or two windows of a block shuffle), the seconds after
-        which a read has failed (default 180), and whether a late request is sent once more.
-    unpack_to
-        A folder on this machine: TAR archives that are compressed by gzip or zstd are unpacked into
-        it once, and found there later. Without it they are refused.
-    labels
-        Labels instead of those of the data set, as `turboloader.open` takes them.
-    buckets
-        Groups images of similar sizes and pads them: a window in batches, or (window, multiple).
     parity
         ``"pil"`` or ``"tensor"``: transforms give the bits of torchvision on Pillow images, or on
         tensors.
-    channels
-        3 for RGB, the default, or 1 for grey images, as Pillow's ``convert("L")`` makes them.
-    worker_id
-        The number of this process among ``num_workers`` processes that divide the data set. The
-        number of threads is then chosen.
-    source, format, transforms, prefetch_factor
-        Aliases of ``data_path``, of its format, of ``transform`` and of ``prefetch_batches``.
+    exif
+        Whether to turn images upright by their EXIF or XMP orientation, as Pillow's
+        ``exif_transpose`` does. TIFF images are always upright.
+    batch_transform
+        Transforms that mix the images of a batch, such as `MixUp`.
+    keys
+        Whether batches include the names of samples. They do if ``fields`` has ``"key"``.
+    labels
+        Labels instead of those of the data set, as `turboloader.open` takes them.
+    format
+        The expected format of the files, as `turboloader.open` takes it.
+    drop_last
+        Whether to omit the last batch if it is incomplete.
+    tail
+        How to treat an incomplete last batch: ``"drop"``; ``"pad"`` adds rows that are not
+        ``valid``; ``"uneven"``. By default one process keeps it, and several ranks use ``"pad"``.
+    readers
+        The number of threads that read ahead. With 0 the workers read files, and one thread
+        requests samples of a store before they are needed.
+    buckets
+        Groups images of similar sizes and pads them: `Buckets`, or its window in batches.
+    cache
+        Keeps samples for the next epochs: `Cache`, or its size in memory such as ``"2GB"``.
+    columns
+        The columns of a table: `Columns`, or a list of names.
+    errors
+        How to treat bad samples: `Errors`, or ``"raise"``, ``"skip"``, ``"replace"`` or ``"fill"``.
+    memory
+        Limits of memory: `Memory`, or the limit for everything, such as ``"4GB"``.
+    ranks
+        The part that this process gets: ``"auto"`` for rank and world size of ``torch.distributed``
+        or of ``RANK`` and ``WORLD_SIZE``, or `Ranks`. None gives all of the data set.
+    store
+        How stores that URLs name are read: `Store`, or a dict of its options.
 
     Examples
     --------
@@ -168,6 +132,7 @@ class DataLoader:
 
     @_settings.takes(Settings)
     def __init__(self, *arguments: Any, **named: Any) -> None:
+        named = of_first_design(named)
         refuse_unknown("DataLoader", named, SETTINGS)
         given = Settings(*arguments, **named).resolved()
         self._recipe = given.recipe()
@@ -252,7 +217,7 @@ class DataLoader:
 
         A loaded state is kept if it belongs to this epoch.
         """
-        epoch = _settings.whole("epoch", epoch)
+        epoch = whole("epoch", epoch)
         if self._state is not None and json.loads(self._state)["epoch"] != epoch:
             self._state = None
         self._next, self._is_chosen = epoch, True
@@ -384,7 +349,7 @@ class DataLoader:
                 "a DataLoader cannot be pickled after its first epoch has begun: "
                 "pickle it before, and send its state_dict()"
             )
-        _settings.refuse_to_pickle("DataLoader", self._settings.storage_options)
+        refuse_to_pickle("DataLoader", self._settings.store)
         return {name: value for name, value in self.__dict__.items() if name != "_native"}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import pathlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,15 +27,14 @@ from ray.data.block import BlockAccessor, BlockMetadata
 from ray.data.datasource import Datasink, Datasource, ReadTask
 
 from . import _native
+from ._checks import path_list
 from ._files import PathLike, TblWriter
 from ._paths import absolute, expand, refuse_url, shown
-from ._settings import StoreSettings, path_list, recipe_of_samples, stores
+from ._recipes import recipe_of_samples
 from ._shards import convert_one, outputs_of, parts_of
 from .exceptions import SampleError, SettingError
+from .settings import Store, StoreLike, as_store
 from .transforms import functions
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 __all__ = ["Conversion", "TblDatasink", "TblDatasource", "convert_tars", "read_tbl", "write_tbl"]
 
@@ -67,7 +66,7 @@ def read_tbl(
     override_num_blocks: int | None = None,
     concurrency: int | None = None,
     ray_remote_args: dict[str, Any] | None = None,
-    **store_settings: Unpack[StoreSettings],
+    store: StoreLike = None,
 ) -> Any:
     """Read TBL files, TAR archives and folders as a ``ray.data.Dataset``.
 
@@ -90,10 +89,10 @@ def read_tbl(
     override_num_blocks, concurrency, ray_remote_args
         As for the readers of Ray Data: tasks, tasks at a time, and the arguments of
         each. Rows keep the order of the samples if Ray preserves it, with ``preserve_order``.
-    **store_settings
-        ``credentials``, ``connections``, ``read_ahead``, ``deadline`` and ``hedge`` of
-        `turboloader.DataLoader`. Tasks run in other processes, so options of stores, which may be
-        secret, come from the environment of these: ``ray.init(runtime_env={"env_vars": ...})``.
+    store
+        A `Store` without options: how stores that URLs name are read. Tasks run in other processes,
+        so options of stores, which may be secret, come from the environment of these:
+        ``ray.init(runtime_env={"env_vars": ...})``.
 
     Examples
     --------
@@ -108,7 +107,7 @@ def read_tbl(
         seed=seed,
         epoch=epoch,
         exif=exif,
-        **store_settings,
+        store=store,
     )
     return ray.data.read_datasource(
         source,
@@ -131,10 +130,10 @@ class TblDatasource(Datasource):
         seed: int = 42,
         epoch: int = 0,
         exif: bool = False,
-        **store_settings: Unpack[StoreSettings],
+        store: StoreLike = None,
     ) -> None:
         super().__init__()
-        settings = _stores(store_settings)
+        settings = _shared(store)
         self._paths = _expanded(path_list(paths), settings)
         is_decoded = decode or transform is not None or image_size is not None
         self._recipe = recipe_of_samples(transform, image_size, None)
@@ -207,19 +206,20 @@ class TblDatasource(Datasource):
         return read
 
 
-def _stores(given: StoreSettings) -> dict[str, Any]:
+def _shared(store: StoreLike) -> Store | None:
     """Return the settings of stores, which travel to other processes."""
-    if given.get("storage_options"):
+    made = as_store(store)
+    if made is not None and made.options:
         raise SettingError(
-            "storage_options: tasks run in other processes, and options may be secret; set "
+            "Store: options: tasks run in other processes, and options may be secret; set "
             'environment variables, such as by ray.init(runtime_env={"env_vars": ...})'
         )
-    return stores(**given)
+    return made
 
 
-def _expanded(paths: PathLike | Sequence[PathLike], settings: dict[str, Any]) -> list[str]:
+def _expanded(paths: PathLike | Sequence[PathLike], store: Store | None) -> list[str]:
     """Return the paths and URLs that are meant; tasks may run in other folders than this one."""
-    return _native.expand([absolute(path) for path in expand(paths)], settings)
+    return _native.expand([absolute(path) for path in expand(paths)], store)
 
 
 def _blocks(samples: _native.Samples, part: _Part, epoch: int, is_decoded: bool) -> Iterator[Any]:
@@ -395,7 +395,7 @@ def convert_tars(
     lz4: bool = False,
     ray_remote_args: dict[str, Any] | None = None,
     progress_callback: Callable[[Conversion], Any] | None = None,
-    **store_settings: Unpack[StoreSettings],
+    store: StoreLike = None,
 ) -> list[Conversion]:
     """Convert TAR archives to TBL files of the same names, a task of Ray for each.
 
@@ -416,8 +416,8 @@ def convert_tars(
         The arguments of each Ray task, such as ``{"num_cpus": 2}``.
     progress_callback
         Called with each `Conversion` as it is done.
-    **store_settings
-        As for `read_tbl`.
+    store
+        A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
 
     Returns
     -------
@@ -425,13 +425,14 @@ def convert_tars(
         In the order of the archives.
     """
     refuse_url(folder)
-    archives = _expanded(sources, _stores(store_settings))
+    shared = _shared(store)
+    archives = _expanded(sources, shared)
     target = pathlib.Path(folder).absolute()
     outputs = outputs_of(archives, target)
     target.mkdir(parents=True, exist_ok=True)
     task = ray.remote(**{"num_cpus": 1, **(ray_remote_args or {})})(convert_one)
     pairs = zip(archives, outputs, strict=True)
-    running = {task.remote(*pair, lz4, store_settings): number for number, pair in enumerate(pairs)}
+    running = {task.remote(*pair, lz4, shared): number for number, pair in enumerate(pairs)}
     done: dict[int, Conversion] = {}
     failed: dict[int, Exception] = {}
     while running:

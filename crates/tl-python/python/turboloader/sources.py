@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import _native
 from ._paths import absolute, shown
-from ._settings import StoreSettings, stores
 from ._warnings import warn_of_notes
 from .dataset import Dataset, _plain, open
 from .exceptions import PathNotFoundError, SettingError, of_path
+from .settings import Store, StoreLike, as_store
 
 if TYPE_CHECKING:
     import numpy as np
-    from typing_extensions import Unpack
 
     from ._native import Dataset as Native
     from ._native import Tensor
@@ -44,7 +43,7 @@ def manifest(
     label: str | None = None,
     files: Sequence[str] = (),
     root: PathLike | None = None,
-    **store_settings: Unpack[StoreSettings],
+    store: StoreLike = None,
 ) -> Dataset:
     """Open the samples that a table lists: a CSV or TSV file, or JSON Lines.
 
@@ -66,8 +65,8 @@ def manifest(
     root
         The folder that paths are relative to; by default that of the table. Absolute paths must be
         below it, and ``..`` is refused.
-    **store_settings
-        ``storage_options`` and the other settings of stores of `DataLoader`.
+    store
+        A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
 
     Examples
     --------
@@ -77,7 +76,7 @@ def manifest(
     """
     folder = None if root is None else absolute(os.fspath(root))
     columns = {"image": image, "label": label, "files": list(files), "root": folder}
-    return _made(_native.manifest, (_path(data_path), columns), data_path, store_settings)
+    return _made(_native.manifest, (_path(data_path), columns), data_path, store)
 
 
 def coco(
@@ -85,7 +84,7 @@ def coco(
     annotations: PathLike,
     *,
     dense: bool = False,
-    **store_settings: Unpack[StoreSettings],
+    store: StoreLike = None,
 ) -> Dataset:
     """Open the images of a file of annotations as COCO writes them.
 
@@ -101,8 +100,8 @@ def coco(
         The path or URL of the JSON file.
     dense
         Whether categories are numbered from 0 on; those of COCO are 80 numbers from 1 to 90.
-    **store_settings
-        ``storage_options`` and the other settings of stores of `DataLoader`.
+    store
+        A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
 
     Examples
     --------
@@ -112,13 +111,14 @@ def coco(
     """
     folder = None if images is None else absolute(os.fspath(images))
     arguments = (_path(annotations), folder, dense)
-    return _made(_native.coco, arguments, annotations, store_settings)
+    return _made(_native.coco, arguments, annotations, store)
 
 
 def imagenet(
     root: PathLike,
     split: Literal["train", "val"] = "train",
-    **store_settings: Unpack[StoreSettings],
+    *,
+    store: StoreLike = None,
 ) -> Dataset:
     """Open ImageNet (ILSVRC2012) as it is downloaded.
 
@@ -132,8 +132,8 @@ def imagenet(
         labels of validation images that are not in class folders come from the development kit
         (``ILSVRC2012_devkit_t12``), from ``LOC_val_solution.csv`` or from
         ``imagenet_2012_validation_synset_labels.txt``.
-    **store_settings
-        ``storage_options`` and the other settings of stores of `DataLoader`.
+    store
+        A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
     """
     if split not in ("train", "val"):
         raise SettingError(f"split is {split!r}, expected 'train' or 'val'")
@@ -142,7 +142,7 @@ def imagenet(
     found = [path for path in names if os.path.exists(path)]
     if not found:
         raise of_path(PathNotFoundError, errno.ENOENT, folder, f"neither {' nor '.join(names)}")
-    dataset = open(found[0], **store_settings)
+    dataset = open(found[0], store=store)
     return dataset if split == "train" or dataset.classes else _imagenet_val(dataset, folder)
 
 
@@ -156,7 +156,7 @@ def pairs(
     *,
     split: PathLike | None = None,
     unpaired: Literal["error", "keep", "drop"] = "error",
-    settings: StoreSettings | None = None,
+    store: StoreLike = None,
     **patterns: str,
 ) -> Dataset:
     """Open images and further files that belong to them, such as masks.
@@ -172,8 +172,8 @@ def pairs(
         A text file with a line for each image to take, such as ``train.txt`` of Pascal VOC.
     unpaired
         Whether images without a file are an error, are kept without the field, or are left out.
-    settings
-        ``storage_options`` and the other settings of stores of `DataLoader`.
+    store
+        A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
     **patterns
         The pattern of the files of each field.
 
@@ -188,7 +188,7 @@ def pairs(
     lines = None if split is None else _path(split)
     fields = [(name, absolute(pattern)) for name, pattern in patterns.items()]
     arguments = (absolute(image), fields, lines, unpaired)
-    return _made(_native.pairs, arguments, image, settings or {})
+    return _made(_native.pairs, arguments, image, store)
 
 
 def from_items(
@@ -359,17 +359,17 @@ def _made(
     function: Callable[..., Native],
     arguments: tuple[Any, ...],
     data_path: PathLike,
-    store_settings: StoreSettings,
+    store: StoreLike,
 ) -> Dataset:
     """Open a data set, and warn of the notes on it."""
-    dataset = _made_again(function.__name__, arguments, os.fspath(data_path), store_settings)
+    dataset = _made_again(function.__name__, arguments, os.fspath(data_path), as_store(store))
     warn_of_notes(dataset._warned)
     return dataset
 
 
 def _made_again(
-    function: str, arguments: tuple[Any, ...], data_path: str, store_settings: StoreSettings
+    function: str, arguments: tuple[Any, ...], data_path: str, store: Store | None
 ) -> Dataset:
-    made = getattr(_native, function)(*arguments, stores(**store_settings))
-    rebuild = (function, arguments, data_path, store_settings)
+    made = getattr(_native, function)(*arguments, store)
+    rebuild = (function, arguments, data_path, store)
     return Dataset(made, _made_again, rebuild, name=repr(shown(data_path)))

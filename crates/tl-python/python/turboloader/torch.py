@@ -33,7 +33,7 @@ import operator
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data import IterableDataset as TorchIterableDataset
@@ -41,28 +41,17 @@ from torch.utils.data import get_worker_info
 
 from . import _native
 from ._accesses import Accesses
+from ._checks import check_choice, names, path_list, whole
 from ._paths import expand, is_url, shown
 from ._ranks import ShardingCheck
-from ._settings import (
-    StoreSettings,
-    check_choice,
-    names,
-    opened,
-    path_list,
-    place,
-    recipe_of_samples,
-    refuse_to_pickle,
-    stores,
-    whole,
-)
+from ._recipes import recipe_of_samples
+from ._settings import opened, place
 from ._turns import Turns
 from ._warnings import warn, warn_of_notes
 from .exceptions import LoaderError, SampleError, SampleIndexError, SettingError, StateError
 from .loader import DataLoader
+from .settings import Ranks, StoreLike, as_store, refuse_to_pickle
 from .transforms import functions
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 __all__ = ["Dataset", "IterableDataset"]
 
@@ -99,7 +88,7 @@ class IterableDataset(TorchIterableDataset):
 
     In worker processes it works all the same: worker ``w`` of ``n`` makes batches ``w``, ``w + n``
     and so on, and the loader gives the batches that it gives without workers, in the same order.
-    Leaving out a batch would change that order, so with ``on_error="skip"`` a batch of which every
+    Leaving out a batch would change that order, so with ``errors="skip"`` a batch of which every
     sample is bad is an error in workers.
 
     Each iteration is the next epoch, unless `set_epoch` says otherwise; that reaches workers too,
@@ -108,7 +97,7 @@ class IterableDataset(TorchIterableDataset):
 
     Parameters
     ----------
-    data_path, batch_size
+    data, batch_size
         As those of `turboloader.DataLoader`.
     fields
         What a batch is: a tuple of the fields that are named, a dict where a mapping says what they
@@ -116,9 +105,9 @@ class IterableDataset(TorchIterableDataset):
         fields for None.
     **settings
         What else `turboloader.DataLoader` takes; ``num_workers`` are its threads. With
-        ``enable_distributed=True`` rank and world size are those of the process that makes the data
-        set; workers share its part. Several ranks fill up the last batch: take the field
-        ``"valid"`` too, or pass ``drop_last=True``.
+        ``ranks="auto"`` rank and world size are those of the process that makes the data set;
+        workers share its part. Several ranks fill up the last batch: take the field ``"valid"``
+        too, or pass ``drop_last=True``.
 
     Examples
     --------
@@ -132,23 +121,20 @@ class IterableDataset(TorchIterableDataset):
 
     def __init__(
         self,
-        data_path: Any,
+        data: Any,
         batch_size: int = 32,
         *,
         fields: Fields = _BOTH,
         **settings: Any,
     ) -> None:
         super().__init__()
-        for name in ("output_format", "worker_id"):
-            if name in settings:
-                raise SettingError(f"{name}: not supported by torch data sets; leave it out")
-        distributed = settings.pop("enable_distributed", False)
-        given = settings.pop("world_rank", None), settings.pop("world_size", None)
-        self._rank, self._world = place(distributed, *given)
-        self._sharding = ShardingCheck(self._world, distributed or given != (None, None))
+        if "output_format" in settings:
+            raise SettingError("output_format: not supported by torch data sets; leave it out")
+        self._ranks = place(settings.get("ranks"))
+        self._sharding = ShardingCheck(self._ranks.world_size, settings.get("ranks") is not None)
         self._settings = {
             **settings,
-            "data_path": data_path,
+            "data": data,
             "batch_size": batch_size,
             "output_format": "pytorch",
         }
@@ -283,8 +269,8 @@ class IterableDataset(TorchIterableDataset):
 
     def _place_of(self, slot: int, slots: int) -> dict[str, Any]:
         settings = dict(self._settings)
-        settings["world_rank"] = slot * self._world + self._rank
-        settings["world_size"] = slots * self._world
+        rank, world = self._ranks.rank, self._ranks.world_size
+        settings["ranks"] = Ranks(slot * world + rank, slots * world)
         if slots == 1:
             return settings
         if settings.get("buckets") is not None:
@@ -300,11 +286,11 @@ class IterableDataset(TorchIterableDataset):
         return settings
 
     def __getstate__(self) -> dict[str, Any]:
-        refuse_to_pickle("data set", self._settings.get("storage_options"))
+        refuse_to_pickle("data set", as_store(self._settings.get("store")))
         return {**self.__dict__, "_loaders": {}, "_present": None}
 
     def __repr__(self) -> str:
-        paths = self._settings["data_path"]
+        paths = self._settings["data"]
         if isinstance(paths, Sequence) and not isinstance(paths, str):
             paths = [shown(os.fspath(path)) for path in paths]
         elif isinstance(paths, (str, os.PathLike)):
@@ -338,7 +324,7 @@ class Dataset(TorchDataset):
 
     Parameters
     ----------
-    data_path
+    data
         A `turboloader.Dataset` or a view of one, or a folder of classes, a TAR archive, a TBL file,
         or a list or pattern of such.
     transform
@@ -359,13 +345,12 @@ class Dataset(TorchDataset):
     columns
         Files of a sample whose bytes are fields, by extension: ``["json"]``. A name that no sample
         has is an error, a file that some samples lack is None.
-    on_error
+    errors
         ``"raise"``, or ``"replace"`` to use another sample instead of a bad one, drawn from the
         seed, the epoch and the number. All fields are then those of the other sample. The first bad
         sample is a warning.
-    **store_settings
-        ``storage_options``, ``credentials`` and the other settings of stores of
-        `turboloader.DataLoader`.
+    store
+        A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
 
     Attributes
     ----------
@@ -386,7 +371,7 @@ class Dataset(TorchDataset):
 
     def __init__(
         self,
-        data_path: Any,
+        data: Any,
         transform: Any = None,
         target_transform: Callable[[int], Any] | None = None,
         *,
@@ -399,18 +384,18 @@ class Dataset(TorchDataset):
         threads: int = 0,
         fields: Sequence[str] | Mapping[str, str] = _BOTH,
         columns: Sequence[str] = (),
-        on_error: str = "raise",
-        **store_settings: Unpack[StoreSettings],
+        errors: Literal["raise", "replace"] = "raise",
+        store: StoreLike = None,
     ) -> None:
         super().__init__()
-        if on_error in ("skip", "fill"):
+        if errors in ("skip", "fill"):
             raise SettingError(
-                f"on_error is {on_error}, but a data set of samples by number has a fixed length "
+                f"errors is {errors}, but a data set of samples by number has a fixed length "
                 'and no batch: pass "raise" or "replace", or use IterableDataset'
             )
-        check_choice("on_error", on_error, ("raise", "replace"))
-        self._data = opened(data_path, store_settings)
-        self._paths = expand(path_list(data_path)) if self._data is None else []
+        check_choice("errors", errors, ("raise", "replace"))
+        self._data = opened(data, store)
+        self._paths = expand(path_list(data)) if self._data is None else []
         options = {"dtype": dtype, "decode_margin": decode_margin, "parity": parity}
         self._recipe = recipe_of_samples(transform, image_size, False, **options)
         self._functions = functions(transform)
@@ -419,8 +404,8 @@ class Dataset(TorchDataset):
         self._is_channels_last = not said["ops"] or said["output"]["layout"] == "hwc"
         self._seed, self._exif, self._threads = seed, exif, threads
         self._target_transform, self._fields = target_transform, fields
-        self._columns, self._replaces = names("columns", columns), on_error == "replace"
-        self._has_warned, self._stores = False, stores(**store_settings)
+        self._columns, self._replaces = names("columns", columns), errors == "replace"
+        self._has_warned, self._store = False, as_store(store)
         self._check_fields()
         self._open()
         self._samples.require_images()
@@ -437,7 +422,7 @@ class Dataset(TorchDataset):
             "exif": self._exif,
             "user_transforms": self._functions,
             "columns": self._columns,
-            "stores": self._stores,
+            "stores": self._store,
         }
         self._opened = _native.Samples(source, self._recipe, **options)
         # Connections to stores belong to the process that made them, and workers may be forked.
@@ -581,7 +566,7 @@ class Dataset(TorchDataset):
         self._accesses.load_state_dict({**state, "epoch": _number(state, "epoch")})
 
     def __getstate__(self) -> dict[str, Any]:
-        refuse_to_pickle("data set", self._stores["storage_options"])
+        refuse_to_pickle("data set", self._store)
         return {name: value for name, value in self.__dict__.items() if name != "_opened"}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:

@@ -138,7 +138,7 @@ struct LentShape {
 #[pymethods]
 impl PyIdvFile {
     #[new]
-    #[pyo3(signature = (path, stores: "dict[str, Any] | None" = None))]
+    #[pyo3(signature = (path, stores: "Store | None" = None))]
     fn new(py: Python<'_>, path: PathBuf, stores: Option<StoreSettings>) -> Result<Self, Error> {
         detached(py, || Self::open(open_file(&path, stores.as_ref())?))?
     }

@@ -187,7 +187,7 @@ fn place(
 #[pymethods]
 impl PyTbfSegment {
     #[new]
-    #[pyo3(signature = (path, key=None, stores: "dict[str, Any] | None" = None))]
+    #[pyo3(signature = (path, key=None, stores: "Store | None" = None))]
     fn new(
         py: Python<'_>,
         path: PathBuf,

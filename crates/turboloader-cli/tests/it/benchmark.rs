@@ -311,5 +311,8 @@ fn a_memory_budget_is_kept_reported_and_refused() {
     let text = bench(&photos(), &["--recipe", "raw", "--memory-budget", "1G"]).text();
     assert!(text.contains("\nmemory: ") && text.contains("; budget 1024.0 MiB"), "{text}");
     let error = bench(&photos(), &[&recipe[..], &["--memory-budget", "1M"]].concat()).error(2);
-    assert!(error.contains("memory_budget is 1048576 bytes, this configuration needs"), "{error}");
+    assert!(
+        error.contains("the memory budget is 1048576 bytes, this configuration needs"),
+        "{error}"
+    );
 }

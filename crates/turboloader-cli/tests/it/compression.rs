@@ -53,7 +53,7 @@ fn a_compressed_archive_is_converted_as_it_is_and_opened_with_a_folder_for_the_p
     let expected = format!(
         "{0}: at byte 0: compressed by gzip, expected a plain TAR archive; write one with `tl \
          convert {0} -o PLAIN.tar`, or name a folder for plain copies (--unpack DIR, \
-         unpack_to=DIR)",
+         Store(unpack_to=DIR))",
         packed.display()
     );
     assert!(error.contains(&expected), "{error}");

@@ -6,7 +6,7 @@ import concurrent.futures
 import enum
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,9 @@ import numpy.typing as npt
 from .. import _files
 from .._files import TblReader
 from .._native import TblWriter
-from .._settings import StoreSettings
 from ..exceptions import SettingError
+from ..settings import StoreLike
 from ._errors import original_errors
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 
 class MetadataType(enum.IntEnum):
@@ -55,20 +52,21 @@ class TblReaderV2:
         The file.
     verify_checksums
         Has to be true.
-    **store_settings
-        As for `DataLoader`.
+    store
+        A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         verify_checksums: bool = True,
-        **store_settings: Unpack[StoreSettings],
+        *,
+        store: StoreLike = None,
     ) -> None:
         if not verify_checksums:
             raise SettingError("verify_checksums=False: samples are always checked")
         with original_errors(opening="TBL"):
-            self._reader = TblReader(path, **store_settings)
+            self._reader = TblReader(path, store=store)
 
     @property
     def num_samples(self) -> int:

@@ -6,25 +6,23 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace, TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _native
 from .. import transforms as T  # noqa: N812
+from .._checks import check_choice, sides, whole
 from .._files import TblReader, probe
-from .._settings import StoreSettings, check_choice, sides, stores
 from ..exceptions import SettingError
 from ..loader import DataLoader as _Loader
+from ..settings import Cache, Errors, Memory, Ranks, Store, StoreLike, as_store
 from ._errors import original_errors
 from ._logging import LOGGER
 from ._transforms import ComposedTransforms
 from .sequence import ArrayDataLoader, MapDataLoader, TokenDataLoader
 from .tbl import TblRawImageLoader
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 # For each output format: whether it is arrays with their numbers, and whether channels come last.
 _FORMATS = {
@@ -40,24 +38,10 @@ _TOKENS = ("tokens", "token", "text")
 _ARRAYS = ("array", "arrays", "tensor", "tabular")
 _MAPS = ("map", "dataset", "python")
 
-_MIB = 1 << 20
+_MIB, _GIB = 1 << 20, 1 << 30
 
 # The arguments that mean the same to the loader itself.
-_PASSED = (
-    "batch_size",
-    "num_workers",
-    "shuffle",
-    "seed",
-    "world_rank",
-    "world_size",
-    "drop_last",
-    "enable_cache",
-    "cache_l1_mb",
-    "cache_l2_gb",
-    "cache_dir",
-    "prefetch_batches",
-    "cache_decoded",
-)
+_PASSED = ("batch_size", "num_workers", "shuffle", "seed", "drop_last")
 
 Batches = Iterator[Any]
 
@@ -69,8 +53,7 @@ class DataLoader:
     of ``image``, ``filename``, ``index``, ``width``, ``height``, ``channels`` and ``label``.
     Otherwise it is a pair of a float array in 0 to 1, or normalised, and a dict of ``indices``,
     ``filenames``, ``batch_size``, ``height``, ``width``, ``channels``, ``decode_failures`` and
-    ``labels``. Every iteration is the epoch that `set_epoch` names. It also takes
-    ``storage_options``, ``credentials`` and the other settings of stores of
+    ``labels``. Every iteration is the epoch that `set_epoch` names. ``store`` is that of
     ``turboloader.DataLoader``.
 
     ``modality`` makes it a `TokenDataLoader`, an `ArrayDataLoader` or a `MapDataLoader`, and a TBL
@@ -119,11 +102,10 @@ class DataLoader:
         hflip_prob: float = 0.5,
         dtype: str = "float32",
         channels_last: bool = False,
-        **store_settings: Unpack[StoreSettings],
+        store: StoreLike = None,
     ) -> None:
         given = SimpleNamespace(**locals())
-        # Refuses other names.
-        stores(**store_settings)
+        given.store = as_store(store)
         if not enable_distributed:
             given.world_rank = given.world_size = None
         self._transform = transform
@@ -159,12 +141,13 @@ class DataLoader:
             output_format="numpy",
             dtype=dtype if makes_floats else None,
             channels_last=self._channels_last,
-            on_error="fill" if is_array else "raise",
             # The first turboloader filled any number of samples.
-            max_error_rate=1.0 if is_array else None,
+            errors=Errors("fill", at_most=1.0) if is_array else "raise",
             keys=True,
-            memory_budget=self._memory_budget,
-            **store_settings,
+            cache=_cache(given),
+            memory=Memory(self._memory_budget, prefetch=prefetch_batches),
+            ranks=Ranks(world_rank, world_size) if enable_distributed else None,
+            store=given.store,
         )
 
         def make() -> _Loader:
@@ -182,15 +165,13 @@ class DataLoader:
         if not self._fast:
             return steps
         if not _sets_size(steps):
-            sized = self._sized(given.data_path, given.output_format, given.store_settings)
+            sized = self._sized(given.data_path, given.output_format, given.store)
             steps = [*sized, *steps]
         if (self._scales or not self._channels_last) and not _makes_floats(steps):
             steps = [*steps, T.ToTensor()]
         return steps
 
-    def _sized(
-        self, data_path: Any, output_format: str, store_settings: StoreSettings
-    ) -> list[T.Transform]:
+    def _sized(self, data_path: Any, output_format: str, store: Store | None) -> list[T.Transform]:
         """Return transforms that give all images one size, where nothing else does."""
         raise SettingError(
             f"output_format={output_format!r} needs a fixed image size: pass image_size, or a "
@@ -398,10 +379,8 @@ class FastDataLoader(DataLoader):
             data_path, batch_size, num_workers, shuffle, transform, size, output_format, **settings
         )
 
-    def _sized(
-        self, data_path: Any, output_format: str, store_settings: StoreSettings
-    ) -> list[T.Transform]:
-        return [T.Resize(_first_size(data_path, store_settings), antialias=False)]
+    def _sized(self, data_path: Any, output_format: str, store: Store | None) -> list[T.Transform]:
+        return [T.Resize(_first_size(data_path, store), antialias=False)]
 
     def next_batch_torch(
         self, device: Any = None, non_blocking: bool = True, dtype: Any = None
@@ -590,6 +569,18 @@ def _sequence(given: SimpleNamespace) -> Any:
     return None
 
 
+def _cache(given: SimpleNamespace) -> Cache | None:
+    """Return the caches: decoded images are cached in memory without ``enable_cache`` too."""
+    has_memory = given.enable_cache or given.cache_decoded
+    memory = whole("cache_l1_mb", given.cache_l1_mb) * _MIB if has_memory else 0
+    disk = whole("cache_l2_gb", given.cache_l2_gb) * _GIB
+    if given.cache_dir is not None and disk == 0:
+        raise SettingError("cache_dir needs cache_l2_gb, the size of the cache on disk")
+    if memory == disk == 0:
+        return None
+    return Cache(memory, disk, given.cache_dir, given.cache_decoded)
+
+
 def _raw_images(given: SimpleNamespace) -> TblRawImageLoader:
     """Return the loader of a file of raw images."""
     names = ("batch_size", "shuffle", "seed", "drop_last", "pin_memory", "prefetch_batches")
@@ -700,13 +691,13 @@ def _is_raw(data_path: Any, transform: Any) -> bool:
         return len(reader) > 0 and bool(reader.entry(0)["format"] == "RAW_U8")
 
 
-def _first_size(data_path: Any, store_settings: StoreSettings) -> list[int]:
+def _first_size(data_path: Any, store: Store | None) -> list[int]:
     """Return height and width of the first image of a data set that has a header."""
     first = data_path
     if isinstance(data_path, (list, tuple)) and data_path:
         first = data_path[0]
     with original_errors(opening="TAR"):
-        reader = TblReader(first, **store_settings)
+        reader = TblReader(first, store=store)
         for index in range(len(reader)):
             entry = reader.entry(index)
             if entry["width"] and entry["height"]:

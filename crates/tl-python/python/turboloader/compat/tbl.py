@@ -57,7 +57,9 @@ def preprocess_to_tbl(
     """
     size = [image_size] * 2 if isinstance(image_size, int) else list(image_size)
     with original_errors(opening="TAR"):
-        loader = _Loader(source, batch_size, num_workers, transform=T.Resize(size, antialias=False))
+        loader = _Loader(
+            source, batch_size, T.Resize(size, antialias=False), num_workers=num_workers
+        )
     names = loader.class_names or None
     with (
         original_errors(),

@@ -1,0 +1,127 @@
+"""Values of settings, checked and brought into one form."""
+
+from __future__ import annotations
+
+import operator
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .exceptions import SettingError
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kKmMgGtT])(i)?)?[bB]?")
+
+# Of workers, ranks, sides, epochs and so on.
+_MOST = (1 << 32) - 1
+
+
+def check_choice(setting: str, value: Any, choices: Iterable[str]) -> None:
+    """Refuse a value that is not one of the choices."""
+    listed = list(choices)
+    if value not in listed:
+        raise SettingError(f"{setting} is {value}, expected one of {', '.join(listed)}")
+
+
+def check_flags(**flags: Any) -> None:
+    """Refuse what is neither true nor false, also of NumPy."""
+    for setting, value in flags.items():
+        if type(value).__name__ not in ("bool", "bool_"):
+            raise SettingError(f"{setting} is {value!r}, expected True or False")
+
+
+def whole(setting: str, value: Any, most: int = _MOST) -> int:
+    """Return a whole number from 0 on, also of NumPy or torch."""
+    try:
+        number = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise SettingError(f"{setting} is {value!r}, expected a whole number, 0 or more")
+    if number > most:
+        raise SettingError(f"{setting} is {number}, at most {most}")
+    return number
+
+
+def one_or_more(setting: str, value: Any, most: int = _MOST) -> int:
+    """Return a whole number from 1 on."""
+    try:
+        number = 0 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = 0
+    if not 1 <= number <= most:
+        raise SettingError(f"{setting} is {value!r}, expected a whole number from 1 to {most}")
+    return number
+
+
+def byte_count(setting: str, value: Any) -> int:
+    """Return a number of bytes, which may be text such as ``"2GB"`` or ``"512 MiB"``."""
+    found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is not None:
+        number, prefix, binary = found.groups()
+        base = 1024 if binary else 1000
+        return int(float(number) * base ** " kmgt".index((prefix or " ").lower()))
+    try:
+        return whole(setting, value, most=1 << 62)
+    except SettingError:
+        raise SettingError(
+            f"{setting} is {value!r}, expected bytes: a number, or text such as '2GB' or '512 MiB'"
+        ) from None
+
+
+def wholes(setting: str, values: Any) -> list[int]:
+    """Return a list of whole numbers."""
+    try:
+        listed = list(values)
+    except TypeError:
+        raise SettingError(f"{setting} is {values!r}, expected a list of numbers") from None
+    return [whole(setting, value) for value in listed]
+
+
+def sides(setting: str, value: Any) -> list[int]:
+    """Return a height and a width."""
+    is_text = isinstance(value, (str, bytes))
+    several = isinstance(value, Iterable) and not is_text
+    sides = wholes(setting, value if several else [value, value])
+    if len(sides) != 2:
+        raise SettingError(f"{setting} is {value!r}, expected one number or (height, width)")
+    return sides
+
+
+def names(setting: str, names: Any) -> list[str]:
+    """Return a list of names, which one text is not."""
+    if isinstance(names, str):
+        raise SettingError(f"{setting} is the text {names!r}, expected a list of names")
+    if not isinstance(names, Iterable):
+        raise SettingError(f"{setting} is {names!r}, expected a list of names")
+    return list(names)
+
+
+def path_list(paths: Any) -> Any:
+    """Return a list of paths."""
+    if not isinstance(paths, (str, os.PathLike, Iterable)):
+        raise SettingError(
+            f"data is {paths!r}, expected a path or URL, a list of them, or a Dataset of "
+            "turboloader.open"
+        )
+    if isinstance(paths, (str, os.PathLike)):
+        return [paths]
+    # Arrays, bytes and the like would be lists of numbers.
+    named = hasattr(paths, "dtype") or isinstance(paths, (bytes, bytearray, memoryview))
+    listed = [paths] if named else list(paths)
+    other = next((one for one in listed if not isinstance(one, (str, os.PathLike))), None)
+    if other is not None:
+        raise SettingError(
+            f"data has a {type(other).__name__}, expected paths: turboloader.from_items takes "
+            "the bytes of images, turboloader.from_arrays arrays, turboloader.concat data sets"
+        )
+    return listed
+
+
+def given(settings: Mapping[str, Any]) -> str:
+    """Return the names of the settings that have values."""
+    return ", ".join(
+        name
+        for name, value in settings.items()
+        if value is not None and not (isinstance(value, (tuple, list)) and not value)
+    )

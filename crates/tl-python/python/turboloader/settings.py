@@ -1,0 +1,417 @@
+"""Groups of settings: small objects that say together what belongs together.
+
+>>> import turboloader as tl
+>>> loader = tl.DataLoader(
+...     "train.tar",
+...     batch_size=8,
+...     image_size=224,
+...     cache=tl.Cache(memory="2GB", decoded=True),
+...     errors=tl.Errors("skip", at_most=0.01),
+...     memory="4GB",
+... )
+
+A value in place of a group is its first field: ``memory="4GB"`` is ``tl.Memory("4GB")``. Numbers of
+bytes may be text. The objects are frozen, and check their values when they are made.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Literal, TypeVar
+
+from ._checks import byte_count, check_choice, check_flags, names, one_or_more, whole, wholes
+from .exceptions import SettingError
+
+__all__ = ["Buckets", "Cache", "Columns", "Errors", "Memory", "Neighbors", "Ranks", "Store"]
+
+OnError = Literal["raise", "skip", "replace", "fill"]
+Direction = Literal["outgoing", "incoming"]
+Credentials = Literal["auto", "instance"]
+
+# Names of columns, or a dict from names to types.
+Requests = Sequence[str] | Mapping[str, Any]
+
+
+class Group:
+    """A group of settings."""
+
+    def _set(self, **values: Any) -> None:
+        """Keep values in their checked form."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class Cache(Group):
+    """Keeps samples for the next epochs. Batches do not change.
+
+    Parameters
+    ----------
+    memory
+        The most bytes in memory, such as ``"2GB"``; 0 for none.
+    disk
+        The most bytes on disk, for samples of a slow disk or a store; 0 for none.
+    folder
+        The folder of the cache on disk, by default ``~/.cache/turboloader``. Jobs may share it.
+    decoded
+        Whether to keep decoded images instead of stored bytes: no decoding, but several times the
+        size.
+
+    Examples
+    --------
+    >>> Cache(memory="2GB", disk="200GB", folder="/scratch/cache")
+    Cache(memory=2000000000, disk=200000000000, folder='/scratch/cache', decoded=False)
+    """
+
+    memory: int | str = 0
+    disk: int | str = 0
+    folder: str | os.PathLike[str] | None = None
+    decoded: bool = False
+
+    def __post_init__(self) -> None:
+        check_flags(**{"Cache: decoded": self.decoded})
+        memory, disk = (byte_count(f"Cache: {n}", getattr(self, n)) for n in ("memory", "disk"))
+        if memory == disk == 0:
+            raise SettingError("Cache: neither memory nor disk is set: Cache(memory='2GB')")
+        if self.folder is not None and disk == 0:
+            raise SettingError("Cache: folder needs disk, the size of the cache there")
+        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        folder = os.path.join(home, "turboloader") if self.folder is None else self.folder
+        self._set(memory=memory, disk=disk, folder=os.fspath(folder) if disk else None)
+
+
+@dataclass(frozen=True)
+class Errors(Group):
+    """The policy for bad samples: those that cannot be read, decoded or transformed.
+
+    Parameters
+    ----------
+    policy
+        ``"raise"``; ``"skip"`` makes a batch smaller; ``"replace"`` uses a good sample of the
+        batch; ``"fill"`` gives zeros that are not ``valid``. The first bad sample is a warning,
+        `DataLoader.audit` lists all. A batch whose samples are all skipped is omitted; with several
+        ranks it is an error.
+    at_most
+        The most bad samples in an epoch: a whole number, or a share of the epoch from 0.0 to 1.0.
+        By default half of it.
+
+    Examples
+    --------
+    >>> Errors("skip", at_most=0.01)
+    Errors(policy='skip', at_most=0.01)
+    """
+
+    policy: OnError = "raise"
+    _: KW_ONLY
+    at_most: int | float | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("Errors: policy", self.policy, ("raise", "skip", "replace", "fill"))
+        if self.at_most is None:
+            return
+        if self.policy == "raise":
+            raise SettingError('Errors: at_most has no effect with policy="raise"')
+        try:
+            is_share = not hasattr(self.at_most, "__index__")
+            at_most = float(self.at_most) if is_share else whole("", self.at_most, 1 << 62)
+        except (SettingError, TypeError, ValueError):
+            at_most = math.nan
+        if not (at_most >= 0 and (isinstance(at_most, int) or at_most <= 1)):
+            raise SettingError(
+                f"Errors: at_most is {self.at_most!r}, expected a whole number of samples, or a "
+                "share of them from 0.0 to 1.0"
+            )
+        self._set(at_most=at_most)
+
+
+@dataclass(frozen=True)
+class Ranks(Group):
+    """The place of this process among those that share the data set.
+
+    Each rank gets its part of every global batch.
+
+    Parameters
+    ----------
+    rank
+        The number of this process, from 0.
+    world_size
+        The number of processes.
+
+    Examples
+    --------
+    >>> Ranks(0, 8)
+    Ranks(rank=0, world_size=8)
+    """
+
+    rank: int
+    world_size: int
+
+    def __post_init__(self) -> None:
+        rank, world = whole("Ranks: rank", self.rank), whole("Ranks: world_size", self.world_size)
+        if rank >= world:
+            raise SettingError(f"Ranks: rank is {rank}, expected less than world_size ({world})")
+        self._set(rank=rank, world_size=world)
+
+
+@dataclass(frozen=True)
+class Memory(Group):
+    """Limits of the memory of a loader. They change no batch.
+
+    Parameters
+    ----------
+    budget
+        The most bytes for everything that the loader holds: batches, workers, caches, samples read
+        ahead. What cannot fit is an error. None for no limit.
+    prefetch
+        Batches in flight in addition to those in use; 0 chooses a number.
+    prefetch_bytes
+        The most bytes of batches in flight. None for no limit.
+
+    Examples
+    --------
+    >>> Memory("4GB", prefetch=8)
+    Memory(budget=4000000000, prefetch=8, prefetch_bytes=None)
+    """
+
+    budget: int | str | None = None
+    _: KW_ONLY
+    prefetch: int = 0
+    prefetch_bytes: int | str | None = None
+
+    def __post_init__(self) -> None:
+        self._set(prefetch=whole("Memory: prefetch", self.prefetch))
+        for name in ("budget", "prefetch_bytes"):
+            if (value := getattr(self, name)) is not None:
+                self._set(**{name: byte_count(f"Memory: {name}", value)})
+
+
+@dataclass(frozen=True)
+class Buckets(Group):
+    """Groups images of similar sizes into batches, and pads them to one size.
+
+    Parameters
+    ----------
+    window
+        How many batches are sorted by size together.
+    multiple
+        The sides of a batch are a multiple of this.
+
+    Examples
+    --------
+    >>> Buckets(32, multiple=16)
+    Buckets(window=32, multiple=16)
+    """
+
+    window: int
+    _: KW_ONLY
+    multiple: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("window", "multiple"):
+            self._set(**{name: one_or_more(f"Buckets: {name}", getattr(self, name))})
+
+
+@dataclass(frozen=True)
+class Neighbors(Group):
+    """The neighbours of each node of a graph that are sampled, hop by hop.
+
+    Parameters
+    ----------
+    fanouts
+        How many neighbours of each node: ``[5, 3]`` gives ``batch["neighbors_1"]`` of shape
+        (batch, 5) and ``batch["neighbors_2"]`` of (batch, 5, 3), with -1 for none.
+    columns
+        Columns of the neighbours, as `Columns` has them, such as
+        ``batch["neighbors_1_embedding"]``.
+    direction
+        ``"outgoing"``, or ``"incoming"`` if the file has a reverse index.
+
+    Examples
+    --------
+    >>> Neighbors([5, 3], columns=["embedding"]).fanouts
+    [5, 3]
+    """
+
+    fanouts: Sequence[int]
+    _: KW_ONLY
+    columns: Requests = ()
+    direction: Direction = "outgoing"
+
+    def __post_init__(self) -> None:
+        fanouts = wholes("Neighbors: fanouts", self.fanouts)
+        if not fanouts:
+            raise SettingError("Neighbors: fanouts is empty, expected a number for each hop")
+        check_choice("Neighbors: direction", self.direction, ("outgoing", "incoming"))
+        self._set(fanouts=fanouts, columns=_requests("Neighbors: columns", self.columns))
+
+
+@dataclass(frozen=True)
+class Columns(Group):
+    """The columns of a table (IDV, TBF) that batches have.
+
+    Parameters
+    ----------
+    columns
+        These, each by its own name, as they are stored, or a dict from column to type (None or
+        ``"float32"``); by default all numeric columns that are neither features nor the label.
+    features
+        Columns that form one ``float32`` matrix, ``batch["features"]``.
+    label
+        The column of ``batch["label"]``, in which missing values are -1.
+    neighbors
+        A `Neighbors`, or its ``fanouts``.
+    block_bytes
+        The size of the cache of decoded blocks in bytes; 0 chooses one.
+
+    Examples
+    --------
+    >>> Columns(features=["Age", "Fare"], label="Survived").features
+    ['Age', 'Fare']
+    """
+
+    columns: Requests = ()
+    _: KW_ONLY
+    features: Sequence[str] = ()
+    label: str | None = None
+    neighbors: Neighbors | Sequence[int] | None = None
+    block_bytes: int | str = 0
+
+    def __post_init__(self) -> None:
+        self._set(
+            columns=_requests("Columns: columns", self.columns),
+            features=names("Columns: features", self.features),
+            neighbors=as_group("Columns: neighbors", self.neighbors, Neighbors),
+            block_bytes=byte_count("Columns: block_bytes", self.block_bytes),
+        )
+
+
+@dataclass(frozen=True)
+class Store(Group):
+    """How objects of the stores that URLs name are read; docs/remote.md.
+
+    Parameters
+    ----------
+    options
+        Options by name: ``region``, ``endpoint``, ``access_key_id``, ``anonymous`` and so on. They
+        take precedence over the environment. They may be secret, so they are in no message, and
+        objects with options are not pickled.
+    credentials
+        ``"auto"``: from options, environment and files; ``"instance"``: also from the metadata
+        server of the machine.
+    connections
+        The most requests at once for a bucket, by default 256.
+    read_ahead
+        The bytes requested before they are used, by default 256 MiB, or two windows of a block
+        shuffle.
+    deadline
+        The seconds after which a read has failed, by default 180.
+    hedge
+        Whether a late request is sent once more.
+    unpack_to
+        A folder on this machine: TAR archives that are compressed by gzip or zstd are unpacked into
+        it once, and found there later. Without it they are refused.
+
+    Examples
+    --------
+    >>> Store({"region": "eu-central-1"}, deadline=30)
+    Store(credentials='auto', connections=None, read_ahead=None, deadline=30.0, hedge=True, \
+unpack_to=None)
+    """
+
+    # The values may be secret.
+    options: Mapping[str, str | int | bool] | None = field(default=None, repr=False)
+    _: KW_ONLY
+    credentials: Credentials = "auto"
+    connections: int | None = None
+    read_ahead: int | str | None = None
+    deadline: float | None = None
+    hedge: bool = True
+    unpack_to: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("Store: credentials", self.credentials, ("auto", "instance"))
+        check_flags(**{"Store: hedge": self.hedge})
+        self._set(options=_options(self.options, self.credentials))
+        if self.connections is not None:
+            self._set(connections=one_or_more("Store: connections", self.connections))
+        if self.read_ahead is not None:
+            read_ahead = byte_count("Store: read_ahead", self.read_ahead)
+            self._set(read_ahead=one_or_more("Store: read_ahead", read_ahead, most=1 << 62))
+        if self.deadline is not None:
+            self._set(deadline=_seconds("Store: deadline", self.deadline))
+        if self.unpack_to is not None:
+            self._set(unpack_to=os.fspath(self.unpack_to))
+
+
+def _seconds(setting: str, value: Any) -> float:
+    """Return a time, which is more than nothing."""
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise SettingError(f"{setting} is {value!r}, expected seconds, more than 0")
+    return seconds
+
+
+def _options(options: Any, credentials: str) -> dict[str, str]:
+    """Return options as text; no message repeats a value."""
+    if options is None:
+        options = {}
+    if not isinstance(options, Mapping):
+        name = type(options).__name__
+        raise SettingError(f"Store: options is a {name}, expected a dict of names and values")
+    made = {}
+    for name, value in options.items():
+        if not isinstance(name, str) or not isinstance(value, (str, bool, int)):
+            raise SettingError(f"Store: options: expected text for {name!r}")
+        made[name] = str(value).lower() if isinstance(value, bool) else str(value)
+    if credentials != "auto" and "credentials" in options:
+        raise SettingError("Store: credentials is also in options; pass only one")
+    return made
+
+
+def _requests(setting: str, columns: Any) -> dict[str, str | None]:
+    """Return names with the types that are asked for."""
+    from .transforms import dtype_name
+
+    if isinstance(columns, Mapping):
+        types = columns.items()
+        return {name: None if dtype is None else dtype_name(dtype) for name, dtype in types}
+    return dict.fromkeys(names(setting, columns))
+
+
+_Kind = TypeVar("_Kind", bound=Group)
+
+
+def as_group(setting: str, value: Any, kind: type[_Kind]) -> _Kind | None:
+    """Return a group of settings, also of a value that is its first field; None stays."""
+    if value is None or isinstance(value, kind):
+        return value
+    name = kind.__name__
+    is_dict = isinstance(value, Mapping) and kind not in (Columns, Store)
+    if isinstance(value, Group) or is_dict or isinstance(value, bool):
+        given = type(value).__name__ if isinstance(value, Group) else repr(value)
+        raise SettingError(f"{setting} is {given}, expected a turboloader.{name}")
+    return kind(value)  # type: ignore[call-arg]
+
+
+# What functions take as a store.
+StoreLike = Store | Mapping[str, str | int | bool] | None
+
+
+def as_store(store: StoreLike) -> Store | None:
+    """Return the settings of stores; a dict is its options."""
+    return as_group("store", store, Store)
+
+
+def refuse_to_pickle(what: str, store: Any) -> None:
+    """Refuse to pickle an object with options of stores."""
+    if store is not None and store.options:
+        raise TypeError(
+            f"a {what} with Store(options=...) cannot be pickled, because they may be secret: "
+            "set environment variables instead"
+        )
