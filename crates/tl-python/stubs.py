@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 from turboloader import transforms
-from turboloader._table import BATCH_TABLE, TABLE
+from turboloader._table import ANNOTATIONS, BATCH_TABLE, TABLE
 
 PACKAGE = pathlib.Path(__file__).parent / "python" / "turboloader"
 
@@ -45,70 +45,122 @@ OVERLOADS = {
 # they refuse.
 LEFT_OUT = ("__add__", "__getattr__", "__mul__", "__sub__", "__truediv__")
 
+# The types that transforms share. `Interpolation` also has Pillow's numbers and the enums of Pillow
+# and torchvision.
 TRANSFORMS_HEAD = """\
 # Written by stubs.py.
+import enum
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, Protocol, TypeAlias, overload
+
+import numpy.typing as npt
+import torch
 
 from ._native import Recipe
 
-class Transform:
+Interpolation: TypeAlias = (
+    Literal[
+        "nearest",
+        "nearest_exact",
+        "nearest-exact",
+        "box",
+        "bilinear",
+        "hamming",
+        "bicubic",
+        "lanczos",
+    ]
+    | int
+    | enum.Enum
+)
+PaddingMode: TypeAlias = Literal["constant", "edge", "reflect", "symmetric"]
+Policy: TypeAlias = Literal["imagenet", "cifar10", "svhn"] | enum.Enum
+# What a list of transforms has: also functions, and transforms of torchvision and Albumentations.
+Function: TypeAlias = Transform | Callable[..., Any]
+Dtype: TypeAlias = npt.DTypeLike | torch.dtype
+
+class _Pixels(Protocol):
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+"""
+
+# Attributes and methods of the classes that are written by hand.
+WRITTEN = {
+    "Transform": """\
     def __init__(self, **parameters: Any) -> None: ...
     @property
     def parameters(self) -> dict[str, Any]: ...
     def to_dict(self) -> dict[str, Any]: ...
     def operations(self) -> list[dict[str, Any]]: ...
-    def functions(self) -> list[tuple[str, Callable[[Any], Any]]]: ...
-    def __or__(self, other: Transform) -> Compose: ...
+    def functions(self) -> list[tuple[str, Callable[..., Any]]]: ...
+    def __or__(self, other: Function) -> Compose: ...
+    @overload
     def __call__(
-        self, image: Any, *, seed: int | None = ..., epoch: int = ..., sample: int | None = ...
-    ) -> Any: ...
+        self,
+        image: _Pixels,
+        *,
+        seed: int | None = ...,
+        epoch: int = ...,
+        sample: int | None = ...,
+    ) -> npt.NDArray[Any]: ...
+    @overload
+    def __call__(
+        self,
+        image: torch.Tensor,
+        *,
+        seed: int | None = ...,
+        epoch: int = ...,
+        sample: int | None = ...,
+    ) -> torch.Tensor: ...
+    def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
-
-class Views:
+""",
+    "Views": """\
     count: int
-    transform: Any
-    def __init__(self, count: int, transform: Any) -> None: ...
-
-class BatchTransform:
+    transform: Function | Sequence[Function] | Recipe | None
+    def __init__(
+        self, count: int, transform: Function | Sequence[Function] | Recipe | None
+    ) -> None: ...
+""",
+    "BatchTransform": """\
     def __init__(self, **parameters: Any) -> None: ...
     @property
     def parameters(self) -> dict[str, Any]: ...
     def to_dict(self) -> dict[str, Any]: ...
-
-class Compose(Transform):
+""",
+    "Compose": """\
     transforms: list[Transform]
-    def __init__(self, transforms: Iterable[Transform | Callable[[Any], Any]]) -> None: ...
-
-class Lambda(Transform):
-    lambd: Callable[[Any], Any]
+    def __init__(self, transforms: Iterable[Function]) -> None: ...
+""",
+    "Lambda": """\
+    lambd: Callable[..., Any]
     @property
     def name(self) -> str: ...
-    def __init__(self, lambd: Callable[[Any], Any]) -> None: ...
-
-class ToImage(Transform):
+    def __init__(self, lambd: Callable[..., Any]) -> None: ...
+""",
+    "ToImage": """\
     def __init__(self) -> None: ...
-
-class ToDtype(Transform):
+""",
+    "ToDtype": """\
     dtype: str
     scale: bool
-    def __init__(self, dtype: Any, scale: bool = ...) -> None: ...
-"""
+    def __init__(self, dtype: Dtype, scale: bool = ...) -> None: ...
+""",
+}
 
 TRANSFORMS_TAIL = """\
 ToTensor = ToFloat
 ImageNetNormalize = Normalize
 
 def manual_seed(seed: int) -> None: ...
-def dtype_name(dtype: Any) -> str: ...
-def functions(transform: Any) -> dict[str, Callable[[Any], Any]]: ...
+def dtype_name(dtype: Dtype) -> str: ...
+def functions(transform: Any) -> dict[str, Callable[..., Any]]: ...
 def recipe(
-    transform: Transform | Callable[[Any], Any] | Sequence[Transform | Callable[[Any], Any]] | None,
+    transform: Function | Sequence[Function] | Views | None,
     *,
-    dtype: Any = ...,
+    dtype: Dtype | None = ...,
     channels_last: bool | None = ...,
     decode_margin: float | None = ...,
-    parity: str | None = ...,
+    parity: Literal["pil", "tensor"] | None = ...,
     channels: int | None = ...,
     batch_transform: BatchTransform | Sequence[BatchTransform] = ...,
 ) -> Recipe: ...
@@ -117,40 +169,49 @@ def from_torchvision(transform: Any) -> Transform: ...
 
 
 def of_class(name: str, base: str) -> str:
-    """Return the stub of one class."""
-    parameters = ["self"]
-    signature = inspect.signature(getattr(transforms, name))
-    for parameter in signature.parameters.values():
-        default = " = ..." if parameter.default is not inspect.Parameter.empty else ""
-        parameters.append(f"{parameter.name}: {of_value(parameter)}{default}")
-    listed = f"    def __init__({', '.join(parameters)}) -> None: ..."
-    if len(listed) > 100:
-        rows = "".join(f"        {parameter},\n" for parameter in parameters)
-        listed = f"    def __init__(\n{rows}    ) -> None: ..."
-    attributes = "".join(
-        f"    {parameter.name}: {of_attribute(parameter)}\n"
-        for parameter in signature.parameters.values()
-    )
-    return f"class {name}({base}):\n{attributes}{listed}\n"
+    """Return the stub of one class, with its docstring."""
+    parameters = inspect.signature(getattr(transforms, name)).parameters
+    types = ANNOTATIONS[name]
+    attributes = "".join(f"    {one}: {of_attribute(types[one])}\n" for one in parameters)
+    listed = [f"{one}: {types[one]}{default_of(parameters[one])}" for one in parameters]
+    line = f"    def __init__({', '.join(['self', *listed])}) -> None: ..."
+    if len(line) > 100:
+        rows = "".join(f"        {one},\n" for one in ["self", *listed])
+        line = f"    def __init__(\n{rows}    ) -> None: ..."
+    return f"class {name}({base}):\n{documented(name)}{attributes}{line}\n"
 
 
-def of_attribute(parameter: inspect.Parameter) -> str:
-    """Return the type of the attribute that a parameter becomes."""
-    return "list[Transform]" if parameter.name == "transforms" else of_value(parameter)
+def documented(name: str) -> str:
+    """Return the docstring of a class, indented."""
+    text = inspect.getdoc(getattr(transforms, name)) or ""
+    lines = text.splitlines()
+    if len(lines) == 1:
+        return f'    """{text}"""\n\n'
+    body = "".join(f"    {line}\n" if line else "\n" for line in lines[1:])
+    return f'    """{lines[0]}\n{body}    """\n\n'
 
 
-def of_value(parameter: inspect.Parameter) -> str:
-    """Return the type of a parameter, as narrow as its default says."""
-    if parameter.name == "transforms":
-        return "Iterable[Transform]"
-    if isinstance(parameter.default, (bool, int)) and parameter.name != "fill":
-        return type(parameter.default).__name__
-    return "float" if parameter.name == "p" and parameter.default is not None else "Any"
+def default_of(parameter: inspect.Parameter) -> str:
+    """Return the default of a parameter as stubs have it."""
+    return "" if parameter.default is inspect.Parameter.empty else " = ..."
+
+
+def of_attribute(annotation: str) -> str:
+    """Return the type of the attribute that a parameter becomes; any for one of several forms."""
+    if annotation == "Iterable[Function]":
+        return "list[Transform]"
+    return annotation if annotation in ("bool", "float", "int") else "Any"
 
 
 def of_transforms() -> str:
     """Return `transforms.pyi`."""
-    classes = [of_class(name, "Transform") for name in TABLE]
+    bases = {"Compose": "Transform", "Lambda": "Transform", "ToImage": "Transform"}
+    bases["ToDtype"] = "Transform"
+    classes = [
+        f"class {name}{f'({bases[name]})' if name in bases else ''}:\n{documented(name)}{body}"
+        for name, body in WRITTEN.items()
+    ]
+    classes += [of_class(name, "Transform") for name in TABLE]
     classes += [of_class(name, "BatchTransform") for name in BATCH_TABLE]
     # Listed, so that `from .transforms import *` has types too.
     names = "".join(f'    "{name}",\n' for name in transforms.__all__)

@@ -227,8 +227,8 @@ fn value(json: &str) -> Result<Value, Error> {
     serde_json::from_str(json).map_err(|_| Error::recipe(&"numbers of transforms are finite"))
 }
 
-/// The signatures of the transforms and of those of batches, each a JSON list: names, summaries, and
-/// parameters with their defaults.
+/// The signatures of the transforms and of those of batches, each a JSON list: names, texts, and
+/// parameters with their kinds, texts and defaults.
 #[pyfunction]
 pub(crate) fn signatures() -> (String, String) {
     (json!(Op::signatures()).to_string(), json!(BatchOp::signatures()).to_string())

@@ -9,7 +9,7 @@ import pytest
 import turboloader as tl
 from conftest import image
 from turboloader import transforms as T  # noqa: N812
-from turboloader._table import TABLE
+from turboloader._table import BATCH_TABLE, TABLE
 
 # Arguments for what has no default.
 NEEDED = {
@@ -55,6 +55,22 @@ def test_signatures_are_those_of_the_table():
         T.RandomResizedCrop()
     with pytest.raises(TypeError, match="sise"):
         T.Resize(3, sise=3)
+
+
+@pytest.mark.parametrize("name", [*TABLE, *BATCH_TABLE])
+def test_docstrings_have_each_parameter_with_its_default(name):
+    document = inspect.getdoc(getattr(T, name))
+    summary, result, images, *rest = document.split("\n\n")
+    assert summary.endswith(".") and "The result " in result.replace("\n", " ")
+    assert "shape" in images and "torchvision" in images
+    parameters = inspect.signature(getattr(T, name)).parameters.values()
+    assert len(rest) == bool(parameters)
+    lines = document.splitlines()
+    for parameter in parameters:
+        place = next(i for i, line in enumerate(lines) if line.startswith(f"{parameter.name} : "))
+        assert len(lines[place + 1].strip()) > 12
+        assert (", default " in lines[place]) == (parameter.default is not inspect.Parameter.empty)
+    assert max(map(len, lines)) <= 96
 
 
 def test_flips_mirror():

@@ -25,11 +25,39 @@ operations! {
     #[non_exhaustive]
     pub enum BatchOp: dyn BatchOperation {
         /// Blends the images of a batch.
-        MixUp(alpha = 1.0, num_classes = null, p = 1.0),
+        ///
+        /// Each is blended with the one before it, the first with the last.
+        /// The result keeps the size; its floats come after `ToTensor`. Counterpart: `MixUp`.
+        MixUp(
+            /// Both parameters of the Beta distribution of the weight: more than 0.
+            alpha: Number = 1.0,
+            /// The number of classes of `batch["soft_label"]`, of shape (batch, classes) and
+            /// `float32`; required where samples have labels.
+            num_classes: Count = null,
+            p: Probability = 1.0
+        ),
         /// Puts a rectangle of another image into each of a batch.
-        CutMix(alpha = 1.0, num_classes = null, p = 1.0),
+        ///
+        /// The other one is the image before it, for the first the last.
+        /// The result keeps the size. Counterpart: `CutMix`.
+        CutMix(
+            /// Both parameters of the Beta distribution of the area that stays: more than 0.
+            alpha: Number = 1.0,
+            /// The number of classes of `batch["soft_label"]`, of shape (batch, classes) and
+            /// `float32`; required where samples have labels.
+            num_classes: Count = null,
+            p: Probability = 1.0
+        ),
         /// Makes each image of a batch of parts of four.
-        Mosaic(num_classes = null, p = 1.0),
+        ///
+        /// They meet at a random point in the middle half, as in `YOLOv4` (Bochkovskiy et al., 2020).
+        /// The result keeps the size. Counterpart: none.
+        Mosaic(
+            /// The number of classes of `batch["soft_label"]`, of shape (batch, classes) and
+            /// `float32`; required where samples have labels.
+            num_classes: Count = null,
+            p: Probability = 1.0
+        ),
     }
 }
 
@@ -94,7 +122,7 @@ impl Default for Mosaic {
 }
 
 /// The parameters that ways of mixing have in common.
-trait BatchOperation {
+pub(crate) trait BatchOperation {
     /// The probability of being done where it is chosen.
     fn p(&self) -> f64;
 

@@ -12,6 +12,7 @@ mod erase;
 mod filter;
 pub(crate) mod forms;
 mod geometry;
+mod list;
 mod policy;
 mod range;
 pub(crate) mod signature;
@@ -21,8 +22,6 @@ mod warp;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
-
-use serde::{Deserialize, Serialize};
 
 use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
@@ -42,10 +41,11 @@ pub use geometry::{
     RandomShortestSize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Sides, Size,
     TenCrop,
 };
+pub use list::Op;
 pub use policy::{AugMix, AutoAugment, AutoAugmentPolicy, RandAugment, TrivialAugmentWide};
 pub use range::Range;
 pub(crate) use signature::operations;
-pub use signature::{Parameter, Signature};
+pub use signature::{Parameter, ParameterKind, Signature};
 pub use user::UserTransform;
 pub use warp::{ElasticTransform, PerAxis, RandomAffine, RandomPerspective, RandomRotation, Shear};
 
@@ -154,135 +154,6 @@ impl Domain {
             (false, _) => self,
         };
         stands.then_some(behind)
-    }
-}
-
-operations! {
-    /// One step of a recipe.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-    #[serde(tag = "op", rename_all = "snake_case")]
-    #[non_exhaustive]
-    pub enum Op: dyn Operation {
-        // Geometry.
-        /// Crops a random part of random aspect ratio and resizes it.
-        RandomResizedCrop(
-            size, scale = [0.08, 1.0], ratio = [3.0 / 4.0, 4.0 / 3.0], interpolation = "bilinear",
-            antialias = true
-        ),
-        /// Resizes the image; one number is the shorter side.
-        Resize(size, interpolation = "bilinear", max_size = null, antialias = true),
-        /// Cuts out the middle.
-        CenterCrop(size),
-        /// Cuts out a random part of one size.
-        RandomCrop(
-            size, padding = null, pad_if_needed = false, fill = 0, padding_mode = "constant"
-        ),
-        /// Cuts out the corners and the middle: five images.
-        FiveCrop(size),
-        /// Cuts out the corners and the middle, of the mirrored image too: ten images.
-        TenCrop(size, vertical_flip = false),
-        /// Resizes so that the shorter side has one of several lengths.
-        RandomShortestSize(min_size, max_size = null, interpolation = "bilinear", antialias = true),
-        /// Resizes by a random factor.
-        ScaleJitter(
-            target_size, scale_range = [0.1, 2.0], interpolation = "bilinear", antialias = true
-        ),
-        /// Adds a border.
-        Pad(padding, fill = 0, padding_mode = "constant"),
-        /// Puts the image at a random place on a larger canvas at random.
-        RandomZoomOut(fill = 0, side_range = [1.0, 4.0], p = 0.5),
-        /// Mirrors left and right at random.
-        RandomHorizontalFlip(p = 0.5),
-        /// Mirrors top and bottom at random.
-        RandomVerticalFlip(p = 0.5),
-
-        // Colour.
-        /// Changes brightness, contrast, saturation and hue at random.
-        ColorJitter(brightness = null, contrast = null, saturation = null, hue = null),
-        /// Makes the image grey; it keeps three channels, which torchvision's default does not.
-        Grayscale(num_output_channels = 3),
-        /// Makes the image grey at random.
-        RandomGrayscale(p = 0.1),
-        /// Inverts the pixels at random.
-        RandomInvert(p = 0.5),
-        /// Keeps the upper bits of the pixels at random.
-        RandomPosterize(bits, p = 0.5),
-        /// Inverts bright pixels at random.
-        RandomSolarize(threshold, p = 0.5),
-        /// Sharpens or blurs at random.
-        RandomAdjustSharpness(sharpness_factor, p = 0.5),
-        /// Stretches each channel at random.
-        RandomAutocontrast(p = 0.5),
-        /// Makes each channel's histogram even at random.
-        RandomEqualize(p = 0.5),
-        /// Permutes the channels at random.
-        RandomChannelPermutation(),
-        /// Changes colours as for SSD.
-        RandomPhotometricDistort(
-            brightness = [0.875, 1.125], contrast = [0.5, 1.5], saturation = [0.5, 1.5],
-            hue = [-0.05, 0.05], p = 0.5
-        ),
-
-        // Filters, noise and erasing.
-        /// Blurs with a Gaussian of random width.
-        GaussianBlur(kernel_size, sigma = [0.1, 2.0]),
-        /// Adds normal noise.
-        GaussianNoise(mean = 0.0, sigma = 0.1, clip = true),
-        /// Replaces a random rectangle.
-        RandomErasing(p = 0.5, scale = [0.02, 0.33], ratio = [0.3, 3.3], value = 0.0),
-        /// Erases a grid.
-        GridMask(p = 0.8, distance = [96, 224], ratio = 0.6, rotate = 360, mode = 1, value = 0.0),
-
-        // Composition.
-        /// Applies a list in sequence.
-        Compose,
-        /// Applies a list with a probability.
-        RandomApply(transforms, p = 0.5),
-        /// Applies one of a list.
-        RandomChoice(transforms, p = null),
-        /// Applies a list in random order.
-        RandomOrder(transforms),
-
-        // Warps.
-        /// Rotates by a random angle.
-        RandomRotation(degrees, interpolation = "nearest", expand = false, center = null, fill = 0),
-        /// Rotates, shifts, scales and shears at random.
-        RandomAffine(
-            degrees, translate = null, scale = null, shear = null, interpolation = "nearest",
-            fill = 0, center = null
-        ),
-        /// Moves the corners inwards at random.
-        RandomPerspective(distortion_scale = 0.5, p = 0.5, interpolation = "bilinear", fill = 0),
-        /// Moves neighbouring pixels by similar random displacements.
-        ElasticTransform(alpha = 50.0, sigma = 5.0, interpolation = "bilinear", fill = 0),
-
-        // Policies.
-        /// Applies a pair of changes that was found by search.
-        AutoAugment(policy = "imagenet", interpolation = "nearest", fill = null),
-        /// Applies several random changes of one magnitude.
-        RandAugment(
-            num_ops = 2, magnitude = 9, num_magnitude_bins = 31, interpolation = "nearest",
-            fill = null
-        ),
-        /// Applies one random change of a random magnitude.
-        TrivialAugmentWide(num_magnitude_bins = 31, interpolation = "nearest", fill = null),
-        /// Mixes the image with the results of chains of random changes.
-        AugMix(
-            severity = 3, mixture_width = 3, chain_depth = (-1), alpha = 1.0, all_ops = true,
-            interpolation = "bilinear", fill = null
-        ),
-
-        // The user's own.
-        /// Runs the user's code.
-        UserTransform,
-
-        // Conversion.
-        /// Maps 0 to 255 to 0 to 1.
-        #[serde(alias = "to_dtype", alias = "to_tensor")]
-        ToFloat(),
-        /// Subtracts a mean and divides by a deviation; ImageNet's by default.
-        #[serde(alias = "image_net_normalize")]
-        Normalize(mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225]),
     }
 }
 

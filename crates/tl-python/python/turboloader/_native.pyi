@@ -819,8 +819,8 @@ def probe(data: bytes) -> ImageInfo:
 
 def signatures() -> tuple[str, str]:
     """
-    The signatures of the transforms and of those of batches, each a JSON list: names, summaries, and
-    parameters with their defaults.
+    The signatures of the transforms and of those of batches, each a JSON list: names, texts, and
+    parameters with their kinds, texts and defaults.
     """
 
 def tensor_of(data: bytes, shape: tuple[int, ...], dtype: str) -> Tensor:

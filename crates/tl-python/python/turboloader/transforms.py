@@ -85,12 +85,12 @@ class Transform:
         """Return the operations of this transform, in sequence."""
         return [self.to_dict()]
 
-    def functions(self) -> list[tuple[str, Callable[[Any], Any]]]:
+    def functions(self) -> list[tuple[str, Callable[..., Any]]]:
         """Return its user-supplied functions, with their names in recipes."""
         inner = self.__dict__.get("transforms", ())
         return [function for one in inner for function in one.functions()]
 
-    def __or__(self, other: Transform) -> Compose:
+    def __or__(self, other: Transform | Callable[..., Any]) -> Compose:
         return Compose([self, other])
 
     def __call__(
@@ -171,7 +171,7 @@ class Compose(Transform):
     Compose([Resize(size=256, ...), CenterCrop(size=224), ToFloat()])
     """
 
-    def __init__(self, transforms: Iterable[Transform | Callable[[Any], Any]]) -> None:
+    def __init__(self, transforms: Iterable[Transform | Callable[..., Any]]) -> None:
         super().__init__()
         self.transforms = _all_checked("Compose", transforms)
         _refuse_narrowing(self)
@@ -184,7 +184,7 @@ class Compose(Transform):
         """Return the operations of all transforms, in sequence."""
         return [operation for one in self.transforms for operation in one.operations()]
 
-    def __or__(self, other: Transform) -> Compose:
+    def __or__(self, other: Transform | Callable[..., Any]) -> Compose:
         return Compose([*self.transforms, other])
 
     def __repr__(self) -> str:
@@ -217,7 +217,7 @@ class Lambda(Transform):
     Compose([Resize(size=256, ...), Lambda(...<lambda>), ToFloat()])
     """
 
-    def __init__(self, lambd: Callable[[Any], Any]) -> None:
+    def __init__(self, lambd: Callable[..., Any]) -> None:
         super().__init__()
         if not callable(lambd) or isinstance(lambd, type):
             raise TypeError(f"{lambd!r} is not a function of an image")
@@ -234,7 +234,7 @@ class Lambda(Transform):
         """Return the operation as recipes in JSON have it: the function's name."""
         return {"op": "user_transform", "name": self.name}
 
-    def functions(self) -> list[tuple[str, Callable[[Any], Any]]]:
+    def functions(self) -> list[tuple[str, Callable[..., Any]]]:
         """Return the function under its name."""
         return [(self.name, self.lambd)]
 
@@ -491,7 +491,7 @@ ImageNetNormalize = globals()["Normalize"]
 
 
 def recipe(
-    transform: Transform | Callable[[Any], Any] | Sequence[Transform | Callable[[Any], Any]] | None,
+    transform: Transform | Callable[..., Any] | Sequence[Transform | Callable[..., Any]] | None,
     *,
     dtype: Any = None,
     channels_last: bool | None = None,
@@ -557,7 +557,7 @@ def _composed(transform: Any) -> Transform | None:
     return Compose(transform) if isinstance(transform, Sequence) else _checked(transform)
 
 
-def functions(transform: Any) -> dict[str, Callable[[Any], Any]]:
+def functions(transform: Any) -> dict[str, Callable[..., Any]]:
     """Return the user-supplied functions among transforms, by their names in recipes.
 
     Raises
@@ -565,14 +565,14 @@ def functions(transform: Any) -> dict[str, Callable[[Any], Any]]:
     RecipeError
         For two functions of one name, which a recipe could not tell apart.
     """
-    found: list[tuple[str, Callable[[Any], Any]]] = []
+    found: list[tuple[str, Callable[..., Any]]] = []
     for one in transform.values() if isinstance(transform, Mapping) else [transform]:
         inner = one.transform if isinstance(one, Views) else one
         if isinstance(inner, Recipe):
             continue
         composed = _composed(inner)
         found += [] if composed is None else composed.functions()
-    named: dict[str, Callable[[Any], Any]] = {}
+    named: dict[str, Callable[..., Any]] = {}
     for name, function in found:
         if named.setdefault(name, function) is not function:
             raise RecipeError(f"two functions are called {name}: give one another name by def")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import transforms as T  # noqa: N812
@@ -89,7 +89,7 @@ class _Original(T.Transform):
         if seed is not None:
             self._draws = (seed, itertools.count())
 
-    def __or__(self, other: T.Transform) -> ComposedTransforms:
+    def __or__(self, other: T.Transform | Callable[..., Any]) -> ComposedTransforms:
         return ComposedTransforms([self, other])
 
     def apply(self, image: Any) -> Any:
@@ -122,7 +122,7 @@ class ComposedTransforms(T.Compose, _Original):
         """Return the transforms."""
         return list(self.transforms)
 
-    def __or__(self, other: T.Transform) -> ComposedTransforms:
+    def __or__(self, other: T.Transform | Callable[..., Any]) -> ComposedTransforms:
         return ComposedTransforms([*self.transforms, other])
 
     def operations(self) -> list[dict[str, Any]]:
@@ -151,7 +151,7 @@ def _is_chw(transforms: Sequence[Any]) -> bool:
     return bool(formats) and formats[-1] is TensorFormat.PYTORCH_CHW
 
 
-def _filter(interpolation: Any) -> str:
+def _filter(interpolation: Any) -> Any:
     return str(getattr(interpolation, "value", interpolation))
 
 

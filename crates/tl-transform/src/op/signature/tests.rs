@@ -33,8 +33,7 @@ fn recipe_name(name: &str) -> String {
 }
 
 fn check_defaults<T: DeserializeOwned + PartialEq + Debug>(signatures: Vec<Signature>) {
-    for Signature { name, summary, parameters } in signatures {
-        assert!(summary.ends_with('.'), "{name}: {summary}");
+    for Signature { name, parameters, .. } in signatures {
         let mut bare = Map::from_iter([("op".to_owned(), json!(recipe_name(name)))]);
         let needed = parameters.iter().filter(|parameter| parameter.default.is_none());
         bare.extend(needed.map(|parameter| {
@@ -79,5 +78,25 @@ fn the_documentation_has_every_operation_with_its_parameters() {
         listed.extend(named.map(|name| name.replace("transforms", "ops")));
         let has_all = |line: &str| listed.iter().all(|name| line.contains(&format!("`{name}`")));
         assert!(text.lines().any(has_all), "no line of transforms.md has all of {listed:?}");
+    }
+}
+
+#[test]
+fn every_text_states_the_result_the_counterpart_and_each_parameter() {
+    for Signature { name, document, parameters } in
+        Op::signatures().into_iter().chain(BatchOp::signatures())
+    {
+        let (summary, details) = document.split_once("\n\n").expect(name);
+        assert!(summary.ends_with('.') && !summary.contains('\n'), "{name}: {summary}");
+        let counterpart = details.replace('\n', " ");
+        let stated = ["none", &format!("`{name}`"), "`ToTensor`"];
+        assert!(
+            stated.iter().any(|text| counterpart.contains(&format!("Counterpart: {text}"))),
+            "{name}: {details}"
+        );
+        assert!(details.contains("The result "), "{name}: {details}");
+        for parameter in parameters {
+            assert!(parameter.document.ends_with('.'), "{name}: {parameter:?}");
+        }
     }
 }
