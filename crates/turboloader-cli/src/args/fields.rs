@@ -1,7 +1,7 @@
 //! Arguments that add fields to batches, besides images, labels and indices.
 
 use clap::{Args, ValueEnum};
-use tl_pipeline::{BoxField, Fields, MaskField, MaskType, Sanitize};
+use tl_pipeline::{BoxField, Fields, KeypointField, MaskField, MaskType, Sanitize, ValueFormat};
 use tl_transform::BoxFormat;
 
 /// The fields of batches besides images, labels and indices.
@@ -43,6 +43,26 @@ pub(crate) struct FieldArgs {
     /// Keep boxes that lie entirely outside the crop
     #[arg(long, requires = "boxes")]
     keep_empty_boxes: bool,
+
+    /// Add keypoints, which are transformed with the image. POINTER is a JSON pointer into a sidecar
+    /// file: to the points of objects, with one * for the elements of a list, such as
+    /// /annotations/*/keypoints, or to those of the sample
+    #[arg(long, value_name = "POINTER")]
+    keypoints: Option<String>,
+
+    /// The extension of the sidecar file that holds the keypoints
+    #[arg(long, value_name = "EXTENSION", default_value = "json", requires = "keypoints")]
+    keypoint_column: String,
+
+    /// How many keypoints there are, and 2 or 3 numbers for each: 17,3 (default: as in the first
+    /// sample that has some)
+    #[arg(long, value_name = "POINTS,NUMBERS", value_parser = shape, requires = "keypoints")]
+    keypoint_shape: Option<[usize; 2]>,
+
+    /// Pairs of keypoints that change places in mirrored images: 1-2,3-4
+    #[arg(long, value_name = "PAIRS", value_delimiter = ',', value_parser = pair,
+          requires = "keypoints")]
+    flip_pairs: Vec<[usize; 2]>,
 
     /// Add masks, which are transformed with the image: the sidecar PNG files with this extension,
     /// such as seg.png
@@ -108,11 +128,40 @@ impl FieldArgs {
             sanitize: (!self.keep_empty_boxes).then(Sanitize::default),
             ..BoxField::new(&self.box_column, boxes)
         });
+        let keypoints = self.keypoints.as_ref().map(|pointer| KeypointField {
+            shape: self.keypoint_shape,
+            flip_pairs: self.flip_pairs.clone(),
+            ..KeypointField::new(
+                "keypoints",
+                &self.keypoint_column,
+                ValueFormat::Json(pointer.clone()),
+            )
+        });
         let mask = self.mask.as_ref().map(|column| MaskField {
             dtype: self.mask_type.into(),
             padding: self.mask_padding,
             ..MaskField::new(column)
         });
-        Fields { keys: self.keys, columns: self.columns.clone(), boxes, mask, ..Fields::default() }
+        Fields {
+            keys: self.keys,
+            columns: self.columns.clone(),
+            boxes,
+            keypoints: keypoints.into_iter().collect(),
+            mask,
+            ..Fields::default()
+        }
     }
+}
+
+fn shape(text: &str) -> Result<[usize; 2], String> {
+    two(text, ',').ok_or_else(|| "expected two numbers, such as 17,3".to_owned())
+}
+
+fn pair(text: &str) -> Result<[usize; 2], String> {
+    two(text, '-').ok_or_else(|| "expected two numbers, such as 1-2".to_owned())
+}
+
+fn two(text: &str, separator: char) -> Option<[usize; 2]> {
+    let (first, second) = text.split_once(separator)?;
+    Some([first.parse().ok()?, second.parse().ok()?])
 }

@@ -84,6 +84,11 @@ impl<'a> Contents<'a> {
             boxes.iter().flatten().for_each(|number| hash.update(number.to_le_bytes()));
             batch.box_labels(row).iter().for_each(|label| hash.update(label.to_le_bytes()));
         }
+        for field in 0..fields.keypoints.len() {
+            let numbers = batch.keypoints(field, row);
+            hash.update((numbers.len() as u64).to_le_bytes());
+            numbers.iter().for_each(|number| hash.update(number.to_le_bytes()));
+        }
         if fields.mask.is_some() {
             hash.update(self.part_of(batch.masks(), row));
             hash.update(batch.mask(row).unwrap_or_default());

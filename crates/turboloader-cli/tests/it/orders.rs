@@ -139,8 +139,9 @@ fn what_does_not_fit_together_is_named() {
     );
     refused("--mixing-group 5 --batch-size 4", "mixing_group is 5, expected a divisor");
     refused("--box-labels /a/*", "--boxes <POINTER>");
+    refused("--flip-pairs 1-2", "--keypoints <POINTER>");
     refused("--mask-type i64", "--mask <EXTENSION>");
-    refused("--boxes /a/*", "boxes and masks go with one image for each sample");
+    refused("--boxes /a/*", "boxes, keypoints and masks go with one image for each sample");
     let unlabelled = write(folder.path(), "unlabelled.tar", &tar(&[(b"a.jpg", b"a")]));
     let error = bench(&[&unlabelled], &["--recipe", "raw", "--class-balanced"]).error(2);
     assert!(error.contains("sample 0 has no label to balance classes by"), "{error}");
@@ -300,10 +301,10 @@ fn grey(number: u8) -> Vec<u8> {
 }
 
 #[test]
-fn boxes_and_masks_are_in_the_rows() {
+fn boxes_keypoints_and_masks_are_in_the_rows() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let json = br#"{"annotations": [{"bbox": [0, 0.25, 1, 0.5], "category_id": 17},
-        {"bbox": [0.5, 0.5, 0.25, 0], "category_id": 18}]}"#;
+        {"bbox": [0.5, 0.5, 0.25, 0], "category_id": 18}], "points": [[0, 0.25, 2], [3, 0, 1]]}"#;
     let (image, mask) = (bitmap([1, 2, 3]), grey(9));
     let members: [(&[u8], &[u8]); 3] =
         [(b"a.bmp", &image), (b"a.json", json), (b"a.seg.png", &mask)];
@@ -334,6 +335,18 @@ fn boxes_and_masks_are_in_the_rows() {
     );
     // Neither box has a whole pixel.
     assert_eq!(row("--box-format xywh"), expected(&[], &[], &[]));
+    let mut points = vec![1, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3];
+    points.extend(0_u64.to_le_bytes());
+    points.extend(6_u64.to_le_bytes());
+    for number in [0.0_f32, 0.25, 2.0, 0.0, 0.0, 0.0] {
+        points.extend(number.to_le_bytes());
+    }
+    // The second point is beside the image; neither box has a whole pixel.
+    let decode = ["--recipe", "decode", "--keypoints", "/points", "--keypoint-shape", "2,3"];
+    let boxes = ["--boxes", "/annotations/*/bbox", "--box-format", "xywh", "--flip-pairs", "0-1"];
+    let both = [&decode[..], &boxes].concat();
+    assert_eq!(rows(&[&data], &both).remove(0)["sha256"], sha256(&points));
+    bench(&[&data], &[&decode[..], &["--flip-pairs", "1"]].concat()).error(2);
     let wrong = ["--recipe", "decode", "--boxes", "/annotations/bbox"];
     let error = bench(&[&data], &wrong).error(2);
     assert!(error.contains("invalid pointer `/annotations/bbox`"), "{error}");
