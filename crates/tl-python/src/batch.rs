@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyAttributeError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PySlice, PyTuple};
-use tl_pipeline::{Batch, ColumnSpec, LoaderConfig, MaskType, Work};
+use tl_pipeline::{Batch, ColumnSpec, KeypointField, LoaderConfig, MaskType, Work};
 use zerocopy::IntoBytes;
 
 use crate::detached::detached;
@@ -42,6 +42,8 @@ pub(crate) struct Contents {
     box_labels: bool,
     /// The names of the numbers of boxes, and their types.
     box_values: Vec<(String, Element)>,
+    /// The fields of keypoints: those of samples are columns of numbers.
+    keypoints: Vec<KeypointField>,
     mask: Option<MaskType>,
     num_classes: Option<usize>,
 }
@@ -84,12 +86,15 @@ impl Contents {
             boxes: fields.boxes.is_some(),
             box_labels: fields.boxes.as_ref().is_some_and(|boxes| boxes.labels.is_some()),
             box_values: settings.box_values(config),
+            keypoints: fields.keypoints.clone(),
             mask: fields.mask.as_ref().map(|mask| mask.dtype),
             num_classes: recipe.and_then(|recipe| recipe.num_classes()).map(|count| count as usize),
         };
         let names = contents.names();
         let values = fields.images.iter().map(|image| &*image.name);
         let values = values.chain(fields.values.iter().map(|value| &*value.name));
+        let keypoints = fields.keypoints.iter().filter(|field| !field.is_of_objects());
+        let values = values.chain(keypoints.map(|field| &*field.name));
         let names: Vec<&str> = names.into_iter().chain(values).collect();
         let twice = (1..names.len()).find(|&end| names[..end].contains(&names[end]));
         if let Some(place) = twice.filter(|_| samples != Samples::Rows) {
@@ -131,6 +136,8 @@ impl Contents {
         ];
         let own = own.into_iter().filter(|(_, has)| *has).map(|(name, _)| self.shown(name));
         let own = own.chain(self.box_values.iter().map(|(name, _)| name.as_str()));
+        let keypoints = self.keypoints.iter().filter(|field| field.is_of_objects());
+        let own = own.chain(keypoints.map(|field| &*field.name));
         let columns = self.columns.iter().map(|column| column.name.as_str());
         let Some(specs) = self.specs.get().filter(|specs| !specs.is_empty()) else {
             return own.chain(columns).collect();
@@ -289,6 +296,10 @@ impl PyBatch {
                         formed(Some(Tensor::new(Memory::of(bytes)?, shape, *element)))
                     }));
                 }
+                let mut keypoints = contents.keypoints.iter().enumerate();
+                if let Some((place, _)) = keypoints.find(|(_, field)| field.name == name) {
+                    return Some(Box::new(move |row| formed(self.keypoints(place, row)?)));
+                }
                 let column = contents.columns.iter().position(|column| column.name == name)?;
                 let StoredField { name, kind } = &contents.columns[column];
                 Box::new(move |row| {
@@ -301,6 +312,14 @@ impl PyBatch {
                 })
             }
         })
+    }
+
+    /// The points of a row's objects: those that a box was left for.
+    fn keypoints(&self, field: usize, row: usize) -> PyResult<Option<Tensor>> {
+        let Some([count, width]) = self.batch.keypoint_shape(field) else { return Ok(None) };
+        let numbers = self.batch.keypoints(field, row);
+        let shape = vec![numbers.len() / (count * width), count, width];
+        Ok(Some(Tensor::new(Memory::of(numbers.as_bytes())?, shape, Element::F32)))
     }
 
     fn field(&self, py: Python<'_>, name: &str, form: Form) -> PyResult<Py<PyAny>> {

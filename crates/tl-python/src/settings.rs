@@ -8,8 +8,8 @@ use tl_decode::Exif;
 use tl_pipeline::{
     Batching, BoxField, BoxValue, Buckets, CacheConfig, CacheKind, ColumnRequest, Columns, Content,
     Dataset, Direction, DiskCache, ErrorBudget, Fields, ImageField, ImageSource, ImageTransform,
-    LoaderConfig, MaskField, MaskType, MemoryCache, Neighbors, OnError, Readers, Shard, Shuffle,
-    Table, Tail, ValueField, ValueFormat, ValueKind, Work,
+    KeypointField, LoaderConfig, MaskField, MaskType, MemoryCache, Neighbors, OnError, Readers,
+    Shard, Shuffle, Table, Tail, ValueField, ValueFormat, ValueKind, Work,
 };
 use tl_transform::BoxFormat;
 
@@ -50,6 +50,7 @@ pub(crate) struct Settings<'py> {
     /// Further images.
     images: Vec<ImageSettings<'py>>,
     values: Vec<ValueSettings>,
+    keypoints: Vec<KeypointSettings>,
     /// Names, extension, kind and place of fields that batches have as lists.
     pub(crate) stored: Vec<(String, String, String, String)>,
     /// Other names for fields of batches.
@@ -170,6 +171,17 @@ struct ValueSettings {
 
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
+struct KeypointSettings {
+    name: String,
+    column: String,
+    format: String,
+    place: String,
+    shape: Option<[usize; 2]>,
+    flip_pairs: Vec<[usize; 2]>,
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
 struct MaskSettings {
     column: String,
     dtype: String,
@@ -272,7 +284,7 @@ impl Settings<'_> {
             mask: mask.transpose()?,
             images: self.images.iter().map(ImageSettings::field).collect(),
             values: self.values.iter().map(ValueSettings::field).collect::<Result<_, _>>()?,
-            ..Fields::default()
+            keypoints: self.keypoints.iter().map(KeypointSettings::field).collect(),
         })
     }
 
@@ -378,13 +390,8 @@ impl ImageSettings<'_> {
 
 impl ValueSettings {
     fn field(&self) -> Result<ValueField, Error> {
-        let Self { name, column, place, missing, names, .. } = self;
-        let format = match self.format.as_str() {
-            "text" => ValueFormat::Text,
-            "json" => ValueFormat::Json(place.clone()),
-            "npy" => ValueFormat::Npy,
-            _ => ValueFormat::Npz(place.clone()),
-        };
+        let Self { name, column, missing, names, .. } = self;
+        let format = value_format(&self.format, &self.place);
         let number = self.dtype.as_ref().map(|dtype| element(name, dtype)).transpose()?;
         let names = names.clone();
         let kind = match (self.kind.as_str(), number) {
@@ -395,6 +402,24 @@ impl ValueSettings {
             _ => ValueKind::Numbers { number, shape: self.shape.clone() },
         };
         Ok(ValueField { kind, missing: *missing, ..ValueField::new(name, column, format) })
+    }
+}
+
+impl KeypointSettings {
+    fn field(&self) -> KeypointField {
+        let format = value_format(&self.format, &self.place);
+        let field = KeypointField::new(&self.name, &self.column, format);
+        KeypointField { shape: self.shape, flip_pairs: self.flip_pairs.clone(), ..field }
+    }
+}
+
+/// The format of this name, with the place of values in a file.
+fn value_format(format: &str, place: &str) -> ValueFormat {
+    match format {
+        "text" => ValueFormat::Text,
+        "json" => ValueFormat::Json(place.to_owned()),
+        "npy" => ValueFormat::Npy,
+        _ => ValueFormat::Npz(place.to_owned()),
     }
 }
 

@@ -63,6 +63,12 @@ impl KeypointField {
         Self { name: name.into(), column: column.into(), format, shape: None, flip_pairs }
     }
 
+    /// True for points of objects, false for those of a sample.
+    #[must_use]
+    pub fn is_of_objects(&self) -> bool {
+        matches!(self.objects(), Ok(Some(_)))
+    }
+
     /// The pointer to the points of objects; `None` for those of a sample.
     fn objects(&self) -> Result<Option<ListPointer>, PipelineError> {
         match &self.format {

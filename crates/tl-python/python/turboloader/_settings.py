@@ -336,6 +336,7 @@ class Settings:
             "boxes": request.boxes,
             "mask": request.mask,
             "values": request.values,
+            "keypoints": request.keypoints,
             "stored": request.stored,
             "renamed": list(request.renamed.items()),
         }

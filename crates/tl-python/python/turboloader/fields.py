@@ -28,6 +28,7 @@ __all__ = [
     "Field",
     "Image",
     "Json",
+    "Keypoints",
     "Label",
     "Mask",
     "MultiLabel",
@@ -111,6 +112,44 @@ class Boxes(Field):
     values: Mapping[str, str | tuple[str, Any]] | None = None
     format: str = "xyxy"
     output: str = "xyxy"
+
+
+@dataclass(frozen=True)
+class Keypoints(Field):
+    """Points that move with the image: joints of persons, marks of a face.
+
+    Batches have a list of ``float32`` arrays of shape (objects, points, 2 or 3), or for points of
+    samples one array of shape (batch, points, 2 or 3). Points keep their coordinates where they
+    come to lie outside the image, as torchvision's ``KeyPoints`` do. A third number is a visibility
+    as in COCO's files: points outside lose their label, and points without a label are (0, 0, 0).
+
+    Parameters
+    ----------
+    source
+        The file and the place of the points. A JSON pointer with one ``*`` for the elements of a
+        list leads to the points of objects: ``"json:/annotations/*/keypoints"``. They are in the
+        order of the boxes and are removed with them; without boxes all objects stay. Everything
+        else leads to points of samples: ``"json:/landmarks"``, ``"npy"``, ``"txt"``.
+    shape
+        The number of points, and 2 or 3 numbers for each; by default those of the first sample that
+        has points. A plain list of numbers is one of triples, unless the shape says otherwise.
+    flip_pairs
+        Pairs of points that change places in mirrored images, such as ``[(1, 2)]`` for the left and
+        the right eye; ``Keypoints.COCO_FLIP_PAIRS`` for COCO's persons. By default none, as in
+        torchvision.
+
+    Examples
+    --------
+    >>> fields = {"keypoints": Keypoints("json:/annotations/*/keypoints", flip_pairs=[(1, 2)])}
+    """
+
+    COCO_FLIP_PAIRS: ClassVar[tuple[tuple[int, int], ...]] = tuple(
+        (left, left + 1) for left in range(1, 17, 2)
+    )
+
+    _: KW_ONLY
+    shape: Sequence[int] | None = None
+    flip_pairs: Sequence[tuple[int, int]] = ()
 
 
 @dataclass(frozen=True)
@@ -214,6 +253,7 @@ class Request:
     def __init__(self, fields: Mapping[str, Field]) -> None:
         self.images: dict[str, str] = {}
         self.values: list[dict[str, Any]] = []
+        self.keypoints: list[dict[str, Any]] = []
         self.stored: list[tuple[str, str, str, str]] = []
         self.boxes: dict[str, Any] | None = None
         self.mask: dict[str, Any] | None = None
@@ -258,6 +298,8 @@ class Request:
             settings = {"labels": field.labels, "format": field.format, "output": field.output}
             values = _box_values(name, field.values or {})
             self.boxes = {"column": column, "boxes": place, "values": values, **settings}
+        elif isinstance(field, Keypoints):
+            self.keypoints.append(_keypoints(name, field, column, place))
         else:
             self.values.append(_values(name, field, column, place))
 
@@ -290,15 +332,7 @@ def _values(name: str, field: Field, column: str, place: str | None) -> dict[str
     """Return a field of numbers as the native library reads it."""
     from .transforms import dtype_name
 
-    last = column.rpartition(".")[2]
-    if place is not None and place[:1] in ("", "/"):
-        format = "json"
-    elif place is not None or last == "npz":
-        format = "npz"
-        if not place:
-            raise SettingError(f'field {name}: which array? such as "{column}:latent"')
-    else:
-        format = last if last in ("npy", "json") else "text"
+    format = _format(name, column, place)
     kind, names, count = "numbers", [], None
     shape: list[int] | None = []
     dtype = getattr(field, "dtype", "int64")
@@ -328,6 +362,44 @@ def _values(name: str, field: Field, column: str, place: str | None) -> dict[str
         "count": count,
         "missing": None if missing is None else float(missing),
     }
+
+
+def _format(name: str, column: str, place: str | None) -> str:
+    """Return the format of a file that has numbers."""
+    last = column.rpartition(".")[2]
+    if place is not None and place[:1] in ("", "/"):
+        return "json"
+    if place is not None or last == "npz":
+        if not place:
+            raise SettingError(f'field {name}: which array? such as "{column}:latent"')
+        return "npz"
+    return last if last in ("npy", "json") else "text"
+
+
+def _keypoints(name: str, field: Keypoints, column: str, place: str | None) -> dict[str, Any]:
+    """Return a field of keypoints as the native library reads it."""
+    shape = None if field.shape is None else _wholes(field.shape)
+    if shape is not None and len(shape) != 2:
+        raise SettingError(f"field {name}: shape is {field.shape!r}, expected (points, 2 or 3)")
+    pairs = field.flip_pairs
+    listed = [_wholes(pair) for pair in pairs] if isinstance(pairs, Sequence) else [[]]
+    if not all(len(pair) == 2 for pair in listed):
+        raise SettingError(f"field {name}: flip_pairs is {pairs!r}, expected [(1, 2), ...]")
+    return {
+        "name": name,
+        "column": column,
+        "format": _format(name, column, place),
+        "place": place or "",
+        "shape": shape,
+        "flip_pairs": listed,
+    }
+
+
+def _wholes(values: Any) -> list[int]:
+    """Return whole numbers from 0 on, or an empty list for anything else."""
+    listed = [] if isinstance(values, str) or not isinstance(values, Sequence) else list(values)
+    is_whole = all(isinstance(one, int) and one >= 0 for one in listed)
+    return listed if is_whole else []
 
 
 def _names(name: str, classes: Any) -> list[str]:

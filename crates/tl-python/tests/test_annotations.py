@@ -1,0 +1,183 @@
+"""Keypoints of objects and of samples, next to the boxes that they follow."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import pickle
+
+import numpy as np
+import pytest
+import turboloader as tl
+from conftest import bmp, image
+
+T = tl.transforms
+
+COUNT = 12
+FLIP = [T.RandomHorizontalFlip(1.0)]
+
+
+def person(index: int, number: int) -> dict:
+    """An object of sample ``index``: every third box has no pixel."""
+    side = 0 if (index + number) % 3 == 0 else 5
+    points = [(number + k, index + k, k % 3) for k in range(4)]
+    return {
+        "bbox": [number, 2, side, side],
+        "category_id": number,
+        "keypoints": [one for point in points for one in point],
+        "area": side * side,
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Images of different sizes with some objects, and with two marks each."""
+    folder = tmp_path_factory.mktemp("annotations")
+    for index in range(COUNT):
+        key = folder / f"s{index:02d}"
+        key.with_suffix(".bmp").write_bytes(bmp(image(index, 20 + index, 30 - index)))
+        people = [person(index, number) for number in range(index % 4)]
+        document = {"annotations": people, "marks": [[index, 1], [2, 3.5]]}
+        key.with_suffix(".json").write_text(json.dumps(document))
+        np.save(key.with_suffix(".npy"), np.array(document["marks"], np.float64))
+    return folder
+
+
+BOXES = tl.Boxes(
+    "json:/annotations/*/bbox", labels="/annotations/*/category_id", format="xywh", output="xywh"
+)
+KEYPOINTS = tl.Keypoints("json:/annotations/*/keypoints")
+FIELDS = {
+    "boxes": BOXES,
+    "keypoints": KEYPOINTS,
+    "marks": tl.Keypoints("json:/marks"),
+    "same": tl.Keypoints("npy"),
+}
+
+
+def expected(index: int, swapped: bool) -> np.ndarray:
+    """The points of sample ``index`` in a mirrored image of 30 - index columns."""
+    people = []
+    for number in range(index % 4):
+        points = np.array(person(index, number)["keypoints"], np.float32).reshape(4, 3)
+        if person(index, number)["area"] == 0:
+            continue
+        points[:, 0] = 30 - index - 1 - points[:, 0]
+        points[points[:, 2] == 0] = 0
+        people.append(points[[1, 0, 2, 3]] if swapped else points)
+    return np.array(people, np.float32).reshape(-1, 4, 3)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_keypoints_follow_boxes(folder: pathlib.Path, swapped: bool) -> None:
+    """Objects without a box have no points; pairs change places where the field lists them."""
+    pairs = [(0, 1)] if swapped else []
+    fields = FIELDS | {"keypoints": tl.Keypoints(KEYPOINTS.source, flip_pairs=pairs)}
+    seen = 0
+    for batch in tl.DataLoader(folder, 4, transform=FLIP, fields=fields, shuffle=True):
+        for row, index in enumerate(batch["index"].tolist()):
+            found = batch["keypoints"][row].numpy()
+            assert found.dtype == np.float32
+            assert np.array_equal(found, expected(index, swapped))
+            assert len(batch["boxes"][row].numpy()) == len(found) == len(batch["box_index"][row])
+            marks = np.float32([[29 - 2 * index, 1], [27 - index, 3.5]])
+            assert np.array_equal(batch["marks"].numpy()[row], marks)
+            seen += len(found)
+        assert batch["marks"].shape == (len(batch), 2, 2)
+        assert np.array_equal(batch["marks"], batch["same"])
+    assert seen == 12
+
+
+def same(found: object, other: object) -> bool:
+    """Whether two fields are equal: tensors, arrays, and lists of them."""
+    if isinstance(found, list):
+        return len(found) == len(other) and all(map(same, found, other))
+    if isinstance(found, (str, int, float, bool, type(None))):
+        return found == other
+    return np.array_equal(np.asarray(found), np.asarray(other))
+
+
+def test_batches_with_keypoints_are_used_as_others(folder: pathlib.Path) -> None:
+    """Samples, slices, copies and other forms have the points too."""
+    (batch,) = tl.DataLoader(folder, COUNT, image_size=8, fields=FIELDS)
+    names = ["boxes", "box_labels", "box_index", "keypoints", "marks", "same"]
+    assert [name for name in batch.keys() if name in names] == names  # noqa: SIM118
+    assert batch["keypoints"][0].shape == (0, 4, 3)
+    sample = batch[3]
+    assert np.array_equal(sample["keypoints"], batch["keypoints"][3])
+    assert np.array_equal(sample["marks"], batch["marks"][3])
+    again = pickle.loads(pickle.dumps(batch))
+    for name in names:
+        assert same(again[name], batch[name])
+        assert same(batch[2:7][name], list(batch[name][2:7]))
+    torch = pytest.importorskip("torch")
+    moved = batch.to("cpu")
+    assert all(type(one) is torch.Tensor for one in moved["keypoints"])
+    assert same(moved["keypoints"], batch["keypoints"]) and same(moved["marks"], batch["marks"])
+
+
+@pytest.mark.parametrize("settings", [{}, {"buckets": 2}])
+def test_keypoints_depend_on_nothing_but_the_recipe(folder: pathlib.Path, settings: dict) -> None:
+    """Workers, readers, caches, padding and resumed epochs change no point."""
+    size = [T.RandomShortestSize([16, 20])] if settings else [T.RandomResizedCrop(16)]
+    data = folder.with_suffix(".tbl")
+    if not data.exists():
+        tl.open(folder).convert(data)
+    transform = [*size, T.RandomHorizontalFlip(), T.RandomVerticalFlip()]
+
+    def loader(**more: object) -> tl.DataLoader:
+        given = {"transform": transform, "fields": FIELDS, "shuffle": True, "seed": 5}
+        return tl.DataLoader(data, 4, **given, **settings, **more)
+
+    def epochs(**more: object) -> list:
+        batches = loader(**more)
+        found = []
+        for epoch in range(2):
+            batches.set_epoch(epoch)
+            found += [pickle.loads(pickle.dumps(batch)).tensors() for batch in batches]
+        return found
+
+    plain = epochs(num_workers=1)
+    for more in (
+        {"num_workers": 4},
+        {"cache": "64MB"},
+        {"cache": tl.Cache(memory="64MB", decoded=True)},
+        {"memory": "500MB", "num_workers": 2},
+    ):
+        other = epochs(**more)
+        assert len(other) == len(plain) == 6
+        for batch, values in zip(other, plain, strict=True):
+            assert all(same(batch[name], values[name]) for name in values), more
+    first = loader()
+    next(iter(first))
+    resumed = loader()
+    resumed.load_state_dict(first.state_dict())
+    for batch, values in zip(resumed, plain[1:3], strict=True):
+        assert all(same(batch[name], values[name]) for name in values)
+
+
+def test_keypoint_settings_that_are_refused(folder: pathlib.Path) -> None:
+    """A setting that cannot be names the field and what was expected."""
+    source = KEYPOINTS.source
+    for field, message in [
+        (tl.Keypoints(source, shape=(4,)), r"shape is (4,), expected (points, 2 or 3)"),
+        (tl.Keypoints(source, shape=(4, 4)), "shape is [4, 4], expected [points, 2]"),
+        (tl.Keypoints(source, flip_pairs=[1, 2]), "flip_pairs is [1, 2], expected [(1, 2), ...]"),
+        (tl.Keypoints(source, flip_pairs=[(3, 4)]), "flip_pairs has point 4, expected numbers"),
+        (tl.Keypoints("json:/nothing"), "have no shape: no sample has them"),
+        (tl.Keypoints("npz"), "which array?"),
+    ]:
+        with pytest.raises(tl.LoaderError) as caught:
+            tl.DataLoader(folder, 4, image_size=8, fields={"people": field})
+        assert "people" in str(caught.value) and message in str(caught.value)
+    with pytest.raises(tl.LoaderError, match="two fields"):
+        tl.DataLoader(folder, 4, image_size=8, fields={"label": tl.Keypoints("json:/marks")})
+
+
+def test_cocos_pairs_are_left_and_right() -> None:
+    """The constant names COCO's points by their left and right."""
+    sides = ["eye", "ear", "shoulder", "elbow", "wrist", "hip", "knee", "ankle"]
+    names = ["nose", *(f"{side}_{name}" for name in sides for side in ("left", "right"))]
+    for left, right in tl.Keypoints.COCO_FLIP_PAIRS:
+        assert names[left].replace("left", "right") == names[right]
+    assert len(names) == 17 and len(tl.Keypoints.COCO_FLIP_PAIRS) == 8
