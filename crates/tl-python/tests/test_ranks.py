@@ -31,7 +31,7 @@ def indices(batches) -> list[int]:
 
 def test_a_loader_of_the_whole_data_set_warns_once_in_each_of_several_ranks(data, second_of_two):
     loader = tl.DataLoader(data, 10, **SIZED)
-    with pytest.warns(UserWarning, match="rank 1 of 2 loads the whole data set.*enable_dist"):
+    with pytest.warns(UserWarning, match="rank 1 of 2 loads the whole data set.*ranks='auto'"):
         assert indices(loader) == list(range(100))
     assert indices(loader) == list(range(100))
     pickled = pickle.loads(pickle.dumps(tl.DataLoader(data, 10, **SIZED)))
