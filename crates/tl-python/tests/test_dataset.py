@@ -152,10 +152,10 @@ def test_splits_and_folds_divide(ds: tl.Dataset) -> None:
 def test_draws_have_their_weights(ds: tl.Dataset) -> None:
     weights = np.zeros(100)
     weights[[3, 50]] = [1, 3]
-    drawn = epoch(ds.weight(weights, count=400))
+    drawn = epoch(ds.weights(weights, count=400))
     counts = collections.Counter(drawn)
     assert set(counts) == {3, 50} and counts[50] > 2 * counts[3]
-    assert sorted(epoch(ds.weight(weights, replacement=False))) == [3, 50]
+    assert sorted(epoch(ds.weights(weights, replacement=False))) == [3, 50]
     some = ds.select([0, 7, 14, 1])
     balanced = collections.Counter(LABELS[epoch(some.balance(length="all-used-up"))])
     assert balanced == {0: 3, 1: 3}
@@ -185,7 +185,7 @@ VIEWS: list[Callable[[tl.Dataset], tl.Dataset]] = [
     lambda ds: ds.split(0.5, 0.5, stratify="label")[1].take(20),
     lambda ds: ds.filter(lambda sample: sample.label == 2),
     lambda ds: ds.filter("label == 2").skip(1),
-    lambda ds: ds.weight(np.arange(100), count=30),
+    lambda ds: ds.weights(np.arange(100), count=30),
     lambda ds: ds.fold(1, of=3)[0].balance().repeat(2),
     lambda ds: tl.concat(ds.take(3), ds.fold(0, of=2)[1]),
     lambda ds: tl.concat(ds.take(3), tl.open(ds._arguments[0])).filter("index > 50").split(0.5)[0],
@@ -370,7 +370,7 @@ def test_files_of_a_data_set_are_verified(ds: tl.Dataset) -> None:
         (lambda ds: ds.split(90, 10), "fraction 90 of a split: expected a number from 0 to 1"),
         (lambda ds: ds.split(0.5, stratify="key"), "'key' is not a field to divide by"),
         (lambda ds: ds.fold(5, of=5), "fold 5 of 5"),
-        (lambda ds: ds.weight([1.0]), "1 weights for 100 samples"),
+        (lambda ds: ds.weights([1.0]), "1 weights for 100 samples"),
         (lambda ds: ds.balance(length="long"), "`long`: expected samples, first-used-up"),
         (lambda ds: ds.take(-1), "count is -1, expected a whole number"),
         (lambda ds: tl.mix({}), "mix needs at least one data set"),

@@ -41,7 +41,7 @@ mod metadata;
 ///   tl convert masks.tar -o masks.tbl --compress zstd:9
 ///   tl convert photos/ -o photos_256.tbl --to raw --size 256
 ///   tl convert train.tbl -o train.tar --to tar
-///   tl convert train.tar -o val.tbl --split 0.9,0.1@0 --part 2 --stratify
+///   tl convert train.tar -o val.tbl --split 0.9,0.1@0 --part 1 --stratify
 ///   tl convert train.tar -o train.tbl --metadata description.json
 ///   tl convert train.csv -o train.tbl --label-column class
 ///   tl convert instances_val2017.json -o val.tbl --root val2017

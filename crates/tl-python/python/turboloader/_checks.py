@@ -10,7 +10,7 @@ from typing import Any
 
 from .exceptions import SettingError
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kKmMgGtT])(i)?)?[bB]?")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt])?(i?b|i)?", re.IGNORECASE)
 
 # Of workers, ranks, sides, epochs and so on.
 _MOST = (1 << 32) - 1
@@ -55,11 +55,14 @@ def one_or_more(setting: str, value: Any, most: int = _MOST) -> int:
 
 
 def byte_count(setting: str, value: Any) -> int:
-    """Return a number of bytes, which may be text such as ``"2GB"`` or ``"512 MiB"``."""
+    """Return a number of bytes, which may be text such as ``"2GB"`` or ``"512 MiB"``.
+
+    As in coreutils, ``"2G"`` and ``"2GiB"`` are powers of 1024, ``"2GB"`` of 1000.
+    """
     found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is not None:
-        number, prefix, binary = found.groups()
-        base = 1024 if binary else 1000
+        number, prefix, unit = found.groups()
+        base = 1000 if (unit or "").lower() == "b" else 1024
         return int(float(number) * base ** " kmgt".index((prefix or " ").lower()))
     try:
         return whole(setting, value, most=1 << 62)

@@ -232,8 +232,8 @@ class Dataset:
     ``turboloader.torch`` take one in place of a path; ``batch["index"]`` stays the number in the
     stored data set.
 
-    Every view keeps the order of its data set. `weight`, `balance`, `repeat` and `mix` draw samples
-    anew in each epoch, so they come last: nothing can be selected from draws.
+    Every view keeps the order of its data set. `weights`, `balance`, `repeat` and `mix` draw
+    samples anew in each epoch, so they come last: nothing can be selected from draws.
 
     Attributes
     ----------
@@ -599,7 +599,7 @@ class Dataset:
         train, validation = map(self._chosen, parts)
         return train, validation
 
-    def weight(
+    def weights(
         self, weights: Any, *, replacement: bool = True, count: int | None = None
     ) -> Dataset:
         """Return draws of samples, each in proportion to its weight.

@@ -8,7 +8,8 @@ use tl_pipeline::{CacheConfig, CacheKind, DiskCache, MemoryCache};
 /// The kind, place and size of the caches.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CacheArgs {
-    /// Keep samples in memory, in up to SIZE bytes (with K, M, G or T in powers of 1024)
+    /// Keep samples in memory, in up to SIZE bytes (2G and 2GiB are powers of 1024, 2GB of
+    /// 1000)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     cache_memory: Option<u64>,
 
@@ -49,13 +50,18 @@ impl CacheArgs {
     }
 }
 
-/// A number of bytes: digits, and K, M, G or T for powers of 1024, perhaps with `iB` or `B`.
+/// A number of bytes: digits, and K, M, G or T. As in coreutils, `2G` and `2GiB` are powers of 1024,
+/// `2GB` of 1000.
 pub(super) fn size(text: &str) -> Result<u64, &'static str> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().map_err(|_| "expected a number of bytes, as 500000 or 64G")?;
     let letters = unit.to_ascii_uppercase();
-    let power = match letters.trim_end_matches("IB").trim_end_matches('B') {
+    let (letter, base): (&str, u64) = match letters.strip_suffix("IB") {
+        Some(letter) => (letter, 1024),
+        None => letters.strip_suffix('B').map_or((&*letters, 1024), |letter| (letter, 1000)),
+    };
+    let power = match letter {
         "" => 0,
         "K" => 1,
         "M" => 2,
@@ -63,7 +69,7 @@ pub(super) fn size(text: &str) -> Result<u64, &'static str> {
         "T" => 4,
         _ => return Err("expected K, M, G or T after the number"),
     };
-    number.checked_mul(1 << (10 * power)).ok_or("larger than 16 EiB")
+    number.checked_mul(base.pow(power)).ok_or("larger than 16 EiB")
 }
 
 #[cfg(test)]
@@ -71,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_numbers_with_powers_of_1024() {
+    fn sizes_are_numbers_with_units() {
         const NUMBER: &str = "expected a number of bytes, as 500000 or 64G";
         const UNIT: &str = "expected K, M, G or T after the number";
         let expected = [
@@ -81,7 +87,9 @@ mod tests {
             ("3k", Ok(3_072)),
             ("64M", Ok(67_108_864)),
             ("2GiB", Ok(2_147_483_648)),
-            ("1TB", Ok(1_099_511_627_776)),
+            ("1TB", Ok(1_000_000_000_000)),
+            ("3kb", Ok(3_000)),
+            ("1T", Ok(1_099_511_627_776)),
             ("16777215T", Ok(18_446_742_974_197_923_840)),
             ("16777216T", Err("larger than 16 EiB")),
             ("", Err(NUMBER)),

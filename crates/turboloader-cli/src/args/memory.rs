@@ -8,8 +8,8 @@ use super::cache::size;
 /// How much memory batches, workers, caches and readers may take.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct MemoryArgs {
-    /// Take no more than SIZE bytes for batches, workers, caches and reading ahead together (with K,
-    /// M, G or T in powers of 1024)
+    /// Take no more than SIZE bytes for batches, workers, caches and reading ahead together (2G
+    /// and 2GiB are powers of 1024, 2GB of 1000)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory_budget: Option<u64>,
 

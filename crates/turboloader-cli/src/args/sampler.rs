@@ -28,7 +28,7 @@ pub(crate) struct SamplerArgs {
 
     /// Load the same number of samples of every class, whatever its size
     #[arg(long, group = "turns")]
-    class_balanced: bool,
+    balance: bool,
 
     /// Mix the data sets in the proportion of these weights: a whole number for each DATA, e.g. 3,1
     #[arg(
@@ -40,7 +40,7 @@ pub(crate) struct SamplerArgs {
     )]
     mix: Vec<u32>,
 
-    /// The number of samples in an epoch with --class-balanced or --mix: samples (default: the size
+    /// The number of samples in an epoch with --balance or --mix: samples (default: the size
     /// of the data set), first-used-up (no sample repeats), all-used-up (every sample is loaded) or
     /// a number
     #[arg(long, value_name = "LENGTH", requires = "turns")]
@@ -101,7 +101,7 @@ impl SamplerArgs {
             return Ok(view.weights(&weights::read(path)?, replacement, self.count)?.samples());
         }
         let samples = view.samples();
-        if !self.class_balanced {
+        if !self.balance {
             return Ok(samples);
         }
         // The labels of tables are read when the loader is made.

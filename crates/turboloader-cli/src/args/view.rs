@@ -33,12 +33,12 @@ pub(crate) struct ViewArgs {
     #[arg(long, value_name = "FRACTION,..[@SEED]", conflicts_with = "fold")]
     split: Option<Parts>,
 
-    /// The samples outside of fold K, counted from 0, of N folds by a seed (default: 0); --part 2 is
+    /// The samples outside of fold K, counted from 0, of N folds by a seed (default: 0); --part 1 is
     /// the fold itself
     #[arg(long, value_name = "K/N[@SEED]")]
     fold: Option<FoldOf>,
 
-    /// The part of --split or --fold, counted from 1 (default: 1)
+    /// The part of --split or --fold, counted from 0 (default: 0)
     #[arg(long, value_name = "N")]
     part: Option<usize>,
 
@@ -116,11 +116,10 @@ impl ViewArgs {
             }
             (None, None) => return Ok(view),
         };
-        let number = self.part.unwrap_or(1);
-        let count = parts.len();
-        let part = number.checked_sub(1).and_then(|at| parts.into_iter().nth(at));
-        part.ok_or_else(|| {
-            Failure::setting(format_args!("--part {number}: expected a number from 1 to {count}"))
+        let number = self.part.unwrap_or(0);
+        let last = parts.len() - 1;
+        parts.into_iter().nth(number).ok_or_else(|| {
+            Failure::setting(format_args!("--part {number}: expected a number from 0 to {last}"))
         })
     }
 }

@@ -73,7 +73,7 @@ fn samplers_have_the_order_that_is_specified() {
     check(6, &format!("{weighted} --replacement without --repeat 3"), &drawn(false));
     let labels = [3, -1, 3, 3, 0, 3, 0, 3, -1, 3];
     let classes = numbered(folder.path(), "classes.tar", 10, |at| labels[at]);
-    let balanced = samples(&[&classes], &["--class-balanced", "--shuffle", "none"]);
+    let balanced = samples(&[&classes], &["--balance", "--shuffle", "none"]);
     assert_eq!(balanced, [1, 4, 0, 8, 6, 2, 1, 4, 3, 8]);
 }
 
@@ -117,10 +117,10 @@ fn what_does_not_fit_together_is_named() {
     refused(&two, "cannot draw 2 samples: 1 have a weight");
     let order = "weighted sampling always shuffles fully; `none` cannot be combined with it";
     refused(&format!("--weights {good} --shuffle none"), order);
-    for more in ["--samples 1..2", "--class-balanced", "--mix 1"] {
+    for more in ["--samples 1..2", "--balance", "--mix 1"] {
         refused(&format!("--weights {good} {more}"), more.split(' ').next().expect("an option"));
     }
-    refused("--class-balanced --mix 1", "cannot be used with");
+    refused("--balance --mix 1", "cannot be used with");
     refused("--mix 1 --samples 0..2", "cannot be used with");
     refused("--replacement with", "--weights <FILE>");
     refused("--count 3", "--weights <FILE>");
@@ -143,7 +143,7 @@ fn what_does_not_fit_together_is_named() {
     refused("--mask-type i64", "--mask <EXTENSION>");
     refused("--boxes /a/*", "boxes, keypoints and masks go with one image for each sample");
     let unlabelled = write(folder.path(), "unlabelled.tar", &tar(&[(b"a.jpg", b"a")]));
-    let error = bench(&[&unlabelled], &["--recipe", "raw", "--class-balanced"]).error(2);
+    let error = bench(&[&unlabelled], &["--recipe", "raw", "--balance"]).error(2);
     assert!(error.contains("sample 0 has no label to balance classes by"), "{error}");
     // What has no batch does not keep the doctor waiting for one.
     let none = ["doctor".as_ref(), data.as_os_str(), "--samples=1..1".as_ref()];

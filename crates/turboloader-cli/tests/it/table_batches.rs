@@ -160,7 +160,7 @@ fn classes_of_a_table_are_balanced() {
     let (folder, path) = file();
     let rows = folder.path().join("rows.jsonl");
     let rows = rows.to_str().expect("the path is UTF-8");
-    let balanced = ["--label", "label", "--class-balanced", "--length", "all-used-up"];
+    let balanced = ["--label", "label", "--balance", "--length", "all-used-up"];
     let result = json(&path, &[&balanced[..], &["--shuffle", "full", "--rows", rows]].concat());
     let entropy = &result["shuffle"]["order"]["class_entropy"];
     assert!(entropy.as_f64().is_some_and(|bits| bits > 1.0), "{result}");
@@ -168,7 +168,7 @@ fn classes_of_a_table_are_balanced() {
     for label in 0..3 {
         assert_eq!(lines.iter().filter(|line| line["label"] == label).count(), 4, "{label}");
     }
-    let unlabelled = bench(&path, &["--recipe", "columns", "--class-balanced"]).error(2);
+    let unlabelled = bench(&path, &["--recipe", "columns", "--balance"]).error(2);
     assert_eq!(unlabelled, "tl: sample 0 has no label to balance classes by");
 }
 

@@ -69,7 +69,7 @@ fn parts_and_folds_divide_the_data_set() {
     let data = archive(folder.path());
     let part = |more: &[&str]| samples(&data, more);
     let train = part(&["--split", "0.75,0.25@7", "--stratify"]);
-    let val = part(&["--split", "0.75,0.25@7", "--stratify", "--part", "2"]);
+    let val = part(&["--split", "0.75,0.25@7", "--stratify", "--part", "1"]);
     assert_eq!((train.len(), val.len()), (18, 6));
     let all: BTreeSet<usize> = train.iter().chain(&val).copied().collect();
     assert_eq!(all, (0..SAMPLES).collect());
@@ -82,7 +82,7 @@ fn parts_and_folds_divide_the_data_set() {
     for fold in 0..5 {
         let fold = format!("{fold}/5@1");
         let train = part(&["--fold", &fold]);
-        let val = part(&["--fold", &fold, "--part=2"]);
+        let val = part(&["--fold", &fold, "--part=1"]);
         assert!(val.iter().all(|number| !train.contains(number) && folds.insert(*number)));
         assert_eq!(train.len() + val.len(), SAMPLES);
     }
@@ -97,7 +97,7 @@ fn draws_are_from_the_selected_samples() {
     let weights = weights.to_str().expect("a path in UTF-8");
     let found = samples(&data, &["--take=3", "--weights", weights, "--count=5", "--shuffle=full"]);
     assert_eq!(found, [1; 5]);
-    let mut found = samples(&data, &["--take=4", "--class-balanced", "--length=all-used-up"]);
+    let mut found = samples(&data, &["--take=4", "--balance", "--length=all-used-up"]);
     found.sort_unstable();
     assert_eq!(found, [0, 1, 1, 2, 2, 3]);
     let mut twice = samples(&data, &["--select=label=1", "--take=2", "--repeat=2"]);
@@ -109,7 +109,7 @@ fn draws_are_from_the_selected_samples() {
 fn a_view_is_written_with_all_that_its_samples_have() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let data = archive(folder.path());
-    let options = ["--filter", "label != 1", "--split=0.5,0.5@3", "--part=2", "--stratify"];
+    let options = ["--filter", "label != 1", "--split=0.5,0.5@3", "--part=1", "--stratify"];
     let expected = samples(&data, &options);
     assert_eq!(expected.len(), 8);
     let digest = run("digest", &data, &options).text();
@@ -167,7 +167,7 @@ fn mistakes_are_named() {
     refused_here(&["--filter", "widht > 3"], "`widht` in a filter: no sample has such a file");
     refused_here(&["--split", "90,10"], "fraction 90 of a split: expected a number from 0 to 1");
     refused_here(&["--split", "0.5@x"], "expected fractions and a seed, such as 0.9,0.1@0");
-    refused_here(&["--split", "0.5", "--part", "2"], "--part 2: expected a number from 1 to 1");
+    refused_here(&["--split", "0.5", "--part", "1"], "--part 1: expected a number from 0 to 0");
     refused_here(&["--part", "2"], "--part and --stratify need --split or --fold");
     refused_here(&["--fold", "5/5"], "fold 5 of 5");
     refused_here(&["--fold", "5"], "expected a fold, the number of folds and a seed");
