@@ -293,7 +293,10 @@ fn remedy(what: &str) -> &'static str {
     match what {
         "recipe" => ": set the transform, the type and the parity that the state was saved with",
         "data set" => ": open the data that the state was saved with, in the same order",
-        "order" => ": set the shuffle that the state was saved with",
+        "order" => {
+            ": pass the samples (split, filter and other views) and the shuffle that the state was \
+             saved with"
+        }
         _ => "",
     }
 }

@@ -506,7 +506,7 @@ MISTAKES = [
     (
         "L(image_size=8,shuffle=True).load_state_dict(L(image_size=8).state_dict())",
         "StateError",
-        ": set the shuffle that the state was saved with",
+        ": pass the samples (split, filter and other views) and the shuffle that the state was saved with",
     ),
     (
         'tl.DataLoader(P+"/animals",batch_size=2,image_size=8).load_state_dict(tl.DataLoader(P+"/food",batch_size=2,image_size=8).state_dict())',

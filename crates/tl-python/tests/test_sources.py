@@ -142,6 +142,30 @@ def test_labels_come_from_lists_dicts_and_files(tmp_path: pathlib.Path) -> None:
         tl.DataLoader(ds, labels=[1, 2, 3])
 
 
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (3, "labels is a int, expected a list or an array of integers or of names"),
+        (lambda key: 1, "labels is a function, expected a list"),
+        ({3: 4}, "labels: 3 is not the name of a sample"),
+        ({0: 4}, "labels: 0 is not the name of a sample"),
+        ({"a": None}, "labels: None in place 0, expected integers alone or names of classes"),
+        ([1, "a"], "labels: 'a' in place 1, expected integers alone"),
+        ([True], "labels: True in place 0"),
+        (np.zeros(3), "labels: 0.0 in place 0, .*other values are fields"),
+        (np.zeros((3, 2), np.int64), "labels: several labels in place 0, .*MultiLabel"),
+    ],
+)
+def test_labels_of_other_kinds_are_named(
+    tmp_path: pathlib.Path, labels: object, message: str
+) -> None:
+    images(tmp_path, ["1.bmp", "2.bmp", "3.bmp"])
+    with pytest.raises(SettingError, match=message):
+        tl.open(tmp_path, labels=labels)  # type: ignore[arg-type]
+    numbers = tl.open(tmp_path, labels=[np.int64(4), np.uint8(5), 6])
+    assert numbers.labels.tolist() == [4, 5, 6]
+
+
 def test_pairs_have_masks(tmp_path: pathlib.Path) -> None:
     images(tmp_path, ["i/1.bmp", "i/2.bmp"])
     (tmp_path / "m").mkdir()
@@ -180,6 +204,10 @@ def test_coco_boxes_move_with_the_image(tmp_path: pathlib.Path) -> None:
         batch = next(iter(loader))
         assert np.asarray(batch["boxes"][0]).tolist() == [[6, 2, 9, 6]]
         assert np.asarray(batch["box_labels"][0]).tolist() == [1]
+    with pytest.raises(SettingError, match=r"no sample has a label; its objects have categories"):
+        ds.select(label="cup")
+    cups = ds.filter(lambda sample: len(sample.field("json")["annotations"]) == 1)
+    assert len(cups) == 1
     sparse = tl.coco(tmp_path / "i", tmp_path / "a.json")
     assert sparse.box_classes[90] == "cup"
     assert sparse[0]["json"]["annotations"][0]["category_id"] == 90

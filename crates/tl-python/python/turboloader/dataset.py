@@ -141,7 +141,32 @@ def _plain(labels: Any) -> Any:
     """Return labels as Python's own values, which an array of NumPy's is not, and paths as text."""
     if isinstance(labels, (str, os.PathLike)):
         return absolute(os.fspath(labels))
-    return labels.tolist() if hasattr(labels, "tolist") else labels
+    listed = labels.tolist() if hasattr(labels, "tolist") else labels
+    if isinstance(listed, Mapping):
+        if others := [key for key in listed if not isinstance(key, str)]:
+            said = "is not the name of a sample, as in {'a.jpg': 3}"
+            raise SettingError(f"labels: {others[0]!r} {said}")
+        return dict(zip(listed, _labels(list(listed.values())), strict=True))
+    if not isinstance(listed, Sequence) or isinstance(listed, (bytes, bytearray)):
+        raise SettingError(
+            f"labels is a {type(labels).__name__}, expected a list or an array of integers or of "
+            "names of classes, a dict of them by the names of samples, or the path of a table"
+        )
+    return _labels(list(listed))
+
+
+def _labels(values: list[Any]) -> list[int] | list[str]:
+    """Return labels of one kind: integers, also those of NumPy, or names of classes."""
+    if all(isinstance(value, str) for value in values):
+        return values
+    for place, value in enumerate(values):
+        if isinstance(value, (bool, str)) or not hasattr(value, "__index__"):
+            kind = "several labels" if isinstance(value, (list, tuple)) else repr(value)
+            raise SettingError(
+                f"labels: {kind} in place {place}, expected integers alone or names of classes "
+                "alone; other values are fields, such as turboloader.Number or MultiLabel"
+            )
+    return [operator.index(value) for value in values]
 
 
 def concat(*datasets: Dataset) -> Dataset:
@@ -511,13 +536,31 @@ class Dataset:
         if indices is not None:
             return self._view("subset", self._places(indices))
         wanted = [label] if isinstance(label, str) or not hasattr(label, "__iter__") else [*label]
+        self._check_labels(wanted)
         if all(isinstance(name, str) for name in wanted):
             return self._chosen(self._native.select_classes(wanted))
         if any(isinstance(name, str) for name in wanted):
             raise SettingError("select: label has numbers and names, expected one kind")
         return self._chosen(self._native.select_labels([operator.index(one) for one in wanted]))
 
+    def _check_labels(self, wanted: list[Any]) -> None:
+        """Refuse what is no label, and labels of a data set without any."""
+        for one in wanted:
+            if not isinstance(one, str) and not hasattr(one, "__index__"):
+                raise SettingError(
+                    f"select: label is {one!r}, expected an integer, the name of a class, or a list"
+                )
+        if len(self) and not (self.labels >= 0).any():
+            objects = (
+                "; its objects have categories: filter by a function of sample.field('json')"
+                if self.box_classes
+                else ""
+            )
+            raise SettingError(f"select: no sample has a label{objects}")
+
     def _places(self, indices: Any) -> list[int]:
+        if isinstance(indices, str):
+            raise SettingError(f"select: {indices!r} is text; a class is label={indices!r}")
         listed = indices.tolist() if hasattr(indices, "tolist") else list(indices)
         if listed and all(isinstance(one, bool) for one in listed):
             if len(listed) != len(self):

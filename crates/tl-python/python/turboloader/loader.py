@@ -132,6 +132,10 @@ class DataLoader:
 
     @_settings.takes(Settings)
     def __init__(self, *arguments: Any, **named: Any) -> None:
+        if len(arguments) > 2 and isinstance(arguments[2], int):
+            raise SettingError(
+                f"the third argument is transform, not num_workers: pass num_workers={arguments[2]}"
+            )
         named = of_first_design(named)
         refuse_unknown("DataLoader", named, SETTINGS)
         given = Settings(*arguments, **named).resolved()
