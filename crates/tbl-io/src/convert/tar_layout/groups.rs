@@ -2,8 +2,7 @@
 //! samples
 //! again, each with its own fields.
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use super::{FileLayout, Place, Selection, base_of, group_of};
@@ -18,8 +17,8 @@ pub(super) struct Groups {
     place: Place,
     /// Groups whose samples a reader finds again under their own names.
     kept: HashSet<u64>,
-    /// Other groups written so far. A value stands for the name of a sample without fields.
-    written: HashMap<u64, Option<u64>>,
+    /// Other groups written so far.
+    written: HashSet<u64>,
     /// In a folder, the files of kept groups and those written so far.
     taken: HashSet<u64>,
 }
@@ -40,7 +39,7 @@ impl Groups {
     /// sample and field while it works.
     pub(super) fn plan(selection: &Selection<'_>, place: Place) -> Self {
         let mut groups =
-            Self { place, kept: HashSet::new(), written: HashMap::new(), taken: HashSet::new() };
+            Self { place, kept: HashSet::new(), written: HashSet::new(), taken: HashSet::new() };
         let mut names = Names::new();
         let mut planned = Vec::new();
         for number in 0..selection.sample_count() {
@@ -124,9 +123,6 @@ impl Groups {
             return name.to_vec();
         }
         let (group, rest) = name.split_at(group_of(name).len());
-        // Without fields there is nothing to mix up with a sample of the same name.
-        let is_alone = fields.is_empty() && self.place == Place::Archive;
-        let sample = is_alone.then(|| hash(rest));
         let extensions = fields.iter().map(|field| field.extension.len() + 1);
         let longest = extensions.chain([rest.len()]).max().unwrap_or(0);
         let mut suffix = String::new();
@@ -135,17 +131,10 @@ impl Groups {
             let group = if suffix.is_empty() { group } else { shortened(group, base_bytes) };
             let placed = [group, suffix.as_bytes(), rest].concat();
             let key = group_hash(&placed);
-            if !self.kept.contains(&key) && self.take_files(&placed, fields) {
-                match self.written.entry(key) {
-                    Entry::Vacant(free) => {
-                        free.insert(sample);
-                        return placed;
-                    }
-                    Entry::Occupied(taken) if sample.is_some() && *taken.get() == sample => {
-                        return placed;
-                    }
-                    Entry::Occupied(_) => {}
-                }
+            let is_free = !self.kept.contains(&key) && !self.written.contains(&key);
+            if is_free && self.take_files(&placed, fields) {
+                self.written.insert(key);
+                return placed;
             }
             suffix.push_str(&format!("-{number}"));
         }
