@@ -275,7 +275,7 @@ impl<K: Pack, P: Prepare> Worker<'_, K, P> {
             None
         };
         let mut fields: Vec<Field> = Vec::new();
-        source.read_fields(index, &mut fields).map_err(for_sample)?;
+        self.selection.read_fields(number, &mut fields).map_err(for_sample)?;
         let metadata = metadata::of_sample(source, index, &entry, label).map_err(for_sample)?;
         let refused = |source_error| ConvertError::Prepare {
             location: source.location().clone(),

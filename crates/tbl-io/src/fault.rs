@@ -98,7 +98,8 @@ impl ListDefect {
             | Self::ReservedLabel { .. }
             | Self::Ambiguous { .. }
             | Self::Unpaired { .. }
-            | Self::Unlabelled { .. } => ErrorKind::Data,
+            | Self::Unlabelled { .. }
+            | Self::UnnamedCategory { .. } => ErrorKind::Data,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One label per sample over all the sources of a data set, and what the classes are called.
 
 mod archives;
+mod boxes;
 mod folder_notes;
 mod folders;
 mod found;
@@ -15,6 +16,7 @@ use crate::label::{LabelDefect, LabelField};
 use crate::location::Location;
 use crate::note::{Note, NotedSample};
 use crate::sample::{SampleSource, SampleSourceExt, SourceKind};
+use boxes::BoxClasses;
 use folders::{Classes, Folders};
 use found::{Found, Problem};
 
@@ -32,6 +34,7 @@ pub use given::GivenLabels;
 ///
 /// Sources are joined by class name: equal lists of names keep their numbers, different ones are
 /// renumbered by the sorted union of their names. Numbers without names cannot be joined with names.
+/// The [classes of boxes](Self::box_class_names) are joined by name too.
 ///
 /// ```
 /// use tbl_io::{Folder, LabelOrigin, Labels, SampleSource};
@@ -57,6 +60,7 @@ pub struct Labels {
     class_names: Vec<String>,
     origin: LabelOrigin,
     notes: Vec<Note>,
+    boxes: BoxClasses,
 }
 
 /// The source of labels.
@@ -125,6 +129,7 @@ impl Labels {
             .flat_map(|(number, found)| found.with_other_label().map(move |index| (number, index)));
         let other: Vec<(usize, u64)> = other.collect();
         let (mut labels, conflict) = Self::of_found(&facts, &folders, found)?;
+        labels.boxes = BoxClasses::of(&sources);
         let note_sample = |(number, index): (usize, u64)| noted(sources[number], index);
         if let Some(&first) = other.first() {
             let samples = other.len() as u64;
@@ -214,7 +219,8 @@ impl Labels {
             Some(false) => LabelOrigin::Explicit,
         };
         let notes = folder_notes::like_splits(&classes).into_iter().collect();
-        Ok((Self { labels, unreadable, class_names, origin, notes }, conflict))
+        let boxes = BoxClasses::default();
+        Ok((Self { labels, unreadable, class_names, origin, notes, boxes }, conflict))
     }
 
     /// How many samples have no label although others have one, and the first of them.

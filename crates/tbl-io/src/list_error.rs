@@ -135,6 +135,12 @@ pub enum ListDefect {
     /// Samples without a label in a table.
     #[error("{count} of {of} samples have no label here, first `{}`", Shown(first))]
     Unlabelled { count: u64, of: u64, first: Vec<u8> },
+    /// A category without a name, among sources that number categories differently.
+    #[error(
+        "an annotation has category {category}, which the source does not name; sources whose \
+         categories differ are joined by name"
+    )]
+    UnnamedCategory { category: i64 },
     /// A kind of file that is not read yet.
     #[error("{what} is not read; expected {expected}")]
     Unread { what: String, expected: &'static str },

@@ -19,7 +19,7 @@ use crate::sample::{
 };
 use crate::source::Source;
 
-pub(crate) use annotations::{Annotations, Span};
+pub(crate) use annotations::{Annotations, Span, renumber};
 pub(crate) use column::{Column, FileNumbers, Texts, Values};
 
 /// Files in the order of a list, each a sample.
@@ -70,17 +70,6 @@ impl Listed {
 
     pub(crate) fn with_box_class_names(self, box_class_names: Vec<String>) -> Self {
         Self { box_class_names, ..self }
-    }
-
-    /// The names of the categories of annotated objects, by the numbers that they have in fields; empty
-    /// for numbers without a name. Empty for lists without annotations.
-    pub fn box_class_names(&self) -> &[String] {
-        &self.box_class_names
-    }
-
-    /// The names of the fields, in the order of the list.
-    pub fn field_names(&self) -> impl Iterator<Item = &[u8]> {
-        self.parts.columns.iter().map(|column| column.name.as_slice())
     }
 
     fn file(&self, index: u64) -> Result<u32, ReadError> {
@@ -186,6 +175,10 @@ impl SampleSource for Listed {
 
     fn class_names(&self) -> &[String] {
         &self.parts.class_names
+    }
+
+    fn box_class_names(&self) -> &[String] {
+        &self.box_class_names
     }
 
     fn will_need(&self, index: u64) {

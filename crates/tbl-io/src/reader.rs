@@ -363,7 +363,11 @@ impl SampleSource for TblFile {
     }
 
     fn class_names(&self) -> &[String] {
-        self.metadata.class_names()
+        self.metadata.names(|directory| &directory.class_names)
+    }
+
+    fn box_class_names(&self) -> &[String] {
+        self.metadata.names(|directory| &directory.box_class_names)
     }
 
     fn stored_samples(&self) -> Option<&dyn StoredSamples> {

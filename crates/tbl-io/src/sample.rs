@@ -87,6 +87,13 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
         &[]
     }
 
+    /// The names of the classes of annotated objects, by the numbers that the field `json` has as
+    /// `/annotations/*/category_id`; empty for a number without a name. Empty, the default, without
+    /// annotations.
+    fn box_class_names(&self) -> &[String] {
+        &[]
+    }
+
     /// Appends to `id` the properties that, together with the sample's [`Facts`], decide which
     /// bytes
     /// [`read_into`](Self::read_into) gives: what the system says of the file, and how it is read.

@@ -30,11 +30,12 @@ mod sections;
 mod spool;
 
 pub use encode::{Compressed, EncodeError, Encoded, Encoder, NewSample};
+pub(crate) use options::count_named;
 pub use options::{Compression, CompressionError, Unstored, WriteOptions, WriteSummary, ZstdLevel};
 
 use blocks::check_block;
 use payloads::Payloads;
-use sections::{Refused, Sections};
+use sections::{FileNames, Refused, Sections};
 use spool::Spool;
 
 /// Buffer for copying spools into the file.
@@ -69,7 +70,7 @@ pub struct StreamWriter {
     index: Spool,
     /// `None` in version 1, which has no metadata.
     sections: Option<Sections>,
-    class_names: Vec<String>,
+    names: FileNames,
     /// The first sample with the largest label, and that label, of those whose label has to be
     /// below the number of class names.
     largest_label: Option<(u64, i64)>,
@@ -108,7 +109,7 @@ impl StreamWriter {
             payloads: Payloads::new(target, index_end).map_err(io_error)?,
             index: Spool::new(folder),
             sections: (version == TblVersion::V2).then(|| Sections::new(folder)),
-            class_names: Vec::new(),
+            names: FileNames::default(),
             largest_label: None,
             custom: None,
             position: index_end.unwrap_or(0),
@@ -147,7 +148,13 @@ impl StreamWriter {
     ///
     /// Names that are the same twice are stored twice.
     pub fn set_class_names(&mut self, names: &[String]) {
-        names.clone_into(&mut self.class_names);
+        names.clone_into(&mut self.names.classes);
+    }
+
+    /// Stores the names of the classes of boxes, indexed by their numbers in the samples' annotations;
+    /// numbers without a class have an empty name.
+    pub fn set_box_class_names(&mut self, names: &[String]) {
+        names.clone_into(&mut self.names.box_classes);
     }
 
     /// Adds a metadata block to sample `sample`, which has been written, or with `None` to the
@@ -239,7 +246,7 @@ impl StreamWriter {
 
     /// Checks that a label has a class name, where the file has class names.
     fn check_label(&self, label: i64) -> Result<(), EncodeError> {
-        let class_count = self.class_names.len();
+        let class_count = self.names.classes.len();
         match usize::try_from(label) {
             Ok(class) if class_count > 0 && class >= class_count => {
                 Err(EncodeError::LabelWithoutClass { label, class_count })
@@ -326,9 +333,8 @@ impl StreamWriter {
     }
 
     fn complete(self) -> Result<WriteSummary, Incomplete> {
-        let Self {
-            encoder, sync, payloads, index, sections, class_names, custom, mut summary, ..
-        } = self;
+        let Self { encoder, sync, payloads, index, sections, names, custom, mut summary, .. } =
+            self;
         let dictionary = self.dictionary.filter(|_| self.has_frames);
         let dictionary = dictionary.as_deref();
         let version = encoder.version();
@@ -340,16 +346,16 @@ impl StreamWriter {
         let mut end = payload_end;
         match sections {
             Some(sections)
-                if summary.samples > 0
-                    || !class_names.is_empty()
-                    || sections.has_file_metadata() =>
+                if summary.samples > 0 || names.any() || sections.has_file_metadata() =>
             {
                 let file = target.file();
-                end +=
-                    sections.write(&class_names, dictionary, index_checksum, file, payload_end)?;
+                end += sections.write(&names, dictionary, index_checksum, file, payload_end)?;
             }
             Some(_) => {}
-            None => summary.unstored.class_names = class_names.len() as u64,
+            None => {
+                summary.unstored.class_names = names.classes.len() as u64;
+                summary.unstored.box_class_names = count_named(&names.box_classes);
+            }
         }
         // Also releases the room that was reserved ahead of time.
         target.file().set_len(end)?;

@@ -275,6 +275,12 @@ impl Dataset {
         if of_tables.is_empty() { self.labels.class_names() } else { of_tables }
     }
 
+    /// The names of the classes of boxes ([`Labels::box_class_names`]).
+    #[must_use]
+    pub fn box_class_names(&self) -> &[String] {
+        self.labels.box_class_names()
+    }
+
     /// Sample `index`'s source and its number there.
     ///
     /// # Errors
@@ -418,15 +424,15 @@ impl Dataset {
     /// given a field's extension, without its leading dot, and its size in bytes.
     ///
     /// # Errors
-    /// As for [`SampleSourceExt::read_fields`].
+    /// As for [`Labels::read_fields_where`].
     pub fn read_fields_where(
         &self,
         index: u64,
         is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
         fields: &mut Vec<Field>,
     ) -> Result<(), ReadError> {
-        let (source, local) = self.locate(index)?;
-        source.read_fields_where(local, is_wanted, fields)
+        let (shard, local) = self.place(index)?;
+        self.labels.read_fields_where(&self.shards, shard, local, is_wanted, fields)
     }
 
     /// Checks all sidecar fields of sample `index`.

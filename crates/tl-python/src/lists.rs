@@ -1,7 +1,6 @@
 //! Lists of samples, labels from elsewhere, and samples in memory, as Python gives them.
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use tbl_io::{
     Coco, GivenLabels, HeldBytes, InMemory, Items, Listed, Location, Manifest, Pairs, ReadError,
-    SampleSource, Stores, Unpaired, open_coco, open_manifest, open_pairs,
+    Stores, Unpaired, open_coco, open_manifest, open_pairs,
 };
 use tl_pipeline::{Dataset, PipelineError};
 use tl_transform::Segmentation;
@@ -113,12 +112,7 @@ fn opened(
 /// The names of the categories of annotated objects, by their numbers.
 #[pyfunction]
 pub(crate) fn box_class_names(dataset: PyRef<'_, PyDataset>) -> Vec<String> {
-    let listed = dataset.view().dataset().shards().iter().find_map(|source| {
-        let source: &dyn SampleSource = &**source;
-        let source: &dyn Any = source;
-        source.downcast_ref::<Listed>().filter(|listed| !listed.box_class_names().is_empty())
-    });
-    listed.map_or(Vec::new(), |listed| listed.box_class_names().to_vec())
+    dataset.view().dataset().box_class_names().to_vec()
 }
 
 /// Labels in a file, by the names of samples, or in the order of the samples.

@@ -213,6 +213,50 @@ def test_coco_boxes_move_with_the_image(tmp_path: pathlib.Path) -> None:
     assert sparse[0]["json"]["annotations"][0]["category_id"] == 90
 
 
+def write_coco(root: pathlib.Path, categories: dict[int, str], numbers: list[int]) -> pathlib.Path:
+    images(root, ["1.bmp"])
+    objects = [{"image_id": 5, "category_id": number, "bbox": [1, 2, 3, 4]} for number in numbers]
+    document = {
+        "images": [{"id": 5, "file_name": "1.bmp"}],
+        "annotations": objects,
+        "categories": [{"id": number, "name": name} for number, name in categories.items()],
+    }
+    (root / "a.json").write_text(json.dumps(document))
+    return root / "a.json"
+
+
+def names_of_boxes(ds: tl.Dataset) -> list[list[str]]:
+    field = tl.Boxes("json:/annotations/*/bbox", labels="/annotations/*/category_id", format="xywh")
+    with tl.DataLoader(ds, 1, fields={"boxes": field}, image_size=8) as loader:
+        labels = [np.asarray(batch["box_labels"][0]).tolist() for batch in loader]
+    return [[ds.box_classes[label] for label in of_image] for of_image in labels]
+
+
+def test_joined_coco_sets_share_their_categories(tmp_path: pathlib.Path) -> None:
+    first = write_coco(tmp_path / "first", {1: "dog", 2: "cat"}, [2, 1])
+    second = write_coco(tmp_path / "second", {1: "cat", 2: "ant"}, [1, 2])
+    a, b = tl.coco(None, first), tl.coco(None, second)
+    joined = [a + b, tl.open([first, second]), tl.concat(b, a).select([1, 0])]
+    for ds in joined:
+        assert ds.box_classes == ["ant", "cat", "dog"]
+        assert names_of_boxes(ds) == [["cat", "dog"], ["cat", "ant"]]
+        assert ds[0]["json"]["annotations"][0]["category_id"] == 1
+        ds.convert(tmp_path / "joined.tbl", overwrite=True)
+        stored = tl.open(tmp_path / "joined.tbl")
+        assert stored.box_classes == ["ant", "cat", "dog"]
+        assert names_of_boxes(stored) == [["cat", "dog"], ["cat", "ant"]]
+    with pytest.warns(UserWarning) as warned:
+        joined[0].convert(tmp_path / "joined.tar")
+    messages = [str(warning.message) for warning in warned]
+    assert any("cannot store 3 names of box classes" in message for message in messages)
+    assert any("1 samples renamed: names were taken" in message for message in messages)
+    assert tl.open(tmp_path / "joined.tar").keys == ["1.bmp", "1-1.bmp"]
+    same_numbers = write_coco(tmp_path / "third", {2: "cat", 7: "bee"}, [7])
+    extended = a + tl.coco(None, same_numbers)
+    assert extended.box_classes == ["", "dog", "cat", "", "", "", "", "bee"]
+    assert names_of_boxes(extended) == [["cat", "dog"], ["bee"]]
+
+
 def test_imagenet_as_it_is_downloaded(tmp_path: pathlib.Path) -> None:
     images(tmp_path, [f"val/ILSVRC2012_val_{number:08}.JPEG" for number in (1, 2, 3)])
     images(tmp_path, ["train/n01/a.JPEG", "train/n02/b.JPEG"])

@@ -83,7 +83,8 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         let sample = Sample::of(&dataset, index)?;
         sample.read_into(&mut bytes)?;
         fields.clear();
-        sample.read_fields(&mut fields)?;
+        let read = dataset.read_fields_where(index, &mut |_, _| true, &mut fields);
+        read.map_err(|error| error.in_data_set(index))?;
         let name = layout.place(&selection, number, &bytes, &mut fields)?;
         let files = SampleFiles::new(&name, fields.iter().map(|field| &*field.extension))
             .map_err(|defect| unsafe_name(sample, defect))?;

@@ -80,6 +80,7 @@ impl ConversionNotes {
             (unstored.labels, "labels"),
             (unstored.fields, "sidecar fields"),
             (unstored.class_names, "class names"),
+            (unstored.box_class_names, "names of box classes"),
             (unstored.metadata_blocks, "metadata blocks"),
         ];
         let parts = parts.into_iter().filter(|&(count, _)| count > 0);

@@ -1,6 +1,6 @@
-//! Tables of names: class names by label, and the names of a run of samples.
+//! Tables of names: names of classes, and the names of a run of samples.
 //!
-//! Both store the end of every name, counted from the first name byte, then the names without
+//! All store the end of every name, counted from the first name byte, then the names without
 //! separators, so that name `i` is found without reading the ones before it.
 
 use alloc::string::String;
@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use super::RunHead;
 use crate::error::FormatError;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct NameTable<'a> {
     ends: &'a [U32],
     names: &'a [u8],
@@ -28,6 +28,28 @@ impl<'a> NameTable<'a> {
             .and_then(|(ends, names)| Some((<[U32]>::ref_from_bytes(ends).ok()?, names)))
             .ok_or(FormatError::Truncated { what, need, have: body.len() as u64 })?;
         Ok(Self { ends, names })
+    }
+
+    /// Parses the number of names and their table; the bytes after the last name follow.
+    fn parse_classes(body: &'a [u8]) -> Result<(Self, &'a [u8]), FormatError> {
+        let (count, rest) = U32::ref_from_prefix(body).map_err(|_| FormatError::Truncated {
+            what: "class name block",
+            need: size_of::<U32>() as u64,
+            have: body.len() as u64,
+        })?;
+        let mut table = Self::parse(rest, count.get(), "class name table")?;
+        for index in 0..table.ends.len() {
+            let name = table.name(index)?.unwrap_or_default();
+            if str::from_utf8(name).is_err() {
+                return Err(FormatError::ClassNameUtf8 { index: index as u64 });
+            }
+        }
+        // The last name was found, so that the table has its end.
+        let end = table.ends.last().map_or(0, |end| end.get());
+        let end = usize::try_from(end).unwrap_or(usize::MAX).min(table.names.len());
+        let (names, rest) = table.names.split_at(end);
+        table.names = names;
+        Ok((table, rest))
     }
 
     /// Name `index`; `None` past the end of the table.
@@ -48,41 +70,46 @@ impl<'a> NameTable<'a> {
     }
 }
 
-/// Class names by label, checked to be UTF-8.
+/// Names of classes by number, checked to be UTF-8, and those of the classes of boxes.
 #[derive(Clone, Copy, Debug)]
-pub struct ClassNames<'a>(NameTable<'a>);
+pub struct ClassNames<'a> {
+    classes: NameTable<'a>,
+    boxes: NameTable<'a>,
+}
 
 impl<'a> ClassNames<'a> {
     pub(super) fn parse(body: &'a [u8]) -> Result<Self, FormatError> {
-        let (count, rest) = U32::ref_from_prefix(body).map_err(|_| FormatError::Truncated {
-            what: "class name block",
-            need: size_of::<U32>() as u64,
-            have: body.len() as u64,
-        })?;
-        let table = NameTable::parse(rest, count.get(), "class name table")?;
-        for index in 0..table.ends.len() {
-            let name = table.name(index)?.unwrap_or_default();
-            if str::from_utf8(name).is_err() {
-                return Err(FormatError::ClassNameUtf8 { index: index as u64 });
-            }
-        }
-        Ok(Self(table))
+        let (classes, rest) = NameTable::parse_classes(body)?;
+        // Earlier writers store no second table.
+        let (boxes, _) = if rest.is_empty() {
+            (NameTable::default(), rest)
+        } else {
+            NameTable::parse_classes(rest)?
+        };
+        Ok(Self { classes, boxes })
     }
 
     /// How many classes there are.
     pub fn len(&self) -> usize {
-        self.0.ends.len()
+        self.classes.ends.len()
     }
 
     /// Whether the table has no names.
     pub fn is_empty(&self) -> bool {
-        self.0.ends.is_empty()
+        self.classes.ends.is_empty()
     }
 
-    /// The names in label order.
+    /// The names in the order of their numbers.
     pub fn to_vec(&self) -> Vec<String> {
-        let name = |i| self.0.name(i).ok().flatten().unwrap_or_default();
+        let name = |i| self.classes.name(i).ok().flatten().unwrap_or_default();
         (0..self.len()).map(|i| String::from_utf8_lossy(name(i)).into_owned()).collect()
+    }
+
+    /// The names of the classes of boxes, by the numbers in annotations; a number without a class has
+    /// an empty name.
+    #[must_use]
+    pub fn of_boxes(&self) -> Self {
+        Self { classes: self.boxes, boxes: NameTable::default() }
     }
 }
 
@@ -182,7 +209,7 @@ impl NameTableBuilder {
         self.names.len()
     }
 
-    /// The body of a class name payload.
+    /// The table as a class name payload has it, one or two.
     ///
     /// # Errors
     /// [`FormatError::TooLarge`] past 2^32 - 1 names.

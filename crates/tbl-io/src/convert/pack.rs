@@ -103,6 +103,7 @@ impl TblSink {
         };
         let mut writer = StreamWriter::create(path, options)?;
         writer.set_class_names(selection.class_names());
+        writer.set_box_class_names(selection.box_class_names());
         let mut keeps = Keeps::None;
         match compression {
             Compression::Zstd(level) => {

@@ -6,7 +6,7 @@ use super::error::ConvertError;
 use super::metadata::tbl_file;
 use crate::error::ReadError;
 use crate::labels::Labels;
-use crate::sample::{MetadataBlock, SampleSource, SampleSourceExt};
+use crate::sample::{Field, MetadataBlock, SampleSource, SampleSourceExt};
 use crate::starts::Starts;
 
 /// Consecutive samples of a list of sources, numbered from zero.
@@ -75,6 +75,11 @@ impl<'a> Selection<'a> {
         self.labels.class_names()
     }
 
+    /// The names of the classes of boxes in all sources, by their numbers in the annotations.
+    pub(super) fn box_class_names(&self) -> &'a [String] {
+        self.labels.box_class_names()
+    }
+
     /// The data sets that the samples come from.
     pub(super) fn sources(&self) -> &[&'a dyn SampleSource] {
         &self.sources
@@ -95,6 +100,18 @@ impl<'a> Selection<'a> {
     pub(super) fn try_label(&self, number: u64) -> Result<Option<i64>, ReadError> {
         let (shard, index) = self.place(number);
         self.labels.try_label_of(self.sources.get(shard).copied(), shard, index)
+    }
+
+    /// Appends the fields of sample `number` of the selection to `fields`, with the numbers of its
+    /// box classes.
+    pub(super) fn read_fields(
+        &self,
+        number: u64,
+        fields: &mut Vec<Field>,
+    ) -> Result<(), ReadError> {
+        let (shard, index) = self.place(number);
+        let source = self.sources[shard];
+        self.labels.read_fields_of(source, shard, index, &mut |_, _| true, fields)
     }
 
     /// The number of sample `number` of the selection, counted over all sources.

@@ -17,9 +17,9 @@ use crate::grouping::{LabelNames, join_base, own_part, split_base};
 use crate::label::{LabelField, deciding_field};
 use crate::labels::Labels;
 use crate::metadata_json::count_own;
-use crate::sample::{Field, SampleSourceExt};
+use crate::sample::Field;
 use crate::tar_writer::{TarOptions, TarWriter};
-use crate::writer::Unstored;
+use crate::writer::{Unstored, count_named};
 use groups::{Groups, is_field_of};
 use strays::Strays;
 
@@ -44,7 +44,7 @@ pub struct FileLayout {
     unstored: Unstored,
 }
 
-/// The kind of output. An archive has an order, by which readers tell equal names apart; a folder
+/// The kind of output. An archive has an order, by which readers tell groups of one name apart; a folder
 /// has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -97,7 +97,8 @@ impl FileLayout {
         let numbers = 0..selection.sample_count();
         let last = numbers.map(|number| selection.number_of(number)).max().unwrap_or(0);
         let class_names = if writes_labels { selection.class_names().len() as u64 } else { 0 };
-        let mut unstored = Unstored { class_names, ..Unstored::default() };
+        let box_class_names = count_named(selection.box_class_names());
+        let mut unstored = Unstored { class_names, box_class_names, ..Unstored::default() };
         metadata::of_files(selection, |_, _| {
             unstored.metadata_blocks += 1;
             Ok(())
@@ -342,7 +343,7 @@ fn labels_are_read_back(selection: &Selection<'_>) -> Result<bool, ConvertError>
     for number in numbers() {
         let Located { source, index, .. } = selection.locate(number);
         fields.clear();
-        source.read_fields(index, &mut fields)?;
+        selection.read_fields(number, &mut fields)?;
         let name = source.entry(index).ok().and_then(|entry| entry.key).unwrap_or_default();
         if own_label_field(&name, &fields).is_some() {
             source.read_into(index, &mut bytes)?;

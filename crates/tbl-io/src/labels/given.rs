@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 
+use super::boxes::BoxClasses;
 use super::{LabelOrigin, Labels, NONE};
 use crate::error::ReadError;
 use crate::escape::Escaped;
@@ -183,6 +184,7 @@ impl Labels {
             class_names,
             origin: if samples == 0 { LabelOrigin::None } else { LabelOrigin::Given },
             notes: unused.into_iter().collect(),
+            boxes: BoxClasses::of(&sources),
         };
         labels.check_given(&sources, given, &location)
     }

@@ -1,5 +1,6 @@
 //! Labels that sources already have in other data sets.
 
+use super::boxes::BoxClasses;
 use super::merge::{self, Named};
 use super::{LabelOrigin, Labels, noted};
 use crate::error::ReadError;
@@ -40,8 +41,9 @@ impl Labels {
             }
         }
         let class_names = merge::by_name(&named, &mut labels)?;
+        let boxes = BoxClasses::of(&sources);
         let mut joined =
-            Self { labels, unreadable, class_names, origin: LabelOrigin::Given, notes };
+            Self { labels, unreadable, class_names, origin: LabelOrigin::Given, notes, boxes };
         if let Some((samples, (number, index))) = joined.unlabelled(&sources) {
             let first = noted(sources[number], index);
             joined.notes.push(Note::PartlyLabelled { samples, first });

@@ -92,7 +92,8 @@ impl Annotations {
             match &self.categories {
                 None => json.extend_from_slice(&part),
                 Some(categories) => {
-                    let renumbered = renumber(&part, categories, &mut json);
+                    let renumbered =
+                        renumber(&part, |old| categories.get(&old).copied(), &mut json);
                     renumbered.map_err(|error| {
                         let reason = error.to_string();
                         let defect = ListDefect::Json { reason, expected: "the object as it was" };
@@ -107,9 +108,9 @@ impl Annotations {
 }
 
 /// Appends an object with the new number of its category to `json`.
-fn renumber(
+pub(crate) fn renumber(
     object: &[u8],
-    categories: &HashMap<i64, i64>,
+    mut new_number: impl FnMut(i64) -> Option<i64>,
     json: &mut Vec<u8>,
 ) -> Result<(), serde_json::Error> {
     let Members(members) = serde_json::from_slice(object)?;
@@ -120,8 +121,10 @@ fn renumber(
         }
         serde_json::to_writer(&mut *json, name)?;
         json.push(b':');
-        let old = if name == "category_id" { serde_json::from_str(value.get())? } else { None };
-        match old.and_then(|old: i64| categories.get(&old)) {
+        let is_category = name == "category_id";
+        let old: Option<i64> =
+            if is_category { serde_json::from_str(value.get()).ok() } else { None };
+        match old.and_then(&mut new_number) {
             Some(new) => json.extend_from_slice(new.to_string().as_bytes()),
             None => json.extend_from_slice(value.get().as_bytes()),
         }

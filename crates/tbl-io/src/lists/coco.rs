@@ -29,7 +29,7 @@ use super::rows::path_below;
 /// kept in memory as well.
 ///
 /// ```
-/// use tbl_io::{Coco, SampleSourceExt, Stores, open_coco};
+/// use tbl_io::{Coco, SampleSource, SampleSourceExt, Stores, open_coco};
 ///
 /// let root = tempfile::tempdir()?;
 /// std::fs::write(root.path().join("1.jpg"), b"...")?;

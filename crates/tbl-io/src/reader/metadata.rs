@@ -82,8 +82,8 @@ impl Metadata {
         Some(region.offset()..region.offset() + region.len())
     }
 
-    pub(super) fn class_names(&self) -> &[String] {
-        self.0.as_ref().map_or(&[], |section| &section.directory.class_names)
+    pub(super) fn names(&self, of: impl Fn(&Directory) -> &[String]) -> &[String] {
+        self.0.as_ref().map_or(&[], |section| of(&section.directory))
     }
 
     /// CRC-32C of the index as our writers store it.

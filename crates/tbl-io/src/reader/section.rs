@@ -40,6 +40,7 @@ pub(super) fn check_limit(what: &'static str, need: u64, limit: u64) -> Result<(
 #[derive(Debug, Default)]
 pub(super) struct Directory {
     pub(super) class_names: Vec<String>,
+    pub(super) box_class_names: Vec<String>,
     names: Vec<Run>,
     row_indexes: Vec<Run>,
     /// Offsets of blocks of the whole file that are not ours, as far as they stand among ours.
@@ -156,11 +157,13 @@ impl Directory {
             directory.foreign.sort_unstable();
         }
         if let Some((block, names)) = class_names {
-            check_limit("class names", names.len() as u64, MAX_CLASSES)?;
+            let count = names.len() + names.of_boxes().len();
+            check_limit("class names", count as u64, MAX_CLASSES)?;
             // Small, and used as they are: worth checking at once.
             let checked = Extension::verify(block.data);
             if directory.tolerate(block.offset, checked).is_some() {
                 directory.class_names = names.to_vec();
+                directory.box_class_names = names.of_boxes().to_vec();
             }
         }
         directory.names.sort_by_key(|run| run.first);

@@ -144,6 +144,13 @@ pub struct Unstored {
     pub passed_over: u64,
     /// Class names.
     pub class_names: u64,
+    /// Names of the classes of boxes.
+    pub box_class_names: u64,
     /// Metadata blocks of samples and of the file.
     pub metadata_blocks: u64,
+}
+
+/// How many numbers have a name.
+pub(crate) fn count_named(names: &[String]) -> u64 {
+    names.iter().filter(|name| !name.is_empty()).count() as u64
 }

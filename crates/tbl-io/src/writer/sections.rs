@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use tbl_format::FormatError;
 use tbl_format::checksum::Crc32c;
 use tbl_format::extension::{
     ExtensionHeader, ExtensionKind, Integrity, NO_LABEL, NameTableBuilder, RowIndexTableBuilder,
@@ -27,6 +28,35 @@ const NAME_BYTES_PER_BLOCK: usize = 2 << 20;
 /// photographs, of which opening a file reads the first few bytes.
 const ROW_INDEXES_PER_BLOCK: usize = 1 << 16;
 const ROW_INDEX_BYTES_PER_BLOCK: usize = 4 << 20;
+
+/// The names of classes that the whole file has.
+#[derive(Debug, Default)]
+pub(super) struct FileNames {
+    /// By label.
+    pub(super) classes: Vec<String>,
+    /// By the number that annotations of boxes have.
+    pub(super) box_classes: Vec<String>,
+}
+
+impl FileNames {
+    pub(super) fn any(&self) -> bool {
+        !self.classes.is_empty() || !self.box_classes.is_empty()
+    }
+
+    fn body(&self) -> Result<Vec<u8>, FormatError> {
+        let mut body = table_of(&self.classes)?;
+        if !self.box_classes.is_empty() {
+            body.append(&mut table_of(&self.box_classes)?);
+        }
+        Ok(body)
+    }
+}
+
+fn table_of(names: &[String]) -> Result<Vec<u8>, FormatError> {
+    let mut table = NameTableBuilder::new();
+    names.iter().try_for_each(|name| table.push(name.as_bytes()))?;
+    table.class_names_body()
+}
 
 #[derive(Debug)]
 pub(super) struct Sections {
@@ -239,7 +269,7 @@ impl Sections {
     /// Writes the section to `file` from `start` on and returns its size.
     pub(super) fn write(
         self,
-        class_names: &[String],
+        names: &FileNames,
         dictionary: Option<&[u8]>,
         index_checksum: u32,
         file: &File,
@@ -249,7 +279,7 @@ impl Sections {
         let mut sink = file;
         sink.seek(SeekFrom::Start(start + INTEGRITY_BLOCK_BYTES))?;
         let mut out = BufWriter::with_capacity(COPY_BUFFER_BYTES, Checksumming::new(sink));
-        self.write_rest(class_names, dictionary, &mut out)?;
+        self.write_rest(names, dictionary, &mut out)?;
         let rest = out.into_inner().map_err(io::IntoInnerError::into_error)?;
         let integrity = Integrity {
             index: index_checksum,
@@ -264,16 +294,14 @@ impl Sections {
 
     fn write_rest(
         mut self,
-        class_names: &[String],
+        names: &FileNames,
         dictionary: Option<&[u8]>,
         out: &mut impl Write,
     ) -> Result<(), Incomplete> {
         self.close_names()?;
         self.close_row_indexes()?;
-        if !class_names.is_empty() {
-            let mut table = NameTableBuilder::new();
-            class_names.iter().try_for_each(|name| table.push(name.as_bytes()))?;
-            write_block(ExtensionKind::ClassNames, &table.class_names_body()?, out)?;
+        if names.any() {
+            write_block(ExtensionKind::ClassNames, &names.body()?, out)?;
         }
         if self.any_label {
             self.labels.write(out)?;

@@ -42,6 +42,7 @@ fn file(parts: Parts) -> Vec<u8> {
     let mut writer = StreamWriter::create(&path, options).unwrap();
     if parts.labels {
         writer.set_class_names(&["cat".to_owned(), "dog".to_owned()]);
+        writer.set_box_class_names(&["dog".to_owned(), String::new(), "cat".to_owned()]);
     }
     for number in 0..COUNT {
         let key = format!("set/{number:02}.png");
@@ -163,6 +164,7 @@ fn damage_is_an_error_or_changes_nothing_that_is_read() {
                 }
             };
             assert_eq!(file.class_names(), sound_file.class_names(), "{what}");
+            assert_eq!(file.box_class_names(), sound_file.box_class_names(), "{what}");
             assert_eq!(file.sample_count(), COUNT, "{what}");
             for index in 0..COUNT {
                 same_or_damage(content(&file, index), &content(sound_file, index).unwrap(), &what);

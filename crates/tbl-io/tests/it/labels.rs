@@ -1,5 +1,6 @@
 //! Labels of data sets with one and with several sources.
 
+mod boxes;
 mod files;
 mod joined;
 mod notes;

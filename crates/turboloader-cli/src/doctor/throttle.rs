@@ -85,6 +85,10 @@ impl SampleSource for Throttled {
         self.source.class_names()
     }
 
+    fn box_class_names(&self) -> &[String] {
+        self.source.box_class_names()
+    }
+
     fn notes(&self) -> Vec<Note> {
         self.source.notes()
     }
