@@ -236,10 +236,10 @@ impl SampleFault {
         matches!(
             self,
             Self::Decode(DecodeError::LimitExceeded { .. })
-                | Self::Annotation(AnnotationFault::Mask {
-                    source: DecodeError::LimitExceeded { .. },
-                    ..
-                })
+                | Self::Annotation(
+                    AnnotationFault::Mask { source: DecodeError::LimitExceeded { .. }, .. }
+                        | AnnotationFault::MaskBytes { .. }
+                )
                 | Self::Step(StepError::Memory { .. })
                 | Self::OutputSize { .. }
                 | Self::StoredSize { .. }

@@ -5,6 +5,7 @@ mod annotate;
 mod boxes;
 mod files;
 mod images;
+mod instances;
 mod keypoints;
 mod names;
 mod objects;
@@ -22,6 +23,7 @@ use crate::work::Work;
 
 pub(crate) use annotate::{Annotator, Placed};
 pub use images::{ImageField, ImageSource, ImageTransform};
+pub use instances::InstanceMaskField;
 pub use keypoints::KeypointField;
 pub(crate) use pointer::ListPointer;
 pub(crate) use readers::{FieldReaders, KeypointLayout};
@@ -50,6 +52,9 @@ pub struct Fields {
     /// Points, which move with the image: of objects ([`Batch::keypoints`](crate::Batch::keypoints))
     /// or samples. The latter are columns of the batch after those of values.
     pub keypoints: Vec<KeypointField>,
+    /// Masks of objects ([`Batch::instance_masks`](crate::Batch::instance_masks)), which move with
+    /// the image.
+    pub instance_masks: Option<InstanceMaskField>,
     /// A mask ([`Batch::masks`](crate::Batch::masks)), which moves with the image.
     pub mask: Option<MaskField>,
     /// Further images of every sample, each a column of the batch
@@ -194,7 +199,12 @@ impl Fields {
         self.check_values()?;
         self.check_images(work)?;
         self.keypoints.iter().try_for_each(KeypointField::check)?;
-        if self.boxes.is_none() && self.mask.is_none() && self.keypoints.is_empty() {
+        self.instance_masks.as_ref().map_or(Ok(()), InstanceMaskField::check)?;
+        if self.boxes.is_none()
+            && self.keypoints.is_empty()
+            && self.instance_masks.is_none()
+            && self.mask.is_none()
+        {
             return Ok(());
         }
         let unusable = |work: &dyn fmt::Display| {
@@ -251,6 +261,8 @@ pub(crate) struct RowFields {
     pub(crate) box_values: Vec<Vec<u8>>,
     /// The numbers of the objects' points, for each of [`Fields::keypoints`].
     pub(crate) keypoints: Vec<Vec<f32>>,
+    /// The masks of objects, one after the other.
+    pub(crate) instance_masks: Vec<u8>,
     /// The mask, if images have their own sizes.
     pub(crate) mask: Vec<u8>,
 }
@@ -264,7 +276,8 @@ impl RowFields {
             + size_of_val(&*self.box_indices)
             + self.box_values.iter().map(Vec::len).sum::<usize>()
             + self.keypoints.iter().map(|points| size_of_val(&**points)).sum::<usize>();
-        let bytes = self.key.as_ref().map_or(0, Vec::len) + columns + boxes + self.mask.len();
+        let masks = self.instance_masks.len() + self.mask.len();
+        let bytes = self.key.as_ref().map_or(0, Vec::len) + columns + boxes + masks;
         bytes as u64
     }
 
@@ -274,7 +287,8 @@ impl RowFields {
         let numbers = self.box_labels.capacity() + self.box_indices.capacity();
         let values = self.box_values.iter().map(Vec::capacity).sum::<usize>();
         let points = self.keypoints.iter().map(Vec::capacity).sum::<usize>() * size_of::<f32>();
-        boxes + numbers * size_of::<i64>() + values + points + self.mask.capacity()
+        let masks = self.instance_masks.capacity() + self.mask.capacity();
+        boxes + numbers * size_of::<i64>() + values + points + masks
     }
 
     /// Makes the buffers as small as what they hold.
@@ -284,6 +298,7 @@ impl RowFields {
         self.box_indices.shrink_to_fit();
         self.box_values.iter_mut().for_each(Vec::shrink_to_fit);
         self.keypoints.iter_mut().for_each(Vec::shrink_to_fit);
+        self.instance_masks.shrink_to_fit();
         self.mask.shrink_to_fit();
     }
 
@@ -296,6 +311,7 @@ impl RowFields {
         self.box_indices.clear();
         self.box_values.iter_mut().for_each(Vec::clear);
         self.keypoints.iter_mut().for_each(Vec::clear);
+        self.instance_masks.clear();
         self.mask.clear();
     }
 }

@@ -65,8 +65,8 @@ pub use error::{
 };
 pub use fault::Fault;
 pub use fields::{
-    BoxField, BoxValue, Fields, ImageField, ImageSource, ImageTransform, KeypointField, MaskField,
-    MaskType, Sanitize, ValueField, ValueFormat, ValueKind,
+    BoxField, BoxValue, Fields, ImageField, ImageSource, ImageTransform, InstanceMaskField,
+    KeypointField, MaskField, MaskType, Sanitize, ValueField, ValueFormat, ValueKind,
 };
 pub use fingerprint::Fingerprint;
 pub use layout::ImageSpec;

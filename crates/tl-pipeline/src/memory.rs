@@ -93,7 +93,8 @@ pub(crate) struct Demand {
     pub(crate) rows: u64,
     /// True if the bytes of a batch depend on its samples.
     pub(crate) varying: bool,
-    /// Images of a sample that are decoded besides its own: a mask, those of sidecar files.
+    /// Images of a sample that are decoded besides its own: a mask, those of sidecar files; the
+    /// masks of its objects count as one.
     pub(crate) decoded: u64,
     /// Recipes that are carried out on a sample besides the first.
     pub(crate) rendered: u64,

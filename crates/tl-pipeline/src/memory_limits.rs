@@ -197,7 +197,9 @@ fn demand(config: &LoaderConfig, layout: &BatchLayout) -> Demand {
         batch_bytes: 0,
         rows: 0,
         varying: false,
-        decoded: u64::from(config.fields.mask.is_some()) + config.fields.decoded_images(),
+        decoded: u64::from(config.fields.mask.is_some())
+            + u64::from(config.fields.instance_masks.is_some())
+            + config.fields.decoded_images(),
         rendered: config.fields.images.len() as u64,
         worker_bytes: if mixes { row.saturating_mul(UNMIXED) } else { 0 }
             .saturating_add(worker_spare(config)),

@@ -282,6 +282,7 @@ impl Settings<'_> {
             columns,
             boxes: boxes.transpose()?,
             mask: mask.transpose()?,
+            instance_masks: None,
             images: self.images.iter().map(ImageSettings::field).collect(),
             values: self.values.iter().map(ValueSettings::field).collect::<Result<_, _>>()?,
             keypoints: self.keypoints.iter().map(KeypointSettings::field).collect(),

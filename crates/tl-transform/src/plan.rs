@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tl_simd::Level;
+use tl_simd::resample::Rect;
 
 use crate::annotations::{BoundingBoxes, Coordinates, Keypoints, Mask};
 use crate::error::{AnnotationError, StepError};
@@ -80,6 +81,14 @@ impl Plan {
         self.head.move_mask(mask)?;
         self.moving_steps().try_for_each(|step| step.move_mask(mask))?;
         self.tail.move_mask(mask)
+    }
+
+    /// The plan for images of which only the part that the head reads is there.
+    #[must_use]
+    pub fn of_region(&self) -> Self {
+        let Pass { region, .. } = self.head;
+        let head = Pass { region: Rect::of_size(region.width, region.height), ..self.head };
+        Self { head, ..self.clone() }
     }
 
     /// The steps that are not within a mixture.

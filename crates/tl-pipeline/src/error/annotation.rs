@@ -30,6 +30,18 @@ pub enum AnnotationFault {
     /// The mask is not as large as the image.
     #[error("mask `{column}` has {width}x{height} pixels, the image {image_width}x{image_height}")]
     MaskSize { column: String, width: u32, height: u32, image_width: u32, image_height: u32 },
+    /// The mask of an object is neither polygons nor run lengths.
+    #[error("sidecar file `{column}`: {source} at `{pointer}`")]
+    Segmentation { column: String, pointer: String, source: serde_json::Error },
+    /// The mask of an object is not one of the image.
+    #[error("sidecar file `{column}`, `{pointer}`: {source}")]
+    Drawing { column: String, pointer: String, source: AnnotationError },
+    /// The masks of a sample need more memory than its limit.
+    #[error(
+        "sidecar file `{column}`: {masks} masks of {width}x{height} pixels have {bytes} bytes, \
+        memory_budget and max_decoded_bytes leave {limit} for one sample"
+    )]
+    MaskBytes { column: String, masks: usize, width: u32, height: u32, bytes: u64, limit: u64 },
     /// An image of a sidecar file cannot be used.
     #[error("sidecar file `{column}`: {source}")]
     Image { column: String, source: Box<SampleFault> },

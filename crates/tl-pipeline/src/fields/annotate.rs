@@ -6,6 +6,7 @@ use tl_transform::{Mask, Plan};
 
 use super::boxes::BoxReader;
 use super::files::Files;
+use super::instances::InstanceMaskReader;
 use super::readers::FieldReaders;
 use super::{Fields, MaskField, MaskType, RowFields};
 use crate::dataset::Dataset;
@@ -36,6 +37,7 @@ impl Placed<'_> {
 pub(crate) struct Annotator {
     fields: Fields,
     boxes: Option<BoxReader>,
+    instance_masks: Option<InstanceMaskReader>,
     files: Files,
     readers: FieldReaders,
     decoder: Decoder,
@@ -45,8 +47,11 @@ pub(crate) struct Annotator {
 impl Annotator {
     /// For fields that [`Fields::check`] has seen.
     pub(crate) fn new(fields: &Fields, decode: DecodeOptions, readers: &FieldReaders) -> Self {
+        let limit = decode.limits.max_decoded_bytes;
+        let instance_masks = fields.instance_masks.as_ref();
         Self {
             fields: fields.clone(),
+            instance_masks: instance_masks.map(|field| InstanceMaskReader::new(field, limit)),
             boxes: fields.boxes.as_ref().map(BoxReader::new),
             files: Files::default(),
             readers: readers.clone(),
@@ -89,7 +94,7 @@ impl Annotator {
             .try_for_each(|value| value.write(files, limit, columns.get(value.column())))
     }
 
-    /// Puts the boxes, the keypoints and the mask that were read into the row, as the image lies
+    /// Puts the boxes, the keypoints and the masks that were read into the row, as the image lies
     /// there.
     pub(crate) fn place(
         &mut self,
@@ -107,6 +112,10 @@ impl Annotator {
                 Some(column) => reader.move_column(placed, columns.get(column))?,
                 None => reader.place(&mut self.files, placed, stays.as_deref(), points)?,
             }
+        }
+        if let Some(masks) = &self.instance_masks {
+            let stays = stays.as_deref();
+            masks.place(&mut self.files, placed, stays, &mut row.instance_masks)?;
         }
         self.place_mask(placed, row, mask)
     }

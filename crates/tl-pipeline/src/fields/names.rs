@@ -127,10 +127,12 @@ impl Fields {
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         let of_boxes = self.boxes.as_ref().map(|field| &field.column);
         let of_keypoints = self.keypoints.iter().map(|field| &field.column);
+        let of_objects = self.instance_masks.as_ref().map(|field| &field.column);
         let of_mask = self.mask.as_ref().map(|field| &field.column);
         let of_images = self.images.iter().filter_map(ImageField::column);
         let of_values = self.values.iter().map(|value| &value.column);
-        let names = self.columns.iter().chain(of_boxes).chain(of_keypoints).chain(of_mask);
+        let names = self.columns.iter().chain(of_boxes).chain(of_keypoints);
+        let names = names.chain(of_objects).chain(of_mask);
         let names = names.chain(of_images).chain(of_values);
         names.map(String::as_str)
     }

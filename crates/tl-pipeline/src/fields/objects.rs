@@ -12,16 +12,19 @@ pub(super) struct Objects<'a> {
     pub(super) document: &'a Value,
 }
 
-impl Objects<'_> {
+impl<'a> Objects<'a> {
     /// Calls `take` with every value of the list that `pointer` names; a missing one is an error, as
     /// is one that `take` does not want. Errors say that `list` or `element` was expected.
-    pub(super) fn each(
+    pub(super) fn each<'v>(
         &self,
-        pointer: &ListPointer,
+        pointer: &'v ListPointer,
         list: &'static str,
         element: &'static str,
-        mut take: impl FnMut(&Value) -> Option<()>,
-    ) -> Result<(), AnnotationFault> {
+        mut take: impl FnMut(&'v Value) -> Option<()>,
+    ) -> Result<(), AnnotationFault>
+    where
+        'a: 'v,
+    {
         let values = pointer.values(self.document);
         let values = values.map_err(|place| self.expected(place.pointer, list))?;
         for (position, value) in values.enumerate() {

@@ -39,7 +39,7 @@ fn grey(numbers: &[u8]) -> Vec<u8> {
     numbers.iter().flat_map(|&number| [number; 3]).collect()
 }
 
-fn png(width: u32, height: u32, numbers: &[u8]) -> Vec<u8> {
+pub(crate) fn png(width: u32, height: u32, numbers: &[u8]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, width, height);
     encoder.set_color(png::ColorType::Indexed);
@@ -161,7 +161,7 @@ fn geometry() -> Vec<Value> {
 }
 
 /// Behind each other they go through head, steps and tail of a plan.
-fn chains() -> Vec<Vec<Value>> {
+pub(crate) fn chains() -> Vec<Vec<Value>> {
     let all = geometry();
     let mut chains: Vec<Vec<Value>> = all.iter().map(|op| vec![op.clone()]).collect();
     let flip = &all[10];

@@ -19,6 +19,7 @@ mod fields;
 mod going_on;
 mod grey;
 mod images;
+mod instance_masks;
 mod keypoints;
 mod labels;
 mod lifetimes;

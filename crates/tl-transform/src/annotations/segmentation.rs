@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use tl_simd::resample::Rect;
 
 use super::Mask;
 use crate::error::AnnotationError;
@@ -50,11 +51,30 @@ impl Segmentation {
     /// an odd number of coordinates, too few points, or coordinates far outside, and images that
     /// are too large.
     pub fn mask(&self, width: u32, height: u32) -> Result<Mask, AnnotationError> {
-        let pixels = u64::from(width) * u64::from(height);
-        if pixels > MAX_PIXELS {
-            return Err(invalid("the image has 2^31 pixels or more"));
-        }
+        let pixels = checked((width, height))?;
         let mut data = vec![0; usize::try_from(pixels).unwrap_or(usize::MAX)];
+        self.draw((width, height), Rect::of_size(width, height), &mut data)?;
+        Mask::new(width, height, data)
+    }
+
+    /// Sets to 1 what is inside of a part of an image of this size. `out` has the pixels of the part,
+    /// row by row.
+    ///
+    /// # Errors
+    /// As [`Segmentation::mask`].
+    ///
+    /// # Panics
+    /// When the part is not in the image, or `out` is not exactly as long as it.
+    pub fn draw(
+        &self,
+        size: (u32, u32),
+        part: Rect,
+        out: &mut [u8],
+    ) -> Result<(), AnnotationError> {
+        let (width, height) = size;
+        let pixels = checked(size)?;
+        assert!(part.fits(width, height), "the part is in the image");
+        assert_eq!(out.len(), part.width as usize * part.height as usize, "a byte per pixel");
         match self {
             Self::Counts { height: rows, width: columns, counts } => {
                 if (*columns, *rows) != (width, height) {
@@ -70,7 +90,7 @@ impl Segmentation {
                         expected: format!("{pixels}"),
                     });
                 }
-                draw(counts, width, height, &mut data);
+                draw(counts, size, part, out);
             }
             Self::Polygons(polygons) => {
                 // pycocotools looks at the first polygon alone.
@@ -78,12 +98,19 @@ impl Segmentation {
                     return Err(invalid("a polygon has fewer than three points"));
                 }
                 for polygon in polygons {
-                    draw(&counts_of(polygon, width, height)?, width, height, &mut data);
+                    draw(&counts_of(polygon, width, height)?, size, part, out);
                 }
             }
         }
-        Mask::new(width, height, data)
+        Ok(())
     }
+}
+
+/// The pixels of an image of this size, if it can have a mask.
+fn checked(size: (u32, u32)) -> Result<u64, AnnotationError> {
+    let (width, height) = size;
+    let pixels = u64::from(width) * u64::from(height);
+    if pixels > MAX_PIXELS { Err(invalid("the image has 2^31 pixels or more")) } else { Ok(pixels) }
 }
 
 fn invalid(reason: &str) -> AnnotationError {
@@ -93,19 +120,30 @@ fn invalid(reason: &str) -> AnnotationError {
     }
 }
 
-/// Sets the pixels inside to 1.
-fn draw(counts: &[u32], width: u32, height: u32, data: &mut [u8]) {
-    let columns = width as usize;
-    let rows = height as usize;
+/// Sets the pixels inside to 1, as far as they are in the part.
+fn draw(counts: &[u32], size: (u32, u32), part: Rect, out: &mut [u8]) {
+    let rows = size.1 as usize;
+    let total = size.0 as usize * rows;
+    let width = part.width as usize;
+    let left = part.x as usize;
+    let columns = left..left + width;
+    let above = part.y as usize;
+    let below = above + part.height as usize;
     let mut at = 0_usize;
     for (number, &count) in counts.iter().enumerate() {
-        let end = (at + count as usize).min(columns * rows);
-        if number % 2 == 1 {
-            for pixel in at..end {
-                if let Some(found) = data.get_mut(pixel % rows * columns + pixel / rows) {
-                    *found = 1;
+        let end = (at + count as usize).min(total);
+        let mut start = if number % 2 == 1 { at } else { end };
+        while start < end {
+            let column = start / rows;
+            let next = end.min((column + 1) * rows);
+            if columns.contains(&column) {
+                let top = (start % rows).max(above);
+                let bottom = (next - column * rows).min(below);
+                for row in top..bottom {
+                    out[(row - above) * width + column - left] = 1;
                 }
             }
+            start = next;
         }
         at = end;
     }
@@ -354,6 +392,27 @@ mod tests {
         let all = parse("[[-50, -50, 50, -50, 50, 50, -50, 50]]").mask(6, 4).unwrap();
         assert!(all.data().iter().all(|&pixel| pixel == 1));
         assert!(parse("[]").mask(6, 4).unwrap().data().iter().all(|&pixel| pixel == 0));
+    }
+
+    #[test]
+    fn a_part_of_a_mask_has_its_pixels() {
+        let polygon = parse("[[1.2, 0.8, 9.6, 2.8, 7.6, 9.9, 3.2, 6.9], [0, 0, 3, 0, 3, 12]]");
+        let runs = parse(r#"{"size": [12, 11], "counts": [5, 30, 2, 40, 1, 54]}"#);
+        for segmentation in [polygon, runs] {
+            let whole = segmentation.mask(11, 12).unwrap();
+            for (x, y, width, height) in
+                [(0, 0, 11, 12), (2, 3, 5, 4), (10, 11, 1, 1), (4, 0, 1, 12)]
+            {
+                let mut part = vec![0; width * height];
+                let rect = |side: usize| u32::try_from(side).unwrap();
+                let rect =
+                    Rect { x: rect(x), y: rect(y), width: rect(width), height: rect(height) };
+                segmentation.draw((11, 12), rect, &mut part).unwrap();
+                let rows = whole.data().chunks_exact(11).skip(y).take(height);
+                let expected: Vec<u8> = rows.flat_map(|row| &row[x..x + width]).copied().collect();
+                assert_eq!(part, expected);
+            }
+        }
     }
 
     #[test]
