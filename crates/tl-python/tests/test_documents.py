@@ -96,6 +96,7 @@ MODULES = [
     "compat.sequence",
     "compat.tbl",
     "loader",
+    "settings",
     "torch",
     "transforms",
 ]

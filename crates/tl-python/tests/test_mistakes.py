@@ -311,8 +311,9 @@ MISTAKES = [
     (
         "tl.DataLoader(3)",
         "SettingError",
-        "data is 3, expected a path or URL, a list of them, or a Dataset of turboloader.open",
+        "data is 3, expected a path or URL, or a list of them; or a Dataset of turboloader.open",
     ),
+    ("tl.open(3)", "SettingError", "path is 3, expected a path or URL, or a list of them"),
     ('tl.DataLoader("nothing.tar")', "PathNotFoundError", "No such file or directory"),
     (
         "tl.DataLoader(np.zeros((3,4,4,3),np.uint8))",

@@ -46,7 +46,7 @@ from turboloader import transforms as T  # noqa: N812
         ({"buckets": (1, 2, 3)}, r"window is \(1, 2, 3\), expected a whole number from 1"),
         ({"buckets": 0}, "window is 0, expected a whole number from 1"),
         ({"worker_id": "x", "num_workers": 2}, "rank is 'x', expected a whole number"),
-        ({"data": 3}, "data is 3, expected a path or URL, a list of them"),
+        ({"data": 3}, "data is 3, expected a path or URL, or a list of them"),
         ({"cache": True}, "cache is True, expected a turboloader.Cache"),
         ({"cache": {"memory": 1}}, "cache is {'memory': 1}, expected a turboloader.Cache"),
         ({"errors": tl.Memory("1GB")}, "errors is Memory, expected a turboloader.Errors"),

@@ -100,12 +100,12 @@ def names(setting: str, names: Any) -> list[str]:
     return list(names)
 
 
-def path_list(paths: Any) -> Any:
+def path_list(paths: Any, setting: str = "data") -> Any:
     """Return a list of paths."""
     if not isinstance(paths, (str, os.PathLike, Iterable)):
+        others = "; or a Dataset of turboloader.open" if setting == "data" else ""
         raise SettingError(
-            f"data is {paths!r}, expected a path or URL, a list of them, or a Dataset of "
-            "turboloader.open"
+            f"{setting} is {paths!r}, expected a path or URL, or a list of them{others}"
         )
     if isinstance(paths, (str, os.PathLike)):
         return [paths]
@@ -115,7 +115,7 @@ def path_list(paths: Any) -> Any:
     other = next((one for one in listed if not isinstance(one, (str, os.PathLike))), None)
     if other is not None:
         raise SettingError(
-            f"data has a {type(other).__name__}, expected paths: turboloader.from_items takes "
+            f"{setting} has a {type(other).__name__}, expected paths: turboloader.from_items takes "
             "the bytes of images, turboloader.from_arrays arrays, turboloader.concat data sets"
         )
     return listed

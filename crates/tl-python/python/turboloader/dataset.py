@@ -54,7 +54,7 @@ _TEXTS = ("txt", "text", "caption", "cls", "csv", "md", "yaml", "yml", "xml")
 
 
 def open(
-    data_path: PathLike | Sequence[PathLike],
+    path: PathLike | Sequence[PathLike],
     *,
     format: str | None = None,
     label: str | None = None,
@@ -67,7 +67,7 @@ def open(
 
     Parameters
     ----------
-    data_path
+    path
         A folder, a TAR archive, a TBL file, a table, a manifest or images; a list of these; or a
         pattern such as ``"train-*.tar"``, ``"train-{000..099}.tar"`` or ``"photos/*.jpg"``. Paths
         or URLs.
@@ -92,7 +92,7 @@ def open(
     >>> open("photos")
     Dataset('photos', 12 samples, 6 classes)
     """
-    paths = [absolute(path) for path in expand(path_list(data_path))]
+    paths = [absolute(one) for one in expand(path_list(path, "path"))]
     relabel = None if labels is None else (_plain(labels), allow_unlabelled)
     is_list = any(path.endswith((".csv", ".tsv", ".jsonl", ".ndjson")) for path in paths)
     if label is not None and is_list:
@@ -104,7 +104,7 @@ def open(
     made = _opened(paths, label, relabel, store)
     check_kinds(format, made.kinds)
     warn_of_notes(made.notes(usual=False, knows_images=True))
-    name = repr(shown(os.fspath(data_path))) if isinstance(data_path, (str, os.PathLike)) else ""
+    name = repr(shown(os.fspath(path))) if isinstance(path, (str, os.PathLike)) else ""
     name = name or f"{len(paths)} sources"
     arguments = (paths, label, name, store, relabel)
     opened = Dataset(made, _reopened, arguments, name=name, label=label)

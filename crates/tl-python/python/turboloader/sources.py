@@ -37,7 +37,7 @@ _Items = list[bytes | None] | _Block
 
 
 def manifest(
-    data_path: PathLike,
+    path: PathLike,
     *,
     image: str | None = None,
     label: str | None = None,
@@ -52,7 +52,7 @@ def manifest(
 
     Parameters
     ----------
-    data_path
+    path
         The path or URL of the table.
     image
         The column with the paths of images. By default ``path``, ``image``, ``file_name`` or a
@@ -76,7 +76,7 @@ def manifest(
     """
     folder = None if root is None else absolute(os.fspath(root))
     columns = {"image": image, "label": label, "files": list(files), "root": folder}
-    return _made(_native.manifest, (_path(data_path), columns), data_path, store)
+    return _made(_native.manifest, (_path(path), columns), path, store)
 
 
 def coco(
@@ -358,18 +358,18 @@ def _path(path: PathLike) -> str:
 def _made(
     function: Callable[..., Native],
     arguments: tuple[Any, ...],
-    data_path: PathLike,
+    path: PathLike,
     store: StoreLike,
 ) -> Dataset:
     """Open a data set, and warn of the notes on it."""
-    dataset = _made_again(function.__name__, arguments, os.fspath(data_path), as_store(store))
+    dataset = _made_again(function.__name__, arguments, os.fspath(path), as_store(store))
     warn_of_notes(dataset._warned)
     return dataset
 
 
 def _made_again(
-    function: str, arguments: tuple[Any, ...], data_path: str, store: Store | None
+    function: str, arguments: tuple[Any, ...], path: str, store: Store | None
 ) -> Dataset:
     made = getattr(_native, function)(*arguments, store)
-    rebuild = (function, arguments, data_path, store)
-    return Dataset(made, _made_again, rebuild, name=repr(shown(data_path)))
+    rebuild = (function, arguments, path, store)
+    return Dataset(made, _made_again, rebuild, name=repr(shown(path)))
