@@ -396,7 +396,9 @@ def test_the_loader_has_the_types_of_its_settings():
         (lambda: tl.Errors("raise", at_most=3), "at_most has no effect with policy"),
         (lambda: tl.Errors("skip", at_most=1.5), "at_most is 1.5, expected a whole number of"),
         (lambda: tl.Errors("skip", at_most=-1), "at_most is -1, expected a whole number of"),
-        (lambda: tl.Errors("skip", at_most="1%"), "at_most is '1%', expected a whole number of"),
+        (lambda: tl.Errors("skip", at_most="1"), "at_most is '1', expected a whole number of"),
+        (lambda: tl.Errors("skip", at_most="101%"), "at_most is '101%', expected a whole number"),
+        (lambda: tl.Errors("skip", at_most=True), "at_most is True, expected a whole number of"),
         (lambda: tl.Errors("ignore"), "policy is ignore, expected one of raise, skip"),
         (lambda: tl.Ranks(3, 2), "rank is 3, expected less than world_size"),
         (lambda: tl.Ranks(-1, 2), "rank is -1, expected a whole number"),
@@ -427,6 +429,7 @@ def test_groups_have_one_form():
     assert tl.Cache("1kB").folder is None and tl.Cache(disk="1kB").folder is not None
     assert tl.Errors("skip", at_most=np.int64(3)).at_most == 3
     assert type(tl.Errors("skip", at_most=1).at_most) is int
+    assert tl.Errors("skip", at_most="0.5%").at_most == 0.005
     assert tl.Errors("skip", at_most=np.float32(1)).at_most == 1.0
     assert tl.Columns(["a"], neighbors=[3]) == tl.Columns({"a": None}, neighbors=tl.Neighbors([3]))
     assert tl.Store({"anonymous": True}).options == {"anonymous": "true"}

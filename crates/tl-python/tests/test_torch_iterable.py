@@ -286,8 +286,9 @@ def test_fields_have_the_names_that_are_asked_for(data):
 
 
 def test_what_workers_cannot_do_is_an_error_by_name(data):
-    with pytest.raises(tl.SettingError, match="output_format"):
-        dataset(data, output_format="numpy")
+    for name in ("output_format", "worker_id"):
+        with pytest.raises(tl.SettingError, match=name):
+            dataset(data, **{name: 0})
     grouped = loader(data, 2, transform=None, buckets=2)
     with pytest.raises(tl.SettingError, match=r"buckets.*num_workers"):
         list(grouped)

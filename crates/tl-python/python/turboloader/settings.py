@@ -17,6 +17,7 @@ bytes may be text. The objects are frozen, and check their values when they are 
 from __future__ import annotations
 
 import math
+import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -90,13 +91,13 @@ class Errors(Group):
     Parameters
     ----------
     policy
-        ``"raise"``; ``"skip"`` makes a batch smaller; ``"replace"`` uses a good sample of the
-        batch; ``"fill"`` gives zeros that are not ``valid``. The first bad sample is a warning,
+        ``"raise"``; ``"skip"`` makes a batch smaller; ``"replace"`` uses another sample of the
+        epoch; ``"fill"`` gives zeros that are not ``valid``. The first bad sample is a warning,
         `DataLoader.audit` lists all. A batch whose samples are all skipped is omitted; with several
         ranks it is an error.
     at_most
-        The most bad samples in an epoch: a whole number, or a share of the epoch from 0.0 to 1.0.
-        By default half of it.
+        The most bad samples in an epoch: a whole number, or a share of the epoch, from 0.0 to 1.0
+        or as text such as ``"1%"``. By default half of it.
 
     Examples
     --------
@@ -106,7 +107,7 @@ class Errors(Group):
 
     policy: OnError = "raise"
     _: KW_ONLY
-    at_most: int | float | None = None
+    at_most: int | float | str | None = None
 
     def __post_init__(self) -> None:
         check_choice("Errors: policy", self.policy, ("raise", "skip", "replace", "fill"))
@@ -114,17 +115,7 @@ class Errors(Group):
             return
         if self.policy == "raise":
             raise SettingError('Errors: at_most has no effect with policy="raise"')
-        try:
-            is_share = not hasattr(self.at_most, "__index__")
-            at_most = float(self.at_most) if is_share else whole("", self.at_most, 1 << 62)
-        except (SettingError, TypeError, ValueError):
-            at_most = math.nan
-        if not (at_most >= 0 and (isinstance(at_most, int) or at_most <= 1)):
-            raise SettingError(
-                f"Errors: at_most is {self.at_most!r}, expected a whole number of samples, or a "
-                "share of them from 0.0 to 1.0"
-            )
-        self._set(at_most=at_most)
+        self._set(at_most=_count_or_share("Errors: at_most", self.at_most))
 
 
 @dataclass(frozen=True)
@@ -344,6 +335,27 @@ unpack_to=None)
             self._set(deadline=_seconds("Store: deadline", self.deadline))
         if self.unpack_to is not None:
             self._set(unpack_to=os.fspath(self.unpack_to))
+
+
+def _count_or_share(setting: str, value: Any) -> int | float:
+    """Return a number of samples as an integer, or a share of them as a float."""
+    if isinstance(value, float) or not hasattr(value, "__index__"):
+        is_percent = isinstance(value, str) and value.endswith("%")
+        try:
+            share = float(value[:-1]) / 100 if is_percent else float(value)
+        except (TypeError, ValueError):
+            share = math.nan
+        is_good = 0 <= share <= 1 and (is_percent or not isinstance(value, str))
+        number: int | float = share
+    else:
+        is_good = not isinstance(value, bool) and 0 <= value < 1 << 62
+        number = operator.index(value)
+    if not is_good:
+        raise SettingError(
+            f"{setting} is {value!r}, expected a whole number of samples, or a share of them: 0.0 "
+            "to 1.0, or text such as '1%'"
+        )
+    return number
 
 
 def _seconds(setting: str, value: Any) -> float:

@@ -128,8 +128,9 @@ class IterableDataset(TorchIterableDataset):
         **settings: Any,
     ) -> None:
         super().__init__()
-        if "output_format" in settings:
-            raise SettingError("output_format: not supported by torch data sets; leave it out")
+        for name in ("output_format", "worker_id"):
+            if name in settings:
+                raise SettingError(f"{name}: not supported by torch data sets; leave it out")
         self._ranks = place(settings.get("ranks"))
         self._sharding = ShardingCheck(self._ranks.world_size, settings.get("ranks") is not None)
         self._settings = {
