@@ -47,6 +47,8 @@ pub struct Fields {
     /// need not have them. Of a table these are columns of bytes, such as texts, which are not
     /// missing as a whole.
     pub columns: Vec<String>,
+    /// Files among `columns` that are texts. A file in another format is the sample's error.
+    pub texts: Vec<TextFile>,
     /// Bounding boxes ([`Batch::boxes`](crate::Batch::boxes)), which move with the image.
     pub boxes: Option<BoxField>,
     /// Points, which move with the image: of objects ([`Batch::keypoints`](crate::Batch::keypoints))
@@ -62,6 +64,25 @@ pub struct Fields {
     pub images: Vec<ImageField>,
     /// Numbers in sidecar files, each a column of the batch after those of images.
     pub values: Vec<ValueField>,
+}
+
+/// A text in a sidecar file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextFile {
+    /// The extension of the sidecar file, without its leading dot.
+    pub column: String,
+    /// Its format.
+    pub format: TextFormat,
+}
+
+/// The format of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TextFormat {
+    /// UTF-8.
+    Utf8,
+    /// JSON (RFC 8259) in UTF-8, with or without a byte order mark.
+    Json,
 }
 
 /// Boxes in a sidecar file of JSON.

@@ -66,7 +66,8 @@ pub use error::{
 pub use fault::Fault;
 pub use fields::{
     BoxField, BoxValue, Fields, ImageField, ImageSource, ImageTransform, InstanceMaskField,
-    KeypointField, MaskField, MaskType, Sanitize, ValueField, ValueFormat, ValueKind,
+    KeypointField, MaskField, MaskType, Sanitize, TextFile, TextFormat, ValueField, ValueFormat,
+    ValueKind,
 };
 pub use fingerprint::Fingerprint;
 pub use layout::ImageSpec;

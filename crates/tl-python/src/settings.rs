@@ -9,7 +9,7 @@ use tl_pipeline::{
     Batching, BoxField, BoxValue, Buckets, CacheConfig, CacheKind, ColumnRequest, Columns, Content,
     Dataset, Direction, DiskCache, ErrorBudget, Fields, ImageField, ImageSource, ImageTransform,
     KeypointField, LoaderConfig, MaskField, MaskType, MemoryCache, Neighbors, OnError, Readers,
-    Shard, Shuffle, Table, Tail, ValueField, ValueFormat, ValueKind, Work,
+    Shard, Shuffle, Table, Tail, TextFile, TextFormat, ValueField, ValueFormat, ValueKind, Work,
 };
 use tl_transform::BoxFormat;
 
@@ -255,6 +255,19 @@ impl Settings<'_> {
         Ok(Shard { rank, world, tail })
     }
 
+    /// The files of texts, which the workers check.
+    fn texts(&self) -> Vec<TextFile> {
+        let text = |(_, column, kind, _): &(String, String, String, String)| {
+            let format = match kind.as_str() {
+                "text" => TextFormat::Utf8,
+                "json" => TextFormat::Json,
+                _ => return None,
+            };
+            Some(TextFile { column: column.clone(), format })
+        };
+        self.stored.iter().filter_map(text).collect()
+    }
+
     fn fields(&self, columns: Vec<String>) -> Result<Fields, Error> {
         let boxes = self.boxes.as_ref().map(|boxes| {
             let BoxSettings { column, boxes, labels, values, format, output } = boxes;
@@ -280,6 +293,7 @@ impl Settings<'_> {
         Ok(Fields {
             keys: self.keys,
             columns,
+            texts: self.texts(),
             boxes: boxes.transpose()?,
             mask: mask.transpose()?,
             instance_masks: None,

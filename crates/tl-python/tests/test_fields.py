@@ -284,10 +284,37 @@ def test_json_is_as_python_reads_it(tmp_path: pathlib.Path) -> None:
     (batch,) = tl.DataLoader(tmp_path, 1, image_size=8, fields=fields)
     assert list(batch["all"][0]) == ["z", "a"] and batch["large"] == [2**70 + 1]
     assert batch["none"] == batch["missing"] == [None]
-    (tmp_path / "a.meta").write_text("{")
+    # With a byte order mark, as some editors write it.
+    (tmp_path / "a.meta").write_bytes(b"\xef\xbb\xbf[1]")
     (batch,) = tl.DataLoader(tmp_path, 1, image_size=8, fields={"x": tl.Json("meta")})
-    with pytest.raises(ValueError, match=r"sample 0, field x: .*Expecting property name"):
-        batch["x"]
+    assert batch["x"] == [[1]]
+
+
+BAD_TEXTS = {
+    "json": (tl.Json("meta"), b'{"a": ', "sidecar file `meta`: EOF while parsing"),
+    "not a number of JSON": (tl.Json("meta"), b'{"a": NaN}', "sidecar file `meta`: expected value"),
+    "nested": (tl.Json("meta:/a"), b"[" * 4000, "sidecar file `meta`: recursion limit exceeded"),
+    "utf-16": (tl.Json("meta"), '{"a": 1}'.encode("utf-16"), "sidecar file `meta`: expected value"),
+    "text": (tl.Text("meta"), b"caf\xe9", "sidecar file `meta`: incomplete utf-8 byte sequence"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TEXTS)
+def test_bad_texts_are_bad_samples(tmp_path: pathlib.Path, case: str) -> None:
+    """The workers find them, so that on_error decides about them."""
+    field, data, message = BAD_TEXTS[case]
+    for number in range(6):
+        (tmp_path / f"{number}.bmp").write_bytes(bmp(image(number)))
+        (tmp_path / f"{number}.meta").write_bytes(data if number == 2 else b'{"a": 1}')
+    settings = {"image_size": 8, "fields": {"x": field}}
+    with pytest.raises(tl.SampleError, match=f"sample 2 .*{message}"):
+        list(tl.DataLoader(tmp_path, 3, **settings))
+    with pytest.warns(match="sample 2"):
+        skipping = tl.DataLoader(tmp_path, 3, errors="skip", **settings)
+        batches = list(skipping)
+    assert [index for batch in batches for index in batch["index"].tolist()] == [0, 1, 3, 4, 5]
+    assert [len(batch["x"]) for batch in batches] == [2, 3]
+    assert [number for number, *_ in skipping.audit] == [2]
 
 
 def test_a_loader_with_labels_and_stores_pickles(tmp_path: pathlib.Path) -> None:

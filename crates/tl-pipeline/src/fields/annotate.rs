@@ -77,6 +77,7 @@ impl Annotator {
             return Ok(0);
         }
         let read = self.files.read(&self.fields, dataset, index, limit)?;
+        self.fields.texts.iter().try_for_each(|text| self.files.check(text))?;
         row.columns.extend(self.fields.columns.iter().map(|column| self.files.copy(column)));
         Ok(read)
     }

@@ -3,10 +3,13 @@
 use serde_json::Value;
 use tbl_io::Field;
 
-use super::Fields;
 use super::names::{FieldReader, position};
+use super::{Fields, TextFile, TextFormat};
 use crate::dataset::Dataset;
 use crate::error::{AnnotationFault, SampleFault};
+
+/// U+FEFF in UTF-8, which some editors put before a text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The sidecar files of one sample.
 #[derive(Debug, Default)]
@@ -54,6 +57,22 @@ impl Files {
         position(&self.stored, column).map(|place| self.stored[place].bytes.clone())
     }
 
+    /// Refuses a text that is not in its format; a sample may lack it.
+    pub(super) fn check(&mut self, text: &TextFile) -> Result<(), AnnotationFault> {
+        let TextFile { column, format } = text;
+        if !self.has(column) {
+            return Ok(());
+        }
+        match format {
+            TextFormat::Json => self.document(column).map(|_| ()),
+            TextFormat::Utf8 => {
+                let checked = std::str::from_utf8(self.bytes(column)?).map(|_| ());
+                let fault = |source| AnnotationFault::Text { column: column.clone(), source };
+                checked.map_err(fault)
+            }
+        }
+    }
+
     /// The JSON in the file that `column` names.
     pub(super) fn document(&mut self, column: &str) -> Result<&Value, AnnotationFault> {
         let known = self.documents.iter().position(|(name, _)| name == column);
@@ -61,6 +80,7 @@ impl Files {
             Some(place) => place,
             None => {
                 let bytes = self.bytes(column)?;
+                let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
                 let document = serde_json::from_slice(bytes).map_err(|source| {
                     AnnotationFault::Json { column: column.to_owned(), source }
                 })?;

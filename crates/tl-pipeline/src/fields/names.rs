@@ -131,7 +131,8 @@ impl Fields {
         let of_mask = self.mask.as_ref().map(|field| &field.column);
         let of_images = self.images.iter().filter_map(ImageField::column);
         let of_values = self.values.iter().map(|value| &value.column);
-        let names = self.columns.iter().chain(of_boxes).chain(of_keypoints);
+        let texts = self.texts.iter().map(|text| &text.column);
+        let names = self.columns.iter().chain(texts).chain(of_boxes).chain(of_keypoints);
         let names = names.chain(of_objects).chain(of_mask);
         let names = names.chain(of_images).chain(of_values);
         names.map(String::as_str)

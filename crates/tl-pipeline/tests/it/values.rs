@@ -9,7 +9,7 @@ use tbl_format::SampleFormat;
 use tbl_io::{Field, NewSample, StreamWriter, WriteOptions};
 use tl_pipeline::{
     ColumnNumber, ColumnType, Dataset, Fields, Loader, LoaderConfig, OnError, PipelineError,
-    Shuffle, ValueField, ValueFormat, ValueKind, Work,
+    Shuffle, TextFile, TextFormat, ValueField, ValueFormat, ValueKind, Work,
 };
 use tl_transform::Recipe;
 
@@ -304,4 +304,31 @@ proptest! {
         let expected: Vec<f64> = rows.iter().flatten().map(|&number| number.into()).collect();
         prop_assert_eq!(column::<f64>(&loader, "v").0, expected);
     }
+}
+
+#[test]
+fn a_text_in_another_format_is_the_samples_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let samples = [
+        vec![("txt", "caf\u{e9}".into()), ("json", b"\xef\xbb\xbf[1, {}]".to_vec())],
+        vec![],
+        vec![("txt", b"caf\xe9!".to_vec()), ("json", b"[1, ".to_vec())],
+    ];
+    let bad = |column: &str, format| {
+        let texts = vec![TextFile { column: column.into(), format }];
+        let fields = Fields { texts, columns: vec![column.into()], ..Fields::default() };
+        let config = LoaderConfig { fields, on_error: OnError::Skip, ..with(train(), Vec::new()) };
+        let loader = loader(dataset(folder.path(), &samples), config);
+        let batches: Vec<_> = loader.epoch(0).map(Result::unwrap).collect();
+        std::fs::remove_file(folder.path().join("values.tbl")).unwrap();
+        let kept: Vec<u64> = batches.iter().flat_map(|batch| batch.indices().to_vec()).collect();
+        let faults = loader.audit();
+        (kept, faults.iter().map(|entry| entry.error.to_string()).collect::<Vec<_>>())
+    };
+    let (kept, faults) = bad("txt", TextFormat::Utf8);
+    assert_eq!(kept, [0, 1]);
+    assert!(faults[0].contains("sidecar file `txt`: invalid utf-8 sequence"), "{faults:?}");
+    let (kept, faults) = bad("json", TextFormat::Json);
+    assert_eq!(kept, [0, 1]);
+    assert!(faults[0].contains("sidecar file `json`: EOF while parsing"), "{faults:?}");
 }
