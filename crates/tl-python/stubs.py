@@ -19,26 +19,60 @@ from turboloader._table import ANNOTATIONS, BATCH_TABLE, TABLE
 
 PACKAGE = pathlib.Path(__file__).parent / "python" / "turboloader"
 
-# What annotations in Rust name.
+# What annotations in Rust name, and the type of a batch's fields.
 IMPORTS = """\
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, overload
+from typing import Any, Generic, Literal, overload
+import jax
 import numpy.typing as npt
+import torch
+from typing_extensions import TypeVar
 from ._parts import BatchPart
 from .settings import Store
 """
+TYPES = """\
+Values = TypeVar("Values", covariant=True, default=Any)
+TensorField = Literal["image", "label", "soft_label", "index", "valid", "size", "mask"]
 
-# The methods behind operators that return this or that, for which PyO3 has no annotation.
-OVERLOADS = {
-    "def __getitem__(self, index: Any, /) -> Any:": [
-        "def __getitem__(self, index: int, /) -> Tensor:",
-        "def __getitem__(self, index: Any, /) -> Any:",
-    ],
-    "def __getitem__(self, key: Any, /) -> Any:": [
-        "def __getitem__(self, key: int, /) -> dict[str, Any]:",
-        "def __getitem__(self, key: slice, /) -> BatchPart:",
-        "def __getitem__(self, key: str, /) -> Any:",
-    ],
+"""
+
+# What PyO3 has no annotation for: the methods behind operators that return this or that, classes of
+# other packages, and iteration by numbers, which type checkers do not know. Each text is generated
+# once.
+REPLACED = {
+    "    def __getitem__(self, index: Any, /) -> Any:": (
+        """\
+    def __iter__(self) -> Iterator[Tensor]: ...
+    @overload
+    def __getitem__(self, index: int, /) -> Tensor: ...
+    @overload
+    def __getitem__(self, index: Any, /) -> Any:"""
+    ),
+    "    def __getitem__(self, key: Any, /) -> Any:": (
+        """\
+    @overload
+    def __getitem__(self, key: int, /) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> BatchPart[Values]: ...
+    @overload
+    def __getitem__(self, key: TensorField, /) -> Values: ...
+    @overload
+    def __getitem__(self, key: str, /) -> Any:"""
+    ),
+    "class Batch:": "class Batch(Generic[Values]):",
+    "    def __contains__(self, name: str, /)": (
+        """\
+    image: Values
+    label: Values
+    soft_label: Values
+    index: Values
+    valid: Values
+    size: Values
+    mask: Values
+    def __contains__(self, name: str, /)"""
+    ),
+    "def torch(self, /) -> Any:": "def torch(self, /) -> torch.Tensor:",
+    "def jax(self, /) -> Any:": "def jax(self, /) -> jax.Array:",
 }
 
 # The methods of `Tensor` that only raise errors with advice. Without them type checkers refuse what
@@ -76,7 +110,11 @@ PaddingMode: TypeAlias = Literal["constant", "edge", "reflect", "symmetric"]
 Policy: TypeAlias = Literal["imagenet", "cifar10", "svhn"] | enum.Enum
 # What a list of transforms has: also functions, and transforms of torchvision and Albumentations.
 Function: TypeAlias = Transform | Callable[..., Any]
-Dtype: TypeAlias = npt.DTypeLike | torch.dtype
+Dtype: TypeAlias = npt.DTypeLike | _TorchDtype
+
+class _TorchDtype(Protocol):
+    is_floating_point: bool
+    is_complex: bool
 
 class _Pixels(Protocol):
     @property
@@ -220,12 +258,10 @@ def of_transforms() -> str:
 
 def of_native(generated: str) -> str:
     """Return `_native.pyi`, of what maturin has generated."""
-    for signature, signatures in OVERLOADS.items():
-        if generated.count(signature) != 1:
-            raise SystemExit(f"not generated once, as OVERLOADS has it: {signature}")
-        *others, last = [f"@overload\n    {signature}" for signature in signatures]
-        overloads = "".join(f"{other} ...\n    " for other in others) + last
-        generated = generated.replace(signature, overloads)
+    for old, new in REPLACED.items():
+        if generated.count(old) != 1:
+            raise SystemExit(f"not generated once, as REPLACED has it: {old}")
+        generated = generated.replace(old, new)
     before, name, tensor = generated.partition("class Tensor:")
     for method in LEFT_OUT:
         # Up to the next line of the same depth.
@@ -235,7 +271,8 @@ def of_native(generated: str) -> str:
             raise SystemExit(f"generated {count} times: Tensor.{method}")
     generated = before + name + tensor
     head, exports, rest = generated.partition("__all__")
-    text = "# Written by stubs.py.\n" + head + IMPORTS + exports + rest
+    listed, line, rest = rest.partition("\n\n")
+    text = "# Written by stubs.py.\n" + head + IMPORTS + exports + listed + line + TYPES + rest
     return ruff(ruff(text, "check", "--fix", "--unsafe-fixes"), "format")
 
 

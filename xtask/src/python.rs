@@ -18,8 +18,8 @@ const FOR_TESTS: [&str; 3] = ["hypothesis>=6,<7", "numpy>=1.23", "pytest>=8,<10"
 /// The packages for the build and for checking the style of the sources.
 const FOR_BUILDS: [&str; 2] = ["maturin>=1.16,<2", "ruff>=0.17,<0.18"];
 
-/// The package for checking types.
-const FOR_TYPES: [&str; 1] = ["mypy>=1.18,<2"];
+/// The packages for checking types. Basedpyright is Pyright with all that it needs to run.
+const FOR_TYPES: [&str; 2] = ["basedpyright>=1.40,<2", "mypy>=1.18,<2"];
 
 /// The libraries that batches are handed to, and those that tests compare with.
 const FRAMEWORKS: [&str; 15] = [
@@ -94,7 +94,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
 /// with these arguments for pytest.
 pub(crate) fn frameworks(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let environment = Environment::make("frameworks", PYTHON)?;
-    environment.install(FOR_TESTS.iter().chain(&FRAMEWORKS))?;
+    // Scripts of users are checked with the types of torch.
+    environment.install(FOR_TESTS.iter().chain(&FOR_TYPES).chain(&FRAMEWORKS))?;
     environment.install_checked()?;
     environment.test(arguments)
 }

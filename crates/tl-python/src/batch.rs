@@ -10,7 +10,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyAttributeError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyList, PySlice, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PySlice, PyTuple, PyType};
 use tl_pipeline::{Batch, ColumnSpec, KeypointField, LoaderConfig, MaskType, Work};
 use zerocopy::IntoBytes;
 
@@ -164,8 +164,11 @@ impl Contents {
 /// ``keys()``, ``values()`` and ``items()`` are those of the fields, so that ``dict(batch)`` and
 /// ``**batch`` work. Pickling and deep copies give a `BatchPart` with its fields.
 ///
-/// The memory belongs to the holders of the batch and its parts: it can be written, and the loader
-/// uses it again only when all of them are gone.
+/// Fields are of the library that ``output_format`` of `DataLoader` names; ``Batch[torch.Tensor]``
+/// is the annotation of a batch with ``output_format="torch"``. The memory belongs to the holders of
+/// the batch and its parts: it can be written, and the loader uses it again only when all of them
+/// are gone.
+#[doc = include_str!("batch/fields.txt")]
 #[pyclass(frozen, weakref, name = "Batch", module = "turboloader")]
 pub(crate) struct PyBatch {
     contents: Arc<Contents>,
@@ -369,6 +372,15 @@ impl PyBatch {
         };
         let name: String = key.extract().map_err(wrong)?;
         Ok(self.field(py, &name, self.contents.form)?.into_bound(py))
+    }
+
+    /// The class for annotations with the type of fields, as in ``Batch[torch.Tensor]``.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        cls: &Bound<'py, PyType>,
+        fields: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        cls.py().import("types")?.call_method1("GenericAlias", (cls, fields))
     }
 
     /// Field ``name`` as an attribute.

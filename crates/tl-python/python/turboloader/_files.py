@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _native
@@ -149,6 +149,10 @@ class TblReader(_native.TblReader):
     def __new__(cls, path: PathLike, *, store: StoreLike = None) -> Self:
         made = super().__new__(cls, os.fspath(path), as_store(store))
         return cast("Self", made)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the bytes of the samples, one by one."""
+        return map(self.__getitem__, range(len(self)))
 
 
 def verify(

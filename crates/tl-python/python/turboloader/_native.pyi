@@ -3,11 +3,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
-from typing import Any, Final, SupportsFloat, SupportsIndex, final, overload
+from typing import Any, Final, Generic, Literal, SupportsFloat, SupportsIndex, final, overload
 
+import jax
 import numpy.typing as npt
+import torch
 from _typeshed import SupportsGetItem, SupportsLenAndGetItem
-from typing_extensions import disjoint_base
+from typing_extensions import TypeVar, disjoint_base
 
 from ._parts import BatchPart
 from .settings import Store
@@ -49,10 +51,13 @@ __all__ = [
     "with_labels",
 ]
 
+Values = TypeVar("Values", covariant=True, default=Any)
+TensorField = Literal["image", "label", "soft_label", "index", "valid", "size", "mask"]
+
 __version__: Final[str]
 
 @final
-class Batch:
+class Batch(Generic[Values]):
     """
     Samples with their labels, in the order of the epoch.
 
@@ -61,17 +66,63 @@ class Batch:
     ``keys()``, ``values()`` and ``items()`` are those of the fields, so that ``dict(batch)`` and
     ``**batch`` work. Pickling and deep copies give a `BatchPart` with its fields.
 
-    The memory belongs to the holders of the batch and its parts: it can be written, and the loader
-    uses it again only when all of them are gone.
+    Fields are of the library that ``output_format`` of `DataLoader` names; ``Batch[torch.Tensor]``
+    is the annotation of a batch with ``output_format="torch"``. The memory belongs to the holders of
+    the batch and its parts: it can be written, and the loader uses it again only when all of them
+    are gone.
+
+    Attributes
+    ----------
+    image
+        (batch, height, width, channels) of ``uint8``, or (batch, channels, height, width) of floats
+        where transforms make them; with `Views`, (batch, views, ...). A list of (height, width,
+        channels) if images keep their own sizes.
+    bytes
+        With ``decode=False`` in place of images: a list of ``bytes`` as they are stored.
+    label
+        (batch,) of ``int64``, -1 for none.
+    soft_label
+        With ``num_classes`` of `MixUp` or `CutMix`: (batch, classes) of ``float32``.
+    index
+        (batch,) of ``int64``: the numbers of the samples in the stored data set.
+    valid
+        (batch,) of ``bool``: False for rows that only complete a batch.
+    size
+        (batch, 2) of ``int32``: height and width of the image in its row, without padding.
+    key
+        With ``keys=True``: a list of names.
+    mask
+        With `Mask`: (batch, height, width) of ``uint8`` or ``int64``, or a list.
+    boxes
+        With `Boxes`: a list of (boxes, 4) of ``float32``; ``box_labels`` and ``box_index`` are lists
+        of (boxes,) of ``int64``.
+    number : int
+        The number of the batch in its epoch, from 0.
+
+    Further kinds in ``fields``: `Keypoints` of objects gives a list of (objects, points, 2 or 3), that
+    of samples (batch, points, 2 or 3); `Array` gives (batch, *shape), `Number` and `Label` (batch,),
+    `MultiLabel` (batch, classes), `Image` what ``image`` is, and `Text`, `Json` and `Bytes` lists.
     """
 
+    @classmethod
+    def __class_getitem__(cls, /, fields: Any) -> Any:
+        """The class for annotations with the type of fields, as in ``Batch[torch.Tensor]``."""
+    image: Values
+    label: Values
+    soft_label: Values
+    index: Values
+    valid: Values
+    size: Values
+    mask: Values
     def __contains__(self, name: str, /) -> bool: ...
     def __getattr__(self, name: str, /) -> Any:
         """Field ``name`` as an attribute."""
     @overload
     def __getitem__(self, key: int, /) -> dict[str, Any]: ...
     @overload
-    def __getitem__(self, key: slice, /) -> BatchPart: ...
+    def __getitem__(self, key: slice, /) -> BatchPart[Values]: ...
+    @overload
+    def __getitem__(self, key: TensorField, /) -> Values: ...
     @overload
     def __getitem__(self, key: str, /) -> Any: ...
     def __iter__(self, /) -> Iterator[dict[str, Any]]:
@@ -657,6 +708,7 @@ class Tensor:
     def __format__(self, /, format: str) -> Any:
         """One number formatted as Python formats it; without a format any tensor as ``str`` has it."""
     def __ge__(self, other: object, /) -> Any: ...
+    def __iter__(self) -> Iterator[Tensor]: ...
     @overload
     def __getitem__(self, index: int, /) -> Tensor: ...
     @overload
@@ -681,7 +733,7 @@ class Tensor:
         """The type of the numbers, as in ``"float32"``."""
     def item(self, /, *index: int) -> Any:
         """One number as Python has it: the only one, or that at ``index``."""
-    def jax(self, /) -> Any:
+    def jax(self, /) -> jax.Array:
         """
         The tensor as a ``jax.Array`` that shares the memory, which is not to be written elsewhere
         then; a copy of what lies in a mapped file, and of 64 bits a number where JAX has 32.
@@ -706,7 +758,7 @@ class Tensor:
         """
     def tolist(self, /) -> Any:
         """The numbers as nested lists, or the only one."""
-    def torch(self, /) -> Any:
+    def torch(self, /) -> torch.Tensor:
         """The tensor as a ``torch.Tensor`` that shares the memory."""
 
 def box_class_names(dataset: Dataset) -> list[str]:

@@ -6,16 +6,21 @@ import dis
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
-from typing import Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 from ._native import Tensor
+
+if TYPE_CHECKING:
+    from ._native import TensorField, Values
+else:
+    Values = TypeVar("Values", covariant=True)
 
 _UNPACK: Final = dis.opmap["UNPACK_SEQUENCE"]
 
 Fields = dict[str, Any]
 
 
-class BatchPart:
+class BatchPart(Generic[Values]):
     """Some samples of a `Batch`, or the copy of one that another process sent.
 
     It has the fields and the methods of a `Batch`: ``part["image"]``, ``part[0]``, ``part[2:4]``,
@@ -55,7 +60,9 @@ class BatchPart:
     @overload
     def __getitem__(self, key: int) -> dict[str, Any]: ...
     @overload
-    def __getitem__(self, key: slice) -> BatchPart: ...
+    def __getitem__(self, key: slice) -> BatchPart[Values]: ...
+    @overload
+    def __getitem__(self, key: TensorField) -> Values: ...
     @overload
     def __getitem__(self, key: str) -> Any: ...
     def __getitem__(self, key: int | slice | str) -> Any:

@@ -400,7 +400,7 @@ def takes(
 
     def decorate(method: Callable[..., None]) -> Callable[Concatenate[Any, _P], None]:
         signature = inspect.signature(settings)
-        receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         parameters = [receiver, *signature.parameters.values()]
         method.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         # It imports this module.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import operator
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
 
 from . import _native, _settings
 from ._advice import refuse_unknown
@@ -18,10 +20,52 @@ from ._warnings import warn_of_notes
 from .exceptions import SettingError
 from .settings import refuse_to_pickle
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import torch
+    from typing_extensions import Self
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    from ._native import Batch, Tensor, TensorField
+    from ._settings import FileFormat, OutputFormat, Parity, Tail
+    from .dataset import Dataset, Labels
+    from .fields import Field
+    from .settings import Buckets, Cache, Columns, Errors, Memory, OnError, Ranks, Requests, Store
+    from .transforms import BatchTransform, Dtype, Function, Views
+
+    _PathLike = str | os.PathLike[str]
+    Format = DefaultTypeVar("Format", covariant=True, default=Any)
+    Names = DefaultTypeVar("Names", covariant=True, default=Any)
+    _GivenFormat = DefaultTypeVar("_GivenFormat", bound=OutputFormat, default=Literal["dict"])
+    _GivenFields = DefaultTypeVar(
+        "_GivenFields",
+        bound=(
+            tuple[TensorField, TensorField]
+            | Sequence[str]
+            | Mapping[str, str]
+            | Mapping[str, Field]
+            | None
+        ),
+        default=None,
+    )
+    _Transforms = Function | Views | Recipe | Sequence[Function] | None
+
+    class _Unknown:
+        """The arguments of a loader whose annotation has none."""
+
+    _Tensors = Literal["dict", "tensor"]
+    _Numpy = Literal["numpy", "numpy_chw"]
+    _Torch = Literal["torch", "pytorch"]
+    _Pair = tuple[TensorField, TensorField]
+    _Kinds = Mapping[str, Field] | None
+else:
+    Format = TypeVar("Format", covariant=True)
+    Names = TypeVar("Names", covariant=True)
+
 __all__ = ["DataLoader"]
 
 
-class DataLoader:
+class DataLoader(Generic[Format, Names]):
     """Batches of a data set, epoch by epoch.
 
     Two defaults to know: ``num_workers=0`` uses all cores but an eighth of them, as threads of this
@@ -86,7 +130,7 @@ class DataLoader:
         Whether to turn images upright by their EXIF or XMP orientation, as Pillow's
         ``exif_transpose`` does. TIFF images are always upright.
     batch_transform
-        Transforms that mix the images of a batch, such as `MixUp`.
+        _Transforms that mix the images of a batch, such as `MixUp`.
     keys
         Whether batches include the names of samples. They do if ``fields`` has ``"key"``.
     labels
@@ -130,8 +174,50 @@ class DataLoader:
     # Whether to warn of notes on the data set.
     _warns = True
 
-    @_settings.takes(Settings)
-    def __init__(self, *arguments: Any, **named: Any) -> None:
+    if TYPE_CHECKING:
+        # The parameters of `Settings`, with the two that decide on the types of batches.
+        def __init__(
+            self: DataLoader[_GivenFormat, _GivenFields],
+            data: _PathLike | Sequence[_PathLike] | Dataset | None = None,
+            batch_size: int = 32,
+            transform: _Transforms | Mapping[Any, _Transforms] = None,
+            *,
+            shuffle: bool | str = False,
+            seed: int | None = 42,
+            num_workers: int = 0,
+            fields: _GivenFields = None,  # type: ignore[assignment]
+            output_format: _GivenFormat = "dict",  # type: ignore[assignment]
+            image_size: int | tuple[int, int] | None = None,
+            channels: int | None = None,
+            dtype: Dtype | None = None,
+            channels_last: bool | None = None,
+            decode: bool = True,
+            decode_margin: float | None = None,
+            parity: Parity | None = None,
+            exif: bool = False,
+            batch_transform: BatchTransform | Sequence[BatchTransform] = (),
+            keys: bool = False,
+            labels: Labels | None = None,
+            format: FileFormat | None = None,
+            drop_last: bool = False,
+            tail: Tail | None = None,
+            readers: int = 0,
+            buckets: Buckets | int | None = None,
+            cache: Cache | int | str | None = None,
+            columns: Columns | Requests | None = None,
+            errors: Errors | OnError | None = None,
+            memory: Memory | int | str | None = None,
+            ranks: Ranks | Literal["auto"] | None = None,
+            store: Store | Mapping[str, str | int | bool] | None = None,
+        ) -> None: ...
+
+    else:
+
+        @_settings.takes(Settings)
+        def __init__(self, *arguments, **named):
+            self._init(*arguments, **named)
+
+    def _init(self, *arguments: Any, **named: Any) -> None:
         if len(arguments) > 2 and isinstance(arguments[2], int):
             raise SettingError(
                 f"the third argument is transform, not num_workers: pass num_workers={arguments[2]}"
@@ -167,6 +253,30 @@ class DataLoader:
         """Return the exact number of batches of an epoch on this rank."""
         return len(self._native)
 
+    @overload
+    def __iter__(self: DataLoader[_Unknown, _Unknown]) -> Iterator[Any]: ...
+    @overload
+    def __iter__(self: DataLoader[_Tensors, _Kinds]) -> Iterator[Batch[Tensor]]: ...
+    @overload
+    def __iter__(self: DataLoader[_Numpy, _Kinds]) -> Iterator[Batch[npt.NDArray[Any]]]: ...
+    @overload
+    def __iter__(self: DataLoader[_Torch, _Kinds]) -> Iterator[Batch[torch.Tensor]]: ...
+    @overload
+    def __iter__(self: DataLoader[Any, _Kinds]) -> Iterator[Batch[Any]]: ...
+    @overload
+    def __iter__(self: DataLoader[_Tensors, _Pair]) -> Iterator[tuple[Tensor, Tensor]]: ...
+    @overload
+    def __iter__(
+        self: DataLoader[_Numpy, _Pair],
+    ) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]: ...
+    @overload
+    def __iter__(
+        self: DataLoader[_Torch, _Pair],
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]: ...
+    @overload
+    def __iter__(self: DataLoader[Any, Sequence[str]]) -> Iterator[tuple[Any, ...]]: ...
+    @overload
+    def __iter__(self: DataLoader[Any, Mapping[str, str]]) -> Iterator[dict[str, Any]]: ...
     def __iter__(self) -> Any:
         """Start the next epoch, or the rest of a loaded state's epoch, and end the current one.
 
@@ -194,6 +304,20 @@ class DataLoader:
             return self._native.epoch(self._next + 1)
         return self._native.resume(self._state)
 
+    @overload
+    def peek(self: DataLoader[_Unknown, _Unknown]) -> Any: ...
+    @overload
+    def peek(self: DataLoader[_Tensors, _Kinds]) -> Batch[Tensor]: ...
+    @overload
+    def peek(self: DataLoader[_Numpy, _Kinds]) -> Batch[npt.NDArray[Any]]: ...
+    @overload
+    def peek(self: DataLoader[_Torch, _Kinds]) -> Batch[torch.Tensor]: ...
+    @overload
+    def peek(self: DataLoader[Any, _Kinds]) -> Batch[Any]: ...
+    @overload
+    def peek(self: DataLoader[Any, Sequence[str]]) -> tuple[Any, ...]: ...
+    @overload
+    def peek(self: DataLoader[Any, Mapping[str, str]]) -> dict[str, Any]: ...
     def peek(self) -> Any:
         """Return the first batch of the next iteration, which still begins with it.
 
@@ -330,7 +454,7 @@ class DataLoader:
             self._current.close(is_replaced=is_replaced)
             self._current = None
 
-    def __enter__(self) -> DataLoader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

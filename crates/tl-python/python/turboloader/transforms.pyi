@@ -26,7 +26,11 @@ PaddingMode: TypeAlias = Literal["constant", "edge", "reflect", "symmetric"]
 Policy: TypeAlias = Literal["imagenet", "cifar10", "svhn"] | enum.Enum
 # What a list of transforms has: also functions, and transforms of torchvision and Albumentations.
 Function: TypeAlias = Transform | Callable[..., Any]
-Dtype: TypeAlias = npt.DTypeLike | torch.dtype
+Dtype: TypeAlias = npt.DTypeLike | _TorchDtype
+
+class _TorchDtype(Protocol):
+    is_floating_point: bool
+    is_complex: bool
 
 class _Pixels(Protocol):
     @property

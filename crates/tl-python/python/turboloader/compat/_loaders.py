@@ -197,7 +197,7 @@ class DataLoader:
         if self._epoch is not None:
             self._loader.set_epoch(self._epoch)
         self._is_finished = False
-        epoch: _native.Epoch = iter(self._loader)
+        epoch = cast("_native.Epoch", iter(self._loader))
         self._epoch = epoch.number
         LOGGER.debug("epoch %d begins, %d batches", epoch.number, epoch.remaining())
         return epoch

@@ -1,0 +1,14 @@
+"""Data sets from lists, pairs and memory."""
+
+import numpy as np
+import turboloader as tl
+
+
+def main() -> None:
+    listed = tl.manifest("train.csv", image="path", label="class", files=["mask"])
+    paired = tl.pairs("images/*.jpg", mask="masks/*.png")
+    arrays = tl.from_arrays(np.zeros((4, 8, 8, 3), np.uint8), label=[0, 1, 0, 1])
+    annotated = tl.coco("images", "instances.json")
+    for dataset in (listed, paired, arrays, annotated):
+        loader = tl.DataLoader(dataset, batch_size=4, image_size=64)
+        print(len(loader), dataset.box_classes)
