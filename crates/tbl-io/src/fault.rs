@@ -97,6 +97,7 @@ impl ListDefect {
             | Self::MixedLabels { .. }
             | Self::ReservedLabel { .. }
             | Self::Ambiguous { .. }
+            | Self::SameStars { .. }
             | Self::Unpaired { .. }
             | Self::Unlabelled { .. }
             | Self::UnnamedCategory { .. } => ErrorKind::Data,

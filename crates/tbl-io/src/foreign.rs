@@ -12,6 +12,8 @@ const IMAGE: &str = "pass the folder or the archive that it is in";
 const UNPACK: &str = "unpack it, and pass the folder";
 const TABLE: &str = "`tl convert` makes an IDV table of CSV and Parquet files";
 const WRITE: &str = "write its samples into a folder, a TAR archive or a TBL file";
+const PICKLE: &str = "of CIFAR, download the binary version; otherwise write its samples into a \
+                      folder, a TAR archive or a TBL file";
 
 /// Kinds by the bytes at an offset.
 const MAGICS: [(usize, &[u8], Foreign); 33] = [
@@ -44,9 +46,9 @@ const MAGICS: [(usize, &[u8], Foreign); 33] = [
     (0, b"ID3", ("an MP3 file", "sound is not read")),
     (0, b"%PDF", ("a PDF file", WRITE)),
     (0, b"\x7fELF", ("a program", WRITE)),
-    (0, b"\x80\x04\x95", ("a pickle", WRITE)),
-    (0, b"\x80\x05\x95", ("a pickle", WRITE)),
-    (0, b"\x80\x02", ("a pickle", WRITE)),
+    (0, b"\x80\x04\x95", ("a pickle", PICKLE)),
+    (0, b"\x80\x05\x95", ("a pickle", PICKLE)),
+    (0, b"\x80\x02", ("a pickle", PICKLE)),
     (0, b"GGUF", ("a GGUF file", WRITE)),
 ];
 

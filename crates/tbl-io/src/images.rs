@@ -26,15 +26,15 @@ use tbl_format::SampleFormat;
 /// Samples have no names. Their labels are in the file, or in the label file that MNIST has next to
 /// each file of images.
 #[derive(Debug)]
-pub struct ImageFile {
+pub(crate) struct ImageFile {
     source: Source,
     limits: ReadLimits,
     layout: Layout,
     /// By sample; empty for none.
     labels: Vec<u8>,
     class_names: Vec<String>,
-    /// The label file that was looked for and does not exist.
-    missing: Option<Location>,
+    /// A note on a file next to it that does not exist.
+    missing: Option<Note>,
 }
 
 /// The places of images.
@@ -133,9 +133,8 @@ impl SampleSource for ImageFile {
     }
 
     fn notes(&self) -> Vec<Note> {
-        let missing = self.missing.clone().map(|labels| Note::NoLabelFile { labels });
         let empty = (self.sample_count() == 0).then_some(Note::NoSamples);
-        missing.into_iter().chain(empty).collect()
+        self.missing.iter().cloned().chain(empty).collect()
     }
 
     fn stored_samples(&self) -> Option<&dyn StoredSamples> {

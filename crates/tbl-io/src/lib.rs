@@ -65,7 +65,6 @@ pub use error::{FileKind, ImagesDefect, RawDefect, ReadError, TarDefect};
 pub use escape::Escaped;
 pub use folder::{Folder, FolderSkips};
 pub use grouping::{join_base, split_base};
-pub use images::ImageFile;
 pub use in_memory::{HeldBytes, InMemory, Items};
 pub use interrupt::{interruptible, is_interrupted};
 pub use kind::{ErrorKind, ErrorPlace};

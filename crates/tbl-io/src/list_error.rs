@@ -123,6 +123,14 @@ pub enum ListDefect {
         Shown(&files[1])
     )]
     Ambiguous { name: Vec<u8>, files: Box<[Vec<u8>; 2]> },
+    /// Two files of one pattern whose stars stand for the same.
+    #[error(
+        "`{}` and `{}` both have `{}` for the stars, expected one file for each",
+        Shown(&files[0]),
+        Shown(&files[1]),
+        Shown(stars)
+    )]
+    SameStars { stars: Vec<u8>, files: Box<[Vec<u8>; 2]> },
     /// Files without a partner.
     #[error("{count} of {of} files have no partner in {other}, first `{}`", Shown(first))]
     Unpaired { count: u64, of: u64, other: Location, first: Vec<u8> },

@@ -1,6 +1,7 @@
 //! Options of lists of samples.
 
 use crate::limits::ReadLimits;
+use crate::lists::Pairs;
 use crate::location::Location;
 
 /// The options for lists of samples that are opened by their location.
@@ -10,6 +11,16 @@ pub struct ListOptions {
     pub manifest: Manifest,
     /// For annotations of COCO.
     pub coco: Coco,
+    /// Further files of images. If it has fields, each location that is opened is a pattern of images,
+    /// which takes the place of [`Pairs::image`].
+    pub pairs: Pairs,
+}
+
+impl ListOptions {
+    /// Whether locations are patterns of images that have further files.
+    pub fn has_pairs(&self) -> bool {
+        !self.pairs.fields.is_empty()
+    }
 }
 
 /// The meaning of a manifest's columns. The default finds images and labels by usual names.

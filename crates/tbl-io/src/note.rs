@@ -100,6 +100,11 @@ pub enum Note {
         /// The file that was looked for.
         labels: Location,
     },
+    /// A file of CIFAR's images has no file with the names of its classes next to it.
+    NoClassNames {
+        /// The file that was looked for.
+        names: Location,
+    },
     /// The data set has no samples.
     NoSamples,
     /// Some samples have a label and others have none.
@@ -284,6 +289,7 @@ impl fmt::Display for Note {
                 write!(f, "bytes from byte {offset} on are not part of the archive")
             }
             Self::NoLabelFile { labels } => write!(f, "no labels: {labels} does not exist"),
+            Self::NoClassNames { names } => write!(f, "no class names: {names} does not exist"),
             Self::NoSamples => f.write_str("no samples"),
             Self::PartlyLabelled { samples, first } => {
                 write!(f, "samples without a label among labelled ones: {samples}, first {first}")

@@ -9,7 +9,7 @@ use crate::folder::Folder;
 use crate::foreign;
 use crate::images::ImageFile;
 use crate::limits::ReadLimits;
-use crate::lists;
+use crate::lists::{self, Pairs, open_pairs};
 use crate::location::Location;
 use crate::reader::{ReadOptions, TblFile};
 use crate::sample::SampleSource;
@@ -137,6 +137,14 @@ pub(crate) fn open_each_shard<L: AsRef<OsStr>, T: Send, E: Send + From<ReadError
         lists::Found::Other(opened) => open(opened),
     };
     let mut sources = Vec::new();
+    if stores.list_options().has_pairs() {
+        for location in locations {
+            let image = Location::new(location).to_string();
+            let pairs = Pairs { image, ..stores.list_options().pairs.clone() };
+            sources.push(of_list(Box::new(open_pairs(stores, &pairs)?))?);
+        }
+        return Ok(sources);
+    }
     for piece in lists::pieces(expand_all(stores, locations)?) {
         match piece {
             lists::Piece::Images(images) => {

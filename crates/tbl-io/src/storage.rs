@@ -114,7 +114,7 @@ impl Stores {
     }
 
     /// The options for lists of samples.
-    pub(crate) fn list_options(&self) -> &ListOptions {
+    pub fn list_options(&self) -> &ListOptions {
         &self.lists
     }
 

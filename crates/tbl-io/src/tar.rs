@@ -36,6 +36,20 @@ use crate::sample::{
 use crate::source::Source;
 use crate::view::ViewMap;
 
+/// The bytes of the first regular member whose name is `name` in any folder; `None` without one.
+pub(crate) fn member_called(archive: &Source, name: &[u8]) -> Result<Option<Source>, ReadError> {
+    let index = Index::read(archive)?;
+    let members = 0..u32::try_from(index.names.len()).unwrap_or(u32::MAX);
+    let Some(member) = members.into_iter().find(|&member| index.names.base(member) == name) else {
+        return Ok(None);
+    };
+    let Extent { offset, size } = index.extents.of(member);
+    let mut bytes = Vec::new();
+    ReadLimits::default().check_sample_bytes(archive.location(), size)?;
+    archive.read_range_into(offset, size, &mut bytes)?;
+    Ok(Some(Source::from_bytes(archive.location(), bytes)))
+}
+
 /// An indexed TAR archive.
 ///
 /// Understood are ustar, GNU (long names, base-256 numbers), PAX (local and global headers; path

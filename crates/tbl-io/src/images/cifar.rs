@@ -1,10 +1,12 @@
 //! CIFAR's binary version: records of one label, or a coarse and a fine one, and 32 x 32 pixels. The
-//! files have no magic, so that the file of class names next to them decides.
+//! files have no magic, so that the file of class names next to them decides, and without one their
+//! own names and lengths.
 
 use super::png::{Channels, Png};
 use super::{ImageFile, Layout, check_label_bytes, defect, sibling};
 use crate::error::{ImagesDefect, ReadError};
 use crate::limits::ReadLimits;
+use crate::note::Note;
 use crate::source::Source;
 use crate::storage::Stores;
 
@@ -22,11 +24,23 @@ struct DataSet {
     names: &'static [u8],
     label_bytes: usize,
     class_count: usize,
+    /// The names of its files, without `.bin` and a number.
+    files: [&'static str; 2],
 }
 
 const DATA_SETS: [DataSet; 2] = [
-    DataSet { names: b"batches.meta.txt", label_bytes: 1, class_count: 10 },
-    DataSet { names: b"fine_label_names.txt", label_bytes: 2, class_count: 100 },
+    DataSet {
+        names: b"batches.meta.txt",
+        label_bytes: 1,
+        class_count: 10,
+        files: ["data_batch_", "test_batch"],
+    },
+    DataSet {
+        names: b"fine_label_names.txt",
+        label_bytes: 2,
+        class_count: 100,
+        files: ["train", "test"],
+    },
 ];
 
 pub(super) fn open(stores: &Stores, source: &Source) -> Result<Option<ImageFile>, ReadError> {
@@ -39,7 +53,33 @@ pub(super) fn open(stores: &Stores, source: &Source) -> Result<Option<ImageFile>
             return records(source, data_set, class_names).map(Some);
         }
     }
-    Ok(None)
+    let Some(data_set) = DATA_SETS.iter().find(|data_set| data_set.has(source)) else {
+        return Ok(None);
+    };
+    match records(source, data_set, Vec::new()) {
+        Ok(file) => {
+            let names = source.location().folder().join(data_set.names);
+            Ok(Some(ImageFile { missing: Some(Note::NoClassNames { names }), ..file }))
+        }
+        // Another file of this name and length.
+        Err(ReadError::Images { source: ImagesDefect::Label { .. }, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl DataSet {
+    fn record_bytes(&self) -> u64 {
+        let pixels = u64::from(SIDE) * u64::from(SIDE) * 3;
+        self.label_bytes as u64 + pixels
+    }
+
+    /// Whether a file is one of the data set by its name and its length.
+    fn has(&self, source: &Source) -> bool {
+        let name = source.location().as_os_str().to_string_lossy();
+        let name = name.rsplit('/').next().unwrap_or_default();
+        let stem = name.strip_suffix(".bin").unwrap_or(name).trim_end_matches(char::is_numeric);
+        self.files.contains(&stem) && source.len().is_multiple_of(self.record_bytes())
+    }
 }
 
 /// The lines that are not empty.
@@ -89,8 +129,8 @@ fn records(
         let last_label = data_set.label_bytes - 1;
         for (record, bytes) in (at..).zip(piece.chunks(record_bytes)) {
             let label = bytes.get(last_label).copied().unwrap_or_default();
-            if usize::from(label) >= class_names.len() {
-                let class_count = class_names.len();
+            if usize::from(label) >= data_set.class_count {
+                let class_count = data_set.class_count;
                 let offset = record * stride + last_label as u64;
                 return Err(defect(source, offset, ImagesDefect::Label { label, class_count }));
             }

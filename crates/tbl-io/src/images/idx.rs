@@ -4,6 +4,7 @@ use super::png::{Channels, Png};
 use super::{ImageFile, Layout, check_label_bytes, defect, sibling};
 use crate::error::{ImagesDefect, ReadError};
 use crate::limits::ReadLimits;
+use crate::note::Note;
 use crate::source::Source;
 use crate::storage::Stores;
 use crate::unpack::{gunzipped, gunzipped_front};
@@ -108,7 +109,8 @@ impl ImageFile {
                 return Ok(());
             }
         }
-        self.missing = Some(self.source.location().folder().join(name.as_bytes()));
+        let labels = self.source.location().folder().join(name.as_bytes());
+        self.missing = Some(Note::NoLabelFile { labels });
         Ok(())
     }
 

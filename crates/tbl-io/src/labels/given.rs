@@ -113,12 +113,6 @@ impl GivenLabels {
         Ok(Self { location: Some(root), ..given })
     }
 
-    /// The same labels, with these names of classes.
-    #[must_use]
-    pub fn with_class_names(self, class_names: Vec<String>) -> Self {
-        Self { class_names, ..self }
-    }
-
     /// Samples that have no label here get none, instead of an error.
     #[must_use]
     pub fn or_none(self) -> Self {

@@ -3,6 +3,10 @@
 //! Lines end with LF, CR LF or CR. A cell in quotes may contain separators, line ends and doubled
 //! quotes; a quote inside an unquoted cell is an ordinary character. Empty lines are not rows. Blanks
 //! around the names of columns do not count.
+//!
+//! The `csv` crate accepts a quote that does not end and text after a closing quote, which are errors
+//! here. Tables of the crate `turboloader` have a stricter reader of streams, which refuses the quotes
+//! within cells that writers of manifests leave as they are.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -9,9 +9,11 @@ use crate::list_error::{ListDefect, ListPlace};
 use crate::location::Location;
 use crate::source::Source;
 use crate::storage::Stores;
+use crate::tar;
+use crate::unpack::gunzipped;
 
 use super::mat;
-use super::table::{Table, TableFormat};
+use super::table::{Table, TableFormat, without_byte_order_mark};
 
 /// Folders that the files are looked for in, below the root.
 const FOLDERS: [&str; 4] = ["", "ILSVRC2012_devkit_t12/data", "devkit/data", "data"];
@@ -22,8 +24,13 @@ const SOLUTION: &str = "LOC_val_solution.csv";
 const GROUND_TRUTH: &str = "ILSVRC2012_validation_ground_truth.txt";
 const META: &str = "meta.mat";
 
-const EXPECTED: &str = "ILSVRC2012_validation_ground_truth.txt with meta.mat, LOC_val_solution.csv, \
-                        or imagenet_2012_validation_synset_labels.txt";
+/// The development kit as it is downloaded, and its most bytes once unpacked: it has 6 MB.
+const DEVKIT: &str = "ILSVRC2012_devkit_t12.tar.gz";
+const MAX_DEVKIT_BYTES: u64 = 64 << 20;
+
+const EXPECTED: &str = "ILSVRC2012_devkit_t12.tar.gz or its ILSVRC2012_validation_ground_truth.txt \
+                        with meta.mat, LOC_val_solution.csv, or \
+                        imagenet_2012_validation_synset_labels.txt";
 
 /// The class of each validation image by its name without an extension, from the files that exist
 /// below `root`.
@@ -51,6 +58,9 @@ pub(crate) fn val_classes(
             return of_devkit(&source, &meta);
         }
     }
+    if let Some(kit) = stores.open_existing(&root.join(DEVKIT.as_bytes()))? {
+        return of_packed_devkit(&kit);
+    }
     let what = "a folder without labels of validation images".to_owned();
     let defect = ListDefect::Unread { what, expected: EXPECTED };
     Err(defect.at(&stores.printable(root), ListPlace::default()))
@@ -63,7 +73,8 @@ fn bytes(source: &Source) -> Result<Vec<u8>, ReadError> {
 }
 
 fn text(source: &Source) -> Result<String, ReadError> {
-    String::from_utf8(bytes(source)?).map_err(|error| {
+    let bytes = bytes(source)?;
+    String::from_utf8(without_byte_order_mark(&bytes).to_vec()).map_err(|error| {
         let reason = "not UTF-8".to_owned();
         let defect = ListDefect::Json { reason, expected: "lines of text" };
         let offset = error.utf8_error().valid_up_to() as u64;
@@ -106,6 +117,19 @@ fn of_solution(source: &Source) -> Result<HashMap<Vec<u8>, String>, ReadError> {
         classes.insert(cell(name).unwrap_or_default().to_vec(), first);
     }
     Ok(classes)
+}
+
+/// The development kit, compressed.
+fn of_packed_devkit(kit: &Source) -> Result<HashMap<Vec<u8>, String>, ReadError> {
+    let archive = gunzipped(kit, MAX_DEVKIT_BYTES)?;
+    let find = |name: &str| {
+        let member = tar::member_called(&archive, name.as_bytes())?;
+        member.ok_or_else(|| {
+            let text = format!("the development kit has no {name}");
+            ReadError::io(kit.location(), io::Error::new(io::ErrorKind::NotFound, text))
+        })
+    };
+    of_devkit(&find(GROUND_TRUTH)?, &find(META)?)
 }
 
 /// The development kit: a number for each image, and the classes of the numbers.

@@ -12,7 +12,7 @@ use crate::storage::Stores;
 
 use super::label::ColumnLabels;
 use super::manifest::{LABEL_COLUMN, image_column};
-use super::table::{Fault, Table, TableFormat};
+use super::table::{Fault, Table, TableFormat, without_byte_order_mark};
 
 /// Names of samples and their labels.
 #[derive(Debug)]
@@ -114,6 +114,7 @@ fn parse_lines(text: &[u8]) -> Result<Table, Fault> {
         columns: vec![Texts::default(), Texts::default()],
         lines: Vec::new(),
     };
+    let text = without_byte_order_mark(text);
     for (line, text) in (1..).zip(text.split(|&byte| byte == b'\n')) {
         let text = text.trim_ascii();
         if text.is_empty() {

@@ -16,12 +16,14 @@ use crate::names::{Names, TooManyNames};
 use crate::sample::SourceKind;
 use crate::storage::{Opened, Stores};
 
-use super::pattern::Pattern;
+use super::pattern::{Pattern, alternatives};
+use super::table::without_byte_order_mark;
 
 /// Images, and files of other patterns that belong to them, such as masks.
 ///
-/// In a pattern `*` stands for any part of a name and `**` for any number of folders. Files belong
-/// together if the stars of their patterns stand for the same: `images/*.jpg` and `masks/*.png`,
+/// In a pattern `*` stands for any part of a name, `**` for any number of folders and `{jpg,png}` for
+/// one of several texts; all other characters stand for themselves. Files belong together if the
+/// stars of their patterns stand for the same: `images/*.{jpg,png}` and `masks/*.png`,
 /// `left/*/*_leftImg8bit.png` and `gt/*/*_gtFine_labelIds.png`.
 #[derive(Clone, Debug, Default)]
 pub struct Pairs {
@@ -74,13 +76,17 @@ struct Match {
 pub fn open_pairs(stores: &Stores, pairs: &Pairs) -> Result<Listed, ReadError> {
     let texts = pairs.fields.iter().map(|(_, pattern)| pattern.as_str());
     let texts: Vec<&str> = std::iter::once(pairs.image.as_str()).chain(texts).collect();
-    let folders = Folders::of(&texts)?;
+    let alternatives: Vec<Vec<String>> = texts.iter().map(|text| alternatives(text)).collect();
+    let plain: Vec<&str> = alternatives.iter().flatten().map(String::as_str).collect();
+    let folders = Folders::of(&plain)?;
+    let mut below = plain.iter().zip(&folders.below);
     let mut all = Vec::with_capacity(texts.len());
-    for (text, folder) in texts.iter().zip(&folders.below) {
-        all.push(folders.matches(stores, text, folder)?);
+    for (text, alternatives) in texts.iter().zip(&alternatives) {
+        let patterns: Vec<_> = below.by_ref().take(alternatives.len()).collect();
+        all.push(folders.matches(stores, text, &patterns)?);
     }
     let stars = |text: &&str| Pattern::new(text.as_bytes()).stars();
-    if let Some(other) = texts.iter().find(|text| stars(text) != stars(&texts[0])) {
+    if let Some(other) = plain.iter().find(|text| stars(text) != stars(&plain[0])) {
         let what = format!("a pattern with {} stars", stars(other));
         let expected = "as many stars as in the pattern of the images";
         let defect = ListDefect::Unread { what, expected };
@@ -150,8 +156,43 @@ impl Folders {
         Some(Self { root: Location::new(OsStr::from_bytes(root)), below })
     }
 
-    /// The files that match a pattern.
-    fn matches(&self, stores: &Stores, pattern: &str, folder: &[u8]) -> Result<Matches, ReadError> {
+    /// The files that match `text`, one of whose `patterns` each has to, with the folder of each.
+    fn matches(
+        &self,
+        stores: &Stores,
+        text: &str,
+        patterns: &[(&&str, &Vec<u8>)],
+    ) -> Result<Matches, ReadError> {
+        let mut files = Vec::new();
+        for (pattern, folder) in patterns {
+            files.extend(self.of_pattern(stores, pattern, folder)?);
+        }
+        if files.is_empty() {
+            let text_of_error = "no file matches this pattern";
+            let error = std::io::Error::new(std::io::ErrorKind::NotFound, text_of_error);
+            return Err(ReadError::io(text, error));
+        }
+        // Each pattern has its own in order already.
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        let mut keys = HashMap::new();
+        for file in &files {
+            if let Some(first) = keys.insert(file.key.as_slice(), file.path.as_slice()) {
+                let stars = with_slashes(&file.key);
+                let files = Box::new([first.to_vec(), file.path.clone()]);
+                let defect = ListDefect::SameStars { stars, files };
+                return Err(defect.at(&Location::new(text), ListPlace::default()));
+            }
+        }
+        Ok(Matches { pattern: Location::new(text), files })
+    }
+
+    /// The files that match a pattern without alternatives, in the order of their paths.
+    fn of_pattern(
+        &self,
+        stores: &Stores,
+        pattern: &str,
+        folder: &[u8],
+    ) -> Result<Vec<Match>, ReadError> {
         let parsed = Pattern::new(pattern.as_bytes());
         let location = if folder.is_empty() { self.root.clone() } else { self.root.join(folder) };
         let location = match location.path() {
@@ -166,13 +207,7 @@ impl Folders {
             let key = parsed.capture(&path)?;
             Some(Match { path: [folder, &path].concat(), key })
         };
-        let files: Vec<_> = found.paths().filter_map(file).collect();
-        if files.is_empty() {
-            let text = "no file matches this pattern";
-            let error = std::io::Error::new(std::io::ErrorKind::NotFound, text);
-            return Err(ReadError::io(pattern, error));
-        }
-        Ok(Matches { pattern: Location::new(pattern), files })
+        Ok(found.paths().filter_map(file).collect())
     }
 }
 
@@ -202,6 +237,12 @@ fn by_name(images: &[Match], name: impl Fn(&[u8]) -> Vec<u8>) -> HashMap<Vec<u8>
     named
 }
 
+/// The parts of a key with slashes between them.
+fn with_slashes(key: &[u8]) -> Vec<u8> {
+    let parts = key.split(|&byte| byte == 0).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(&b'/')
+}
+
 /// The images that a split lists, in its order.
 fn in_split(stores: &Stores, split: &Location, images: &[Match]) -> Result<Vec<Match>, ReadError> {
     let Some(source) = stores.open_file(split)? else {
@@ -211,15 +252,13 @@ fn in_split(stores: &Stores, split: &Location, images: &[Match]) -> Result<Vec<M
     };
     let mut text = Vec::new();
     ReadLimits::default().read_whole(&source, &mut text)?;
-    let by_path = by_name(images, |key| {
-        let parts = key.split(|&byte| byte == 0).filter(|part| !part.is_empty());
-        parts.collect::<Vec<_>>().join(&b'/')
-    });
+    let by_path = by_name(images, with_slashes);
     let by_last =
         by_name(images, |key| key.rsplit(|&byte| byte == 0).next().unwrap_or_default().to_vec());
     let mut chosen = Vec::new();
     let mut missing: Option<(u64, &[u8])> = None;
     let mut count = 0_u64;
+    let text = without_byte_order_mark(&text);
     for (line, text) in (1..).zip(text.split(|&byte| byte == b'\n')) {
         let name = text.trim_ascii();
         if name.is_empty() {

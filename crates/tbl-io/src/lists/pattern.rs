@@ -36,6 +36,26 @@ impl<'a> Pattern<'a> {
     }
 }
 
+/// The patterns that one with braces stands for, in the order written: `*.{jpg,png}` for `*.jpg` and
+/// `*.png`. Braces without a comma stand for themselves.
+pub(super) fn alternatives(pattern: &str) -> Vec<String> {
+    let braces = pattern.match_indices('{').find_map(|(start, _)| {
+        let end = start + pattern.get(start..)?.find('}')?;
+        let inside = pattern.get(start + 1..end).filter(|inside| inside.contains(','))?;
+        Some((pattern.get(..start)?, inside, pattern.get(end + 1..)?))
+    });
+    let Some((before, inside, after)) = braces else { return vec![pattern.to_owned()] };
+    let rest = alternatives(after);
+    let each = |text: &str| {
+        let front = format!("{before}{text}");
+        rest.iter().map(move |rest| format!("{front}{rest}")).collect::<Vec<_>>()
+    };
+    inside.split(',').flat_map(each).take(MAX_ALTERNATIVES).collect()
+}
+
+/// The most patterns that one stands for: more than there are formats of images.
+const MAX_ALTERNATIVES: usize = 1000;
+
 fn capture_folders<'p>(
     components: &[&[u8]],
     parts: &[&'p [u8]],
@@ -125,6 +145,16 @@ mod tests {
         check("a/1.jpg", "1.jpg", Some(""));
         assert_eq!(Pattern::new(b"data/a/b*/*.jpg").folder, b"data/a/");
         assert_eq!(Pattern::new(b"data/**/b*/*_*").stars(), 4);
+    }
+
+    #[test]
+    fn braces_with_commas_are_alternatives() {
+        let check = |pattern: &str, expected: &[&str]| assert_eq!(alternatives(pattern), expected);
+        check("a/*.{jpg,png}", &["a/*.jpg", "a/*.png"]);
+        check("{a,b}/*{,_x}.png", &["a/*.png", "a/*_x.png", "b/*.png", "b/*_x.png"]);
+        check("a{1}/*.{jpg", &["a{1}/*.{jpg"]);
+        check("{0..3}/{x}{,}", &["{0..3}/{x}", "{0..3}/{x}"]);
+        assert_eq!(alternatives(&"{a,b}".repeat(20)).len(), MAX_ALTERNATIVES);
     }
 
     #[test]

@@ -17,6 +17,11 @@ pub(super) const MAX_COLUMNS: usize = 10_000;
 /// The mark that editors on Windows write in front of UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// A text without the mark that some editors write first.
+pub(super) fn without_byte_order_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
+}
+
 /// The format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TableFormat {
@@ -92,7 +97,7 @@ impl Table {
         format: TableFormat,
         limits: &ReadLimits,
     ) -> Result<Self, Fault> {
-        let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+        let text = without_byte_order_mark(bytes);
         let mut table = match format {
             TableFormat::Csv => csv::parse(text, b',', limits),
             TableFormat::Tsv => csv::parse(text, b'\t', limits),

@@ -150,9 +150,21 @@ fn cifar_is_read_with_its_class_names() {
             let mixed = (0..1024).flat_map(|at| [0, 1, 2].map(|plane| planes[plane * 1024 + at]));
             assert_eq!(parse_png(&files[number]), (32, 32, 3, mixed.collect()));
         }
-        // Without the names it is a file of any kind.
+        // Without the names its own name and length decide.
         fs::remove_file(folder.join(names)).unwrap();
-        assert!(matches!(open(&path), Err(ReadError::Tar { .. })));
+        assert!(label_bytes == 1 || matches!(open(&path), Err(ReadError::Tar { .. })));
+        let own = folder.join(if label_bytes == 1 { "test_batch.bin" } else { "train.bin" });
+        fs::rename(&path, &own).unwrap();
+        let unnamed = open(&own).unwrap();
+        assert_eq!(read_all(&*unnamed).unwrap(), files);
+        assert_eq!(unnamed.notes(), [Note::NoClassNames { names: (&folder.join(names)).into() }]);
+        assert_eq!(unnamed.entry(7).unwrap().label, Some(7));
+        let mut other = fs::read(&own).unwrap();
+        other[label_bytes - 1] = 100;
+        fs::write(&own, &other).unwrap();
+        assert!(matches!(open(&own), Err(ReadError::Tar { .. })));
+        fs::write(&own, &other[1..]).unwrap();
+        assert!(matches!(open(&own), Err(ReadError::Tar { .. })));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::tar_bytes::Archive;
 use tbl_io::{
     Coco, ErrorKind, GivenLabels, LabelOrigin, Labels, ListDefect, Listed, Manifest, Note, Pairs,
     ReadError, SampleSource, SampleSourceExt, SourceKind, Stores, Unpaired, open_coco,
@@ -480,7 +481,7 @@ fn images_and_masks_belong_together_by_the_stars_of_their_patterns() {
     ];
     let open = |pairs: &Pairs| open_pairs(&Stores::new(), pairs);
     assert_eq!(see(&boxed(open(&pairs).unwrap())), expected);
-    for line in ["b/b_2", "b_2"] {
+    for line in ["b/b_2", "b_2", "\u{feff}b_2"] {
         let split = write(root.path(), "val.txt", format!("{line}\n\n"));
         let split = Pairs { split: Some((&split).into()), ..pairs.clone() };
         assert_eq!(see(&boxed(open(&split).unwrap())), expected[1..]);
@@ -491,6 +492,31 @@ fn images_and_masks_belong_together_by_the_stars_of_their_patterns() {
     assert!(error.ends_with("line 2: 1 named files do not exist, first `c/c_3`"), "{error}");
     let uneven = Pairs { fields: vec![("mask".into(), at("gt/a/*_labelIds.png"))], ..pairs };
     assert!(matches!(defect(open(&uneven).unwrap_err()), ListDefect::Unread { .. }));
+}
+
+#[test]
+fn patterns_have_alternatives_in_braces() {
+    let root = files(&["i/2.png", "i/1.jpg", "i/[3].jpg", "m/1.png", "m/2.bmp", "m/[3].png"]);
+    let at = |name: &str| root.path().join(name).display().to_string();
+    let pairs = Pairs {
+        image: at("i/*.{jpg,png,webp}"),
+        fields: vec![("mask".into(), at("m/*.{bmp,png}"))],
+        ..Pairs::default()
+    };
+    let open = || open_pairs(&Stores::new(), &pairs);
+    let expected = [
+        sample("i/1.jpg", None, &[("mask", "m/1.png")]),
+        sample("i/2.png", None, &[("mask", "m/2.bmp")]),
+        sample("i/[3].jpg", None, &[("mask", "m/[3].png")]),
+    ];
+    assert_eq!(see(&boxed(open().unwrap())), expected);
+    write(root.path(), "m/2.png", "another");
+    let error = open().unwrap_err().to_string();
+    let expected = format!(
+        "{}: `m/2.bmp` and `m/2.png` both have `2` for the stars, expected one file for each",
+        at("m/*.{bmp,png}")
+    );
+    assert_eq!(error, expected);
 }
 
 #[test]
@@ -690,6 +716,42 @@ fn lists_are_verified_like_other_sources() {
     let summary = summary.unwrap();
     assert_eq!((summary.shards, summary.samples, summary.bad_samples), (2, 3, 0));
     assert!(found.iter().any(|line| line.contains("PartlyLabelled { samples: 2,")), "{found:?}");
+}
+
+#[test]
+fn the_development_kit_of_imagenet_is_read_as_it_is_downloaded() {
+    let root = tempfile::tempdir().unwrap();
+    let read = || GivenLabels::imagenet_val(&Stores::new(), root.path());
+    let kit = |truth: &str, meta: &[u8]| {
+        let archive = Archive::new()
+            .member(b"ILSVRC2012_devkit_t12/readme.txt", b"about")
+            .member(b"ILSVRC2012_devkit_t12/data/meta.mat", meta)
+            .member(truth.as_bytes(), b"\xef\xbb\xbf4\n1\n2\n3\n")
+            .finish();
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut gzip, &archive).unwrap();
+        write(root.path(), "ILSVRC2012_devkit_t12.tar.gz", gzip.finish().unwrap())
+    };
+    let meta = include_bytes!("imagenet/meta.mat");
+    let truth = "ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt";
+    let path = kit(truth, meta);
+    let names: Vec<String> =
+        (1..=4).map(|number| format!("ILSVRC2012_val_{number:08}.JPEG")).collect();
+    let images = files(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let (labels, classes) = given(&open(images.path()), &read().unwrap()).unwrap();
+    assert_eq!(labels, [0, 3, 1, 2].map(Some));
+    assert_eq!(classes.class_names(), ["n02096294", "n02100735", "n02110185", "n02119789"]);
+    let whole = std::fs::read(&path).unwrap();
+    for len in 0..whole.len() {
+        std::fs::write(&path, &whole[..len]).unwrap();
+        assert!(read().is_err(), "{len}");
+    }
+    kit("ILSVRC2012_devkit_t12/data/other.txt", meta);
+    let error = read().unwrap_err().to_string();
+    assert!(error.ends_with("kit has no ILSVRC2012_validation_ground_truth.txt"), "{error}");
+    kit(truth, b"MATLAB");
+    let error = read().unwrap_err().to_string();
+    assert!(error.contains("not a MATLAB file with synsets"), "{error}");
 }
 
 #[test]

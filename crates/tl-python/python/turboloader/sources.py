@@ -130,7 +130,7 @@ def imagenet(
     split
         ``"train"``, whose classes are the folders or the archives in the archive; or ``"val"``. The
         labels of validation images that are not in class folders come from the development kit
-        (``ILSVRC2012_devkit_t12``), from ``LOC_val_solution.csv`` or from
+        (``ILSVRC2012_devkit_t12.tar.gz``, unpacked or not), from ``LOC_val_solution.csv`` or from
         ``imagenet_2012_validation_synset_labels.txt``.
     store
         A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
@@ -161,8 +161,9 @@ def pairs(
 ) -> Dataset:
     """Open images and further files that belong to them, such as masks.
 
-    In a pattern ``*`` stands for any part of a name and ``**`` for any number of folders. Files
-    belong together if the stars of their patterns stand for the same.
+    In a pattern ``*`` stands for any part of a name, ``**`` for any number of folders and
+    ``{jpg,png}`` for one of several texts. Files belong together if the stars of their patterns
+    stand for the same.
 
     Parameters
     ----------
