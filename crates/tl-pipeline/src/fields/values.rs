@@ -52,7 +52,8 @@ pub struct ValueField {
 #[non_exhaustive]
 pub enum ValueFormat {
     /// Text: numbers between white space, commas or semicolons, or names between commas, semicolons
-    /// or `|`. A file that begins as an array does is read as [`Npy`](Self::Npy).
+    /// or `|`. A file that begins as an array does is read as [`Npy`](Self::Npy), and a list as JSON
+    /// has it as that, such as a column of JSON Lines.
     Text,
     /// The value at this JSON pointer (RFC 6901): a number, a truth value, a text, or lists of them.
     /// The empty pointer is the whole document. `null` counts as missing.

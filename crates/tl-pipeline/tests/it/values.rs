@@ -159,6 +159,28 @@ fn classes_are_found_by_name_and_several_become_ones() {
 }
 
 #[test]
+fn lists_as_json_lines_have_them_are_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = |tags: &str, vector: &str| -> Vec<(&str, Vec<u8>)> {
+        vec![("tags", tags.as_bytes().to_vec()), ("vector", vector.as_bytes().to_vec())]
+    };
+    let samples = [
+        sample(r#"["cat", "a, b"]"#, "[1, 2.5]"),
+        sample("[]", " [3, 4]\n"),
+        sample("[cat]|cat", "5 6"),
+    ];
+    let names: Vec<String> = ["cat", "a, b", "[cat]"].map(String::from).to_vec();
+    let kind = ValueKind::MultiHot { count: 3, names, number: ColumnType::U8 };
+    let values = vec![
+        ValueField { kind, ..ValueField::new("tags", "tags", ValueFormat::Text) },
+        ValueField::new("vector", "vector", ValueFormat::Text),
+    ];
+    let loader = loader(dataset(folder.path(), &samples), with(train(), values));
+    assert_eq!(column::<u8>(&loader, "tags").0, [1, 1, 0, 0, 0, 0, 1, 0, 1]);
+    assert_eq!(column::<f32>(&loader, "vector"), (vec![1.0, 2.5, 3.0, 4.0, 5.0, 6.0], vec![2]));
+}
+
+#[test]
 fn missing_values_are_errors_or_a_number() {
     let folder = tempfile::tempdir().unwrap();
     let samples = json_samples(&[json!({"x": 1}), json!({}), json!({"x": null}), json!({"x": 4})]);

@@ -92,8 +92,12 @@ impl ValueField {
                 Ok(Found::Array(NpyArray::parse(member).map_err(npy)?))
             }
             ValueFormat::Text => {
-                let bytes = files.bytes(&self.column)?;
                 // Columns of lists have names, and no extensions that would tell.
+                let begins_list = files.bytes(&self.column)?.trim_ascii_start().starts_with(b"[");
+                if begins_list && files.document(&self.column).is_ok() {
+                    return self.of_json("", files.document(&self.column)?);
+                }
+                let bytes = files.bytes(&self.column)?;
                 if bytes.starts_with(&NpyArray::MAGIC) {
                     return Ok(Found::Array(NpyArray::parse(bytes).map_err(npy)?));
                 }
