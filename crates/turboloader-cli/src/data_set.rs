@@ -132,7 +132,12 @@ pub(crate) fn open_sample(
 ) -> Result<(Box<dyn SampleSource>, u64), Failure> {
     let stores = global.stores();
     let mut start = 0_u64;
-    for location in stores.expand(path)? {
+    let locations = if stores.list_options().has_pairs() {
+        vec![Location::new(path)]
+    } else {
+        stores.expand(path)?
+    };
+    for location in locations {
         for source in tbl_io::open_all_in(&stores, &[&location])
             .map_err(|error| or_no_samples(global, &[path], error))?
         {
@@ -175,6 +180,9 @@ pub(crate) fn table_kind(
         return Ok(None);
     }
     let stores = global.stores();
+    if stores.list_options().has_pairs() {
+        return Ok(None);
+    }
     let found = stores.expand(path)?;
     let [location] = &*found else { return Ok(None) };
     let Some(source) = stores.open_file(location)? else { return Ok(None) };

@@ -95,7 +95,7 @@ fn describe<P: AsRef<OsStr>>(
 ) -> Result<Verdict, Failure> {
     if global.gives_labels() {
         return Err(Failure::Usage {
-            what: "--labels does not go with info (nor --class-per-archive), which shows stored labels",
+            what: "--labels does not go with info (nor --class-per-archive and --imagenet-labels), which shows stored labels",
         });
     }
     let sources = data_set::open_sources(global, files)?;

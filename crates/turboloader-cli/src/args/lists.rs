@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use tbl_io::{Coco, GivenLabels, ListOptions, Location, Manifest, ReadError, Stores};
+use clap::ValueEnum;
+use tbl_io::{
+    Coco, GivenLabels, ListOptions, Location, Manifest, Pairs, ReadError, Stores, Unpaired,
+};
 
 const LISTS: &str = "Lists of samples";
 
@@ -37,6 +40,47 @@ pub(crate) struct ListArgs {
     #[arg(long, global = true, help_heading = LISTS)]
     dense_categories: bool,
 
+    /// Open the images of a pattern with further files of their own, such as masks: the path is the
+    /// pattern of the images, as in 'images/*.jpg' --pair 'mask=masks/*.png'. Files belong together if
+    /// the stars of their patterns stand for the same; quote patterns, so that the shell leaves them
+    #[arg(
+        long,
+        global = true,
+        value_name = "FIELD=PATTERN",
+        value_parser = pair,
+        help_heading = LISTS
+    )]
+    pair: Vec<(String, String)>,
+
+    /// With --pair: the images that this text file names, in its order, such as train.txt of Pascal
+    /// VOC
+    #[arg(long, global = true, value_name = "FILE", requires = "pair", help_heading = LISTS)]
+    pair_split: Option<PathBuf>,
+
+    /// With --pair: what happens to images without a file
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "ACTION",
+        requires = "pair",
+        default_value_t,
+        help_heading = LISTS
+    )]
+    unpaired: UnpairedChoice,
+
+    /// Take the labels of ImageNet's validation images from the files in this folder, as they are
+    /// downloaded: the development kit, LOC_val_solution.csv or
+    /// imagenet_2012_validation_synset_labels.txt
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        conflicts_with_all = ["labels", "class_per_archive"],
+        help_heading = LISTS
+    )]
+    imagenet_labels: Option<PathBuf>,
+
     /// Take the labels from this file, by the names of samples: a table with a column label, or
     /// lines of a name and a label
     #[arg(long, global = true, value_name = "FILE", help_heading = LISTS)]
@@ -52,6 +96,38 @@ pub(crate) struct ListArgs {
     allow_unlabelled: bool,
 }
 
+/// The treatment of images without a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum UnpairedChoice {
+    /// An error
+    #[default]
+    Error,
+    /// They stay without the field
+    Keep,
+    /// They are left out
+    Drop,
+}
+
+impl From<UnpairedChoice> for Unpaired {
+    fn from(choice: UnpairedChoice) -> Self {
+        match choice {
+            UnpairedChoice::Error => Self::Refuse,
+            UnpairedChoice::Keep => Self::Keep,
+            UnpairedChoice::Drop => Self::Drop,
+        }
+    }
+}
+
+/// The name of a field and the pattern of its files.
+fn pair(text: &str) -> Result<(String, String), &'static str> {
+    match text.split_once('=') {
+        Some((field, pattern)) if !field.is_empty() && !pattern.is_empty() => {
+            Ok((field.to_owned(), pattern.to_owned()))
+        }
+        Some(_) | None => Err("expected FIELD=PATTERN, such as mask=masks/*.png"),
+    }
+}
+
 impl ListArgs {
     pub(crate) fn options(&self) -> ListOptions {
         let root = self.root.as_ref().map(Location::new);
@@ -63,17 +139,26 @@ impl ListArgs {
             ..Manifest::default()
         };
         let coco = Coco { images: root, dense: self.dense_categories, ..Coco::default() };
-        ListOptions { manifest, coco }
+        let pairs = Pairs {
+            fields: self.pair.clone(),
+            split: self.pair_split.as_ref().map(Location::new),
+            unpaired: self.unpaired.into(),
+            ..Pairs::default()
+        };
+        ListOptions { manifest, coco, pairs }
     }
 
     pub(crate) fn gives_labels(&self) -> bool {
-        self.labels.is_some() || self.class_per_archive
+        self.labels.is_some() || self.class_per_archive || self.imagenet_labels.is_some()
     }
 
     /// The labels in the file that is named, or by the names of archives.
     pub(crate) fn labels(&self, stores: &Stores) -> Result<Option<GivenLabels>, ReadError> {
         if self.class_per_archive {
             return Ok(Some(GivenLabels::classes_by_source()));
+        }
+        if let Some(root) = &self.imagenet_labels {
+            return Ok(Some(GivenLabels::imagenet_val(stores, root)?));
         }
         let Some(path) = &self.labels else { return Ok(None) };
         let labels = GivenLabels::read(stores, path)?;

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
@@ -50,7 +51,10 @@ pub(crate) fn run(
     to: Target,
     global: &GlobalArgs,
 ) -> Result<Option<Verdict>, Failure> {
-    if let Some(to) = target_of(args, to)? {
+    // A pattern of images is the name of no file.
+    let is_pattern = global.stores().list_options().has_pairs();
+    let sources = if is_pattern { &[] } else { args.sources.as_slice() };
+    if let Some(to) = target_of(sources, to)? {
         if args.view.is_given() {
             let what =
                 "a table is converted with all its rows: options that select samples do not apply";
@@ -106,10 +110,10 @@ fn convert(args: &ConvertArgs, to: TableFormat, global: &GlobalArgs) -> Result<V
 }
 
 /// The format to convert a table to, if any source is one.
-fn target_of(args: &ConvertArgs, to: Target) -> Result<Option<TableFormat>, Failure> {
+fn target_of(sources: &[PathBuf], to: Target) -> Result<Option<TableFormat>, Failure> {
     let mut has_table = false;
     let mut is_list = true;
-    for path in &args.sources {
+    for path in sources {
         let format = TableFormat::of_file(path);
         let format = format.map_err(|source| Failure::Io { path: path.clone(), source })?;
         has_table |= format.is_some();
@@ -126,7 +130,7 @@ fn target_of(args: &ConvertArgs, to: Target) -> Result<Option<TableFormat>, Fail
         (true, Some(to)) => Ok(Some(to)),
         (_, None) if is_list => Ok(None),
         (false, Some(_)) => {
-            for path in &args.sources {
+            for path in sources {
                 tbl_io::open_file(path)?;
             }
             Err(NO_TABLE)

@@ -127,3 +127,38 @@ fn annotations_and_metadata_files_are_opened_by_their_path() {
     let keys: Vec<_> = rows.iter().filter_map(|row| row["key"].as_str()).collect();
     assert_eq!(keys, ["2.bmp", "1.bmp"]);
 }
+
+#[test]
+fn images_are_opened_with_the_files_of_another_pattern() {
+    let root = tempfile::tempdir().expect("a folder");
+    images(root.path());
+    let at = |name: &str| root.path().join(name);
+    let pattern = at("i/*.{bmp,png}");
+    let pair = format!("--pair=mask={}", at("m/*.png").display());
+    let error = tl(["ls", path(&pattern), &pair]).error(1);
+    assert!(error.contains("1 of 2 files have no partner"), "{error}");
+    let kept = [sample("i/1.bmp", -1, &["mask=m/1.png"]), sample("i/2.bmp", -1, &[])];
+    assert_eq!(converted(root.path(), &pattern, &[&pair, "--unpaired=keep"]), kept);
+    assert_eq!(converted(root.path(), &pattern, &[&pair, "--unpaired=drop"]), kept[..1]);
+    let split = write(root.path(), "train.txt", "\u{feff}1\r\n".as_bytes());
+    let split = format!("--pair-split={}", split.display());
+    assert_eq!(converted(root.path(), &pattern, &[&pair, &split]), kept[..1]);
+    let field = tl(["cat", path(&pattern), "0", &pair, &split, "--field=mask"]);
+    assert_eq!((field.code, &*field.stdout), (Some(0), &b"m/1.png"[..]), "{}", field.stderr);
+    let error = tl(["ls", path(&pattern), "--pair=mask"]).error(2);
+    assert!(error.contains("expected FIELD=PATTERN"), "{error}");
+}
+
+#[test]
+fn validation_images_of_imagenet_get_their_labels() {
+    let root = tempfile::tempdir().expect("a folder");
+    for number in [1, 2] {
+        write(root.path(), &format!("ILSVRC2012_val_{number:08}.JPEG"), b"image");
+    }
+    let kit = tempfile::tempdir().expect("a folder");
+    write(kit.path(), "imagenet_2012_validation_synset_labels.txt", b"n02\nn01\n");
+    let option = format!("--imagenet-labels={}", kit.path().display());
+    let rows = json_lines(&tl(["ls", "--json", path(root.path()), &option]).text());
+    let labels: Vec<_> = rows.iter().filter_map(|row| row["label"].as_i64()).collect();
+    assert_eq!(labels, [1, 0]);
+}
