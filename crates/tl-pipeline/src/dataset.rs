@@ -375,7 +375,7 @@ impl Dataset {
     ///
     /// # Errors
     /// As for [`read_into`](Self::read_into).
-    pub fn copy_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+    pub(crate) fn copy_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         let (source, local) = self.locate(index)?;
         let Some(view) = source.view(local)? else { return source.read_into(local, bytes) };
         bytes.clear();

@@ -97,5 +97,5 @@ pub use table::{
 pub use table::{IdvBytes, IdvTable, TbfTable};
 pub use threads::{Cpus, CpusError, ThreadError};
 pub use tl_handoff::slab::FieldPointers;
-pub use view::{DatasetView, Filter, Fold, SampleMeta, Split};
+pub use view::{DatasetView, Filter, Fold, Split};
 pub use work::Work;

@@ -24,7 +24,6 @@ use selection::{Collector, Selection};
 use step::Step;
 
 pub use filter::Filter;
-pub use meta::SampleMeta;
 pub use split::Split;
 
 /// Some samples of a data set, in an order, or draws from them.
@@ -345,21 +344,6 @@ impl DatasetView {
         let selection =
             pass::filter(&self.dataset, selection, &reads, |sample| filter.matches(sample))?;
         Ok(self.with(format!("filter `{filter}`"), &reads.cost(), selection))
-    }
-
-    /// The samples for which `is_wanted` returns true. It is called on several threads at once.
-    ///
-    /// # Errors
-    /// The error of `is_wanted` for the first sample that has one; otherwise as for
-    /// [`filter`](Self::filter).
-    pub fn filter_by(
-        &self,
-        is_wanted: impl Fn(&SampleMeta<'_>) -> Result<bool, PipelineError> + Sync,
-    ) -> Result<Self, PipelineError> {
-        let selection = self.plain("filter")?;
-        let reads = Reads::default();
-        let selection = pass::filter(&self.dataset, selection, &reads, is_wanted)?;
-        Ok(self.with("filter by code".to_owned(), &reads.cost(), selection))
     }
 
     /// Samples drawn at random, each in proportion to its weight. There is a weight for every sample

@@ -17,7 +17,7 @@ const MAX_FIELD_BYTES: u64 = 16 << 20;
 
 /// A sample of a view as a filter sees it: its index entry, and on request what needs reading.
 #[derive(Debug)]
-pub struct SampleMeta<'a> {
+pub(super) struct SampleMeta<'a> {
     dataset: &'a Dataset,
     index: u64,
     entry: Entry<'a>,
@@ -71,25 +71,25 @@ impl<'a> SampleMeta<'a> {
 
     /// Its number in the stored data set.
     #[must_use]
-    pub fn index(&self) -> u64 {
+    pub(super) fn index(&self) -> u64 {
         self.index
     }
 
     /// Its name as stored, if it has one.
     #[must_use]
-    pub fn key(&self) -> Option<&[u8]> {
+    pub(super) fn key(&self) -> Option<&[u8]> {
         self.entry.key.as_deref()
     }
 
     /// The number of its bytes.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.entry.bytes
     }
 
     /// The format that the container states for it.
     #[must_use]
-    pub fn format(&self) -> SampleFormat {
+    pub(super) fn format(&self) -> SampleFormat {
         self.entry.format
     }
 
@@ -97,7 +97,7 @@ impl<'a> SampleMeta<'a> {
     ///
     /// # Errors
     /// [`PipelineError::Sample`] if the label cannot be read.
-    pub fn label(&self) -> Result<Option<i64>, PipelineError> {
+    pub(super) fn label(&self) -> Result<Option<i64>, PipelineError> {
         self.dataset.try_label(self.index).map_err(|error| self.fault(error.into()))
     }
 
@@ -105,7 +105,7 @@ impl<'a> SampleMeta<'a> {
     ///
     /// # Errors
     /// As for [`label`](Self::label).
-    pub fn class(&self) -> Result<Option<&'a str>, PipelineError> {
+    pub(super) fn class(&self) -> Result<Option<&'a str>, PipelineError> {
         let number = self.label()?.and_then(|label| usize::try_from(label).ok());
         let name = number.and_then(|number| self.dataset.class_names().get(number));
         Ok(name.map(String::as_str))
@@ -116,7 +116,7 @@ impl<'a> SampleMeta<'a> {
     ///
     /// # Errors
     /// [`PipelineError::Sample`] if the header cannot be read.
-    pub fn size(&self) -> Result<(u32, u32), PipelineError> {
+    pub(super) fn size(&self) -> Result<(u32, u32), PipelineError> {
         let Entry { width, height, .. } = self.entry;
         if width > 0 && height > 0 {
             return Ok((width, height));
@@ -136,7 +136,7 @@ impl<'a> SampleMeta<'a> {
     ///
     /// # Errors
     /// [`PipelineError::Sample`] if the file cannot be read, or has more than 16 MiB.
-    pub fn field(&self, name: &str) -> Result<Option<Vec<u8>>, PipelineError> {
+    pub(super) fn field(&self, name: &str) -> Result<Option<Vec<u8>>, PipelineError> {
         if let Some(bytes) = self.files.borrow().get(name) {
             return Ok(bytes.clone());
         }

@@ -45,7 +45,6 @@ fn what_is_drawn_cannot_be_selected_from() {
         check(view.fold(0, 2, Split::default()), &message("fold"));
         check(view.select_labels(&[0]), &message("select"));
         check(view.filter(&"label == 0".parse().unwrap()), &message("filter"));
-        check(view.filter_by(|_| Ok(true)), &message("filter"));
         check(view.weights(&weights, Replacement::With, None), &message("weights"));
         check(view.balance(Length::default()), &message("balance"));
         check(DatasetView::concat(&[all(), view.clone()]), &message("concat"));
@@ -138,7 +137,4 @@ fn a_filter_names_the_first_sample_that_it_cannot_read() {
         let error = found.unwrap_err().to_string();
         assert!(error.contains("sample 700 (0700.bmp)"), "{error}");
     }
-    let named = data.filter_by(|sample| Ok(sample.key() < Some(b"0003".as_slice()))).unwrap();
-    assert_eq!(named.len(), 3);
-    assert!(named.explain().ends_with("filter by code: 3 samples (reads the index; 24 bytes)"));
 }
