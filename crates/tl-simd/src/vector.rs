@@ -183,6 +183,7 @@ pub(crate) trait Simd: Copy {
     fn store_f32(self, values: Self::Floats, out: &mut [u8]);
 
     /// [`Simd::store_f32`], past the caches if the level can and `out` is aligned to its length.
+    /// Nothing reads or writes `out` again before the fence.
     #[inline(always)]
     fn stream_f32(self, values: Self::Floats, out: &mut [u8], _: &Fence) {
         self.store_f32(values, out);

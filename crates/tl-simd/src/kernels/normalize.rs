@@ -293,4 +293,23 @@ mod tests {
             assert!(Table::new(mean, std).divisors.is_some(), "{mean:?} {std:?}");
         }
     }
+
+    #[test]
+    fn a_table_that_needs_divisions_has_them() {
+        // The inverse of such a deviation is infinite.
+        let table = Table::new([0.5; RGB], [1e-39; RGB]);
+        assert!(table.divisors.is_none());
+        let row: Vec<u8> = (0..=255).flat_map(|sample: u8| [sample, 255 - sample, 7]).collect();
+        for layout in [Layout::Chw, Layout::Hwc] {
+            let format = PixelFormat { dtype: Dtype::F32, layout, flip: true };
+            let written = |level: Level| {
+                let mut out = vec![0; row.len() * 4];
+                let writer = ImageWriter::new(&mut out, 256, 1, format, &table);
+                writer.stream(|mut writer| writer.write_row(level, 0, &row));
+                out
+            };
+            let expected = written(Level::Scalar);
+            assert!(Level::available().all(|level| written(level) == expected), "{layout}");
+        }
+    }
 }

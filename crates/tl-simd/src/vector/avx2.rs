@@ -253,7 +253,8 @@ fn stream(bytes: __m256i, out: &mut [u8], _: &Fence) {
         return store(bytes, out);
     }
     // SAFETY: `out` has the 32 bytes that are written and is aligned to them. The fence exists, so
-    // this thread waits for the store before another can read the bytes.
+    // this thread waits for the store before another can read the bytes; until then it does not
+    // touch them again, which `Simd::stream_f32` asks of its callers.
     unsafe { _mm256_stream_si256(out.as_mut_ptr().cast(), bytes) }
 }
 

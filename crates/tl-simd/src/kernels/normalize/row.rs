@@ -5,6 +5,7 @@ use crate::Level;
 use crate::kernels::interleave::starts;
 use crate::vector::{Divisor, Fence, RGB, Simd, dispatch};
 use core::array;
+use core::ops::Range;
 use half::{bf16, f16};
 
 /// A type of number that rows are written as.
@@ -122,6 +123,15 @@ fn divisors<S: Simd>(simd: S, of: impl Fn(usize) -> Divisor<f32>) -> Divisor<S::
     }
 }
 
+/// The vectors of a step that the step before it has not written, as the last one of a row overlaps
+/// it by `done` pixels. Bytes that passed the caches are written once before their fence, so they
+/// are rows of whole vectors.
+fn new_vectors<S: Simd>(done: usize, channels: usize, flip: bool) -> Range<usize> {
+    let all = S::PIXELS * channels / S::FLOATS;
+    let done = done * channels / S::FLOATS;
+    if flip { 0..all - done } else { done..all }
+}
+
 /// The pixels of a row, in either order of their samples.
 #[derive(Clone, Copy)]
 pub(super) enum Row<'a> {
@@ -226,7 +236,8 @@ impl Table {
             array::from_fn(|vector| divisors(simd, |lane| by[(vector * S::FLOATS + lane) % RGB]));
         let mut ordered = [0; MOST_PIXELS * RGB];
         let ordered = &mut ordered[..S::PIXELS * RGB];
-        for start in starts {
+        let fence = fence.filter(|_| pixels.is_multiple_of(S::FLOATS));
+        for (step, start) in starts.enumerate() {
             let place = if flip { pixels - start - S::PIXELS } else { start };
             let samples = match row {
                 Row::Interleaved(row) if !flip => &row[start * RGB..][..S::PIXELS * RGB],
@@ -239,9 +250,9 @@ impl Table {
             };
             let out = &mut out[place * RGB * E::SIZE..][..S::PIXELS * RGB * E::SIZE];
             let vectors = samples.chunks_exact(S::FLOATS);
-            for (index, (samples, out)) in
-                vectors.zip(out.chunks_exact_mut(S::FLOATS * E::SIZE)).enumerate()
-            {
+            let new = new_vectors::<S>(step * S::PIXELS - start, RGB, flip);
+            let vectors = vectors.zip(out.chunks_exact_mut(S::FLOATS * E::SIZE)).enumerate();
+            for (index, (samples, out)) in vectors.take(new.end).skip(new.start) {
                 E::store_vector(simd, samples, by[index % RGB], out, fence);
             }
         }
@@ -263,16 +274,18 @@ impl Table {
         let by = by.map(|by| divisors(simd, |_| by));
         let mut plane = [0; MOST_PIXELS];
         let plane = &mut plane[..S::PIXELS];
-        for start in starts {
+        let fence = fence.filter(|_| pixels.is_multiple_of(S::FLOATS));
+        for (step, start) in starts.enumerate() {
+            let new = new_vectors::<S>(step * S::PIXELS - start, 1, flip);
             let parts = row.planes(simd, start);
             let place = if flip { pixels - start - S::PIXELS } else { start };
             for (channel, out) in planes.iter_mut().enumerate() {
                 let part = parts[channel];
                 simd.store_bytes(if flip { simd.reverse(part) } else { part }, plane);
                 let out = &mut out[place * E::SIZE..][..S::PIXELS * E::SIZE];
-                for (samples, out) in
-                    plane.chunks_exact(S::FLOATS).zip(out.chunks_exact_mut(S::FLOATS * E::SIZE))
-                {
+                let vectors =
+                    plane.chunks_exact(S::FLOATS).zip(out.chunks_exact_mut(S::FLOATS * E::SIZE));
+                for (samples, out) in vectors.take(new.end).skip(new.start) {
                     E::store_vector(simd, samples, by[channel], out, fence);
                 }
             }
