@@ -1,6 +1,7 @@
 //! Batches as Python sees them: fields by name, samples by number.
 
 mod dicts;
+mod objects;
 mod own_sizes;
 mod stored;
 
@@ -44,6 +45,7 @@ pub(crate) struct Contents {
     box_values: Vec<(String, Element)>,
     /// The fields of keypoints: those of samples are columns of numbers.
     keypoints: Vec<KeypointField>,
+    instance_masks: bool,
     mask: Option<MaskType>,
     num_classes: Option<usize>,
 }
@@ -87,6 +89,7 @@ impl Contents {
             box_labels: fields.boxes.as_ref().is_some_and(|boxes| boxes.labels.is_some()),
             box_values: settings.box_values(config),
             keypoints: fields.keypoints.clone(),
+            instance_masks: fields.instance_masks.is_some(),
             mask: fields.mask.as_ref().map(|mask| mask.dtype),
             num_classes: recipe.and_then(|recipe| recipe.num_classes()).map(|count| count as usize),
         };
@@ -133,6 +136,7 @@ impl Contents {
             ("boxes", self.boxes),
             ("box_labels", self.box_labels),
             ("box_index", self.boxes),
+            ("masks", self.instance_masks),
         ];
         let own = own.into_iter().filter(|(_, has)| *has).map(|(name, _)| self.shown(name));
         let own = own.chain(self.box_values.iter().map(|(name, _)| name.as_str()));
@@ -279,6 +283,9 @@ impl PyBatch {
                 let shape = vec![boxes.len(), 4];
                 formed(Some(Tensor::new(memory, shape, Element::F32)))
             }),
+            "masks" if contents.instance_masks => {
+                Box::new(move |row| formed(Some(self.instance_masks(row)?)))
+            }
             "box_index" if contents.boxes => Box::new(move |row| {
                 let indices = self.batch.box_indices(row);
                 let memory = Memory::of(indices.as_bytes())?;
@@ -316,14 +323,6 @@ impl PyBatch {
                 })
             }
         })
-    }
-
-    /// The points of a row's objects: those that a box was left for.
-    fn keypoints(&self, field: usize, row: usize) -> PyResult<Option<Tensor>> {
-        let Some([count, width]) = self.batch.keypoint_shape(field) else { return Ok(None) };
-        let numbers = self.batch.keypoints(field, row);
-        let shape = vec![numbers.len() / (count * width), count, width];
-        Ok(Some(Tensor::new(Memory::of(numbers.as_bytes())?, shape, Element::F32)))
     }
 
     fn field(&self, py: Python<'_>, name: &str, form: Form) -> PyResult<Py<PyAny>> {

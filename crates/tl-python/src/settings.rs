@@ -8,8 +8,9 @@ use tl_decode::Exif;
 use tl_pipeline::{
     Batching, BoxField, BoxValue, Buckets, CacheConfig, CacheKind, ColumnRequest, Columns, Content,
     Dataset, Direction, DiskCache, ErrorBudget, Fields, ImageField, ImageSource, ImageTransform,
-    KeypointField, LoaderConfig, MaskField, MaskType, MemoryCache, Neighbors, OnError, Readers,
-    Shard, Shuffle, Table, Tail, TextFile, TextFormat, ValueField, ValueFormat, ValueKind, Work,
+    InstanceMaskField, KeypointField, LoaderConfig, MaskField, MaskType, MemoryCache, Neighbors,
+    OnError, Readers, Shard, Shuffle, Table, Tail, TextFile, TextFormat, ValueField, ValueFormat,
+    ValueKind, Work,
 };
 use tl_transform::BoxFormat;
 
@@ -46,6 +47,8 @@ pub(crate) struct Settings<'py> {
     /// The code of the recipe's user transforms.
     pub(crate) user_transforms: UserTransforms,
     boxes: Option<BoxSettings>,
+    /// The extension of the file, and the pointer to masks of objects.
+    masks: Option<(String, String)>,
     mask: Option<MaskSettings>,
     /// Further images.
     images: Vec<ImageSettings<'py>>,
@@ -290,13 +293,14 @@ impl Settings<'_> {
             };
             Ok(MaskField { dtype, padding: mask.padding, ..MaskField::new(&mask.column) })
         });
+        let masks = self.masks.as_ref();
         Ok(Fields {
             keys: self.keys,
             columns,
             texts: self.texts(),
             boxes: boxes.transpose()?,
             mask: mask.transpose()?,
-            instance_masks: None,
+            instance_masks: masks.map(|(column, masks)| InstanceMaskField::new(column, masks)),
             images: self.images.iter().map(ImageSettings::field).collect(),
             values: self.values.iter().map(ValueSettings::field).collect::<Result<_, _>>()?,
             keypoints: self.keypoints.iter().map(KeypointSettings::field).collect(),

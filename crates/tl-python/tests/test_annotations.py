@@ -1,4 +1,4 @@
-"""Keypoints of objects and of samples, next to the boxes that they follow."""
+"""Keypoints and masks of objects, next to the boxes that they follow, and COCO's files of them."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def person(index: int, number: int) -> dict:
         "category_id": number,
         "keypoints": [one for point in points for one in point],
         "area": side * side,
+        "segmentation": [[number, 2, number + 5, 2, number + 5, 9, number, 9]],
     }
 
 
@@ -47,8 +48,10 @@ BOXES = tl.Boxes(
     "json:/annotations/*/bbox", labels="/annotations/*/category_id", format="xywh", output="xywh"
 )
 KEYPOINTS = tl.Keypoints("json:/annotations/*/keypoints")
+MASKS = tl.InstanceMasks("json:/annotations/*/segmentation")
 FIELDS = {
     "boxes": BOXES,
+    "masks": MASKS,
     "keypoints": KEYPOINTS,
     "marks": tl.Keypoints("json:/marks"),
     "same": tl.Keypoints("npy"),
@@ -80,6 +83,13 @@ def test_keypoints_follow_boxes(folder: pathlib.Path, swapped: bool) -> None:
             assert found.dtype == np.float32
             assert np.array_equal(found, expected(index, swapped))
             assert len(batch["boxes"][row].numpy()) == len(found) == len(batch["box_index"][row])
+            masks = batch["masks"][row].numpy()
+            assert masks.shape == (len(found), 20 + index, 30 - index)
+            left = 30 - index - 5 - batch["box_labels"][row].numpy()
+            for number, mask in zip(left, masks, strict=True):
+                drawn = np.zeros_like(mask)
+                drawn[2:9, number : number + 5] = 1
+                assert np.array_equal(mask, drawn)
             marks = np.float32([[29 - 2 * index, 1], [27 - index, 3.5]])
             assert np.array_equal(batch["marks"].numpy()[row], marks)
             seen += len(found)
@@ -100,9 +110,9 @@ def same(found: object, other: object) -> bool:
 def test_batches_with_keypoints_are_used_as_others(folder: pathlib.Path) -> None:
     """Samples, slices, copies and other forms have the points too."""
     (batch,) = tl.DataLoader(folder, COUNT, image_size=8, fields=FIELDS)
-    names = ["boxes", "box_labels", "box_index", "keypoints", "marks", "same"]
+    names = ["boxes", "box_labels", "box_index", "masks", "keypoints", "marks", "same"]
     assert [name for name in batch.keys() if name in names] == names  # noqa: SIM118
-    assert batch["keypoints"][0].shape == (0, 4, 3)
+    assert batch["keypoints"][0].shape == (0, 4, 3) and batch["masks"][0].shape == (0, 8, 8)
     sample = batch[3]
     assert np.array_equal(sample["keypoints"], batch["keypoints"][3])
     assert np.array_equal(sample["marks"], batch["marks"][3])
@@ -170,6 +180,8 @@ def test_keypoint_settings_that_are_refused(folder: pathlib.Path) -> None:
         with pytest.raises(tl.LoaderError) as caught:
             tl.DataLoader(folder, 4, image_size=8, fields={"people": field})
         assert "people" in str(caught.value) and message in str(caught.value)
+    with pytest.raises(tl.LoaderError, match=r'such as "json:/annotations/\*/segmentation"'):
+        tl.DataLoader(folder, 4, image_size=8, fields={"people": tl.InstanceMasks("json")})
     with pytest.raises(tl.LoaderError, match="two fields"):
         tl.DataLoader(folder, 4, image_size=8, fields={"label": tl.Keypoints("json:/marks")})
 
@@ -181,3 +193,64 @@ def test_cocos_pairs_are_left_and_right() -> None:
     for left, right in tl.Keypoints.COCO_FLIP_PAIRS:
         assert names[left].replace("left", "right") == names[right]
     assert len(names) == 17 and len(tl.Keypoints.COCO_FLIP_PAIRS) == 8
+
+
+@pytest.fixture
+def coco(tmp_path: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
+    """A folder of images, and the file of their objects: polygons, runs and a crowd."""
+    (tmp_path / "i").mkdir()
+    annotations, images = [], []
+    for index in range(6):
+        (tmp_path / "i" / f"{index}.bmp").write_bytes(bmp(image(index, 20 + index, 30 - index)))
+        images.append({"id": 100 + index, "file_name": f"{index}.bmp"})
+        for number in range(index % 3):
+            extra = {"image_id": 100 + index, "category_id": 90, "iscrowd": 0}
+            annotations.append(person(2 + 3 * index, number) | extra)
+    crowd = {"size": [25, 25], "counts": [100, 50, 475]}
+    annotations[-2] |= {"iscrowd": 1, "segmentation": crowd}
+    document = {
+        "images": images,
+        "annotations": annotations,
+        "categories": [{"id": 90, "name": "person"}],
+    }
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    return tmp_path / "i", tmp_path / "a.json"
+
+
+def test_coco_with_one_call(coco: tuple[pathlib.Path, pathlib.Path]) -> None:
+    """The fields that are named, of the objects that stay; in loaders of views and pickles too."""
+    names = ("boxes", "area", "iscrowd", "masks", "keypoints", "image_id")
+    ds = tl.coco(*coco, dense=True, fields=names, flip_pairs=[(0, 1)])
+    plain = only(tl.coco(*coco))
+    assert "boxes" not in plain.keys()  # noqa: SIM118
+    for one in (ds, pickle.loads(pickle.dumps(ds)), ds.take(6)):
+        batch = only(one)
+        assert batch["image_id"].tolist() == [100, 101, 102, 103, 104, 105]
+        counts = [0, 1, 1, 0, 1, 1]
+        for name in ("boxes", "box_labels", "area", "iscrowd", "masks", "keypoints"):
+            assert [len(values) for values in batch[name]] == counts, name
+        assert batch["box_labels"][1].tolist() == [0] and batch["area"][1].tolist() == [25]
+        assert [values.tolist() for values in batch["iscrowd"]][-2:] == [[False], [True]]
+        crowd = np.zeros((25, 25), np.uint8)
+        crowd[:, 4:6] = 1
+        assert np.array_equal(batch["masks"][5][0], crowd[:, ::-1])
+        assert batch["keypoints"][1].shape == (1, 4, 3)
+    only_keypoints = only(tl.coco(*coco, fields="keypoints"))
+    assert [len(points) for points in only_keypoints["keypoints"]] == [0, 1, 2, 0, 1, 2]
+
+
+def only(ds: tl.Dataset) -> tl.Batch:
+    """The one batch of a data set, mirrored."""
+    (batch,) = tl.DataLoader(ds, 8, transform=FLIP)
+    return batch
+
+
+def test_coco_fields_that_are_refused(coco: tuple[pathlib.Path, pathlib.Path]) -> None:
+    """Names that are not those of fields, and pairs of points that are not there."""
+    with pytest.raises(tl.SettingError, match="'mask' is not one of boxes, area, iscrowd, masks"):
+        tl.coco(*coco, fields=("boxes", "mask"))
+    with pytest.raises(tl.SettingError, match='flip_pairs needs "keypoints" in fields'):
+        tl.coco(*coco, fields=("boxes",), flip_pairs=[(0, 1)])
+    with pytest.raises(tl.LoaderError, match="flip_pairs has point 15, expected numbers below 4"):
+        pairs = tl.Keypoints.COCO_FLIP_PAIRS[-1:]
+        only(tl.coco(*coco, fields=("keypoints",), flip_pairs=pairs))

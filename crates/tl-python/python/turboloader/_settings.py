@@ -334,6 +334,7 @@ class Settings:
             "user_transforms": functions(self.transform),
             "images": images,
             "boxes": request.boxes,
+            "masks": request.masks,
             "mask": request.mask,
             "values": request.values,
             "keypoints": request.keypoints,

@@ -27,6 +27,7 @@ __all__ = [
     "Bytes",
     "Field",
     "Image",
+    "InstanceMasks",
     "Json",
     "Keypoints",
     "Label",
@@ -112,6 +113,22 @@ class Boxes(Field):
     values: Mapping[str, str | tuple[str, Any]] | None = None
     format: str = "xyxy"
     output: str = "xyxy"
+
+
+@dataclass(frozen=True)
+class InstanceMasks(Field):
+    """A mask of each object, which moves with the image: polygons or run lengths of COCO in JSON.
+
+    Batches have a list of ``uint8`` arrays of shape (objects, height, width), 1 inside and 0
+    outside. Masks are in the order of the boxes and are removed with them; without boxes all
+    objects stay.
+
+    Parameters
+    ----------
+    source
+        The file, and a pointer to the masks, in which one ``*`` stands for every element of a list:
+        ``"json:/annotations/*/segmentation"``.
+    """
 
 
 @dataclass(frozen=True)
@@ -256,6 +273,7 @@ class Request:
         self.keypoints: list[dict[str, Any]] = []
         self.stored: list[tuple[str, str, str, str]] = []
         self.boxes: dict[str, Any] | None = None
+        self.masks: tuple[str, str] | None = None
         self.mask: dict[str, Any] | None = None
         self.renamed: dict[str, str] = {}
         for name, field in fields.items():
@@ -288,12 +306,11 @@ class Request:
             _refuse_place(name, place)
             self._one("mask", name, self.mask)
             self.mask = {"column": column, "dtype": field.dtype, "padding": field.padding}
+        elif isinstance(field, InstanceMasks):
+            self._one("masks", name, self.masks)
+            self.masks = (column, _pointer(name, column, place, "/annotations/*/segmentation"))
         elif isinstance(field, Boxes):
-            if place is None:
-                raise SettingError(
-                    f"field {name}: source is {column!r}, expected a pointer after it, such as "
-                    f'"{column}:/boxes/*"'
-                )
+            place = _pointer(name, column, place, "/boxes/*")
             self._one("boxes", name, self.boxes)
             settings = {"labels": field.labels, "format": field.format, "output": field.output}
             values = _box_values(name, field.values or {})
@@ -321,6 +338,15 @@ def _box_values(name: str, values: Any) -> list[tuple[str, str, str]]:
         pointer, dtype = (value, "float32") if isinstance(value, str) else value
         listed.append((key, pointer, dtype_name(dtype)))
     return listed
+
+
+def _pointer(name: str, column: str, place: str | None, example: str) -> str:
+    if place is None:
+        raise SettingError(
+            f"field {name}: source is {column!r}, expected a pointer after it, such as "
+            f'"{column}:{example}"'
+        )
+    return place
 
 
 def _refuse_place(name: str, place: str | None) -> None:

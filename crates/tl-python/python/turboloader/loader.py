@@ -104,7 +104,8 @@ class DataLoader(Generic[Format, Names]):
         ``for images, labels in loader`` works; a dict of names, such as
         ``{"pixel_values": "image", "labels": "label"}``, gives dicts. Or a dict of names and kinds:
         what batches have from files next to images, by name: a dict of `Text`, `Number`, `Array`,
-        `Label`, `MultiLabel`, `Json`, `Bytes`, `Image`, `Mask`, `Boxes` and `Keypoints`.
+        `Label`, `MultiLabel`, `Json`, `Bytes`, `Image`, `Mask`, `Boxes`, `InstanceMasks` and
+        `Keypoints`.
     output_format
         The type of ``batch["image"]`` and the other fields: ``"dict"`` for `Tensor`, which every
         library accepts without copying, or ``"numpy"``, ``"numpy_chw"``, ``"pytorch"``, ``"jax"``

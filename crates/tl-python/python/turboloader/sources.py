@@ -19,6 +19,7 @@ from ._paths import absolute, shown
 from ._warnings import warn_of_notes
 from .dataset import Dataset, _plain, open
 from .exceptions import PathNotFoundError, SettingError, of_path
+from .fields import Boxes, Field, InstanceMasks, Keypoints, Number
 from .settings import Store, StoreLike, as_store
 
 if TYPE_CHECKING:
@@ -84,13 +85,16 @@ def coco(
     annotations: PathLike,
     *,
     dense: bool = False,
+    fields: Sequence[str] = (),
+    flip_pairs: Sequence[tuple[int, int]] = (),
     store: StoreLike = None,
 ) -> Dataset:
     """Open the images of a file of annotations as COCO writes them.
 
     Each sample has the field ``json``, ``{"image": {...}, "annotations": [...]}``, with the objects
     of the file: boxes, areas, ``iscrowd``, keypoints, captions, polygons and run lengths.
-    ``Dataset.box_classes`` has the names of categories. `coco_mask` draws the mask of an object.
+    ``Dataset.box_classes`` has the names of categories. Loaders have the objects as they lie on the
+    image in the batch, if ``fields`` names them. `coco_mask` draws the mask of an object.
 
     Parameters
     ----------
@@ -100,18 +104,57 @@ def coco(
         The path or URL of the JSON file.
     dense
         Whether categories are numbered from 0 on; those of COCO are 80 numbers from 1 to 90.
+    fields
+        What batches have: ``"boxes"`` with ``box_labels`` and ``box_index``, ``"area"`` and
+        ``"iscrowd"`` of each box, ``"masks"`` and ``"keypoints"`` of each object, and
+        ``"image_id"``. `Boxes`, `InstanceMasks` and `Keypoints` describe them. With boxes, an
+        object of which the crop leaves no box has none of the others.
+    flip_pairs
+        Pairs of keypoints that change places in mirrored images: ``Keypoints.COCO_FLIP_PAIRS`` for
+        the persons of COCO.
     store
         A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
 
     Examples
     --------
-    >>> ds = coco("val2017", "instances_val2017.json", dense=True)
+    >>> ds = coco("val2017", "instances_val2017.json", dense=True, fields=("boxes", "masks"))
     >>> ds.box_classes[ds[0]["json"]["annotations"][0]["category_id"]]
     'person'
     """
+    kinds = _coco_fields(fields, flip_pairs)
     folder = None if images is None else absolute(os.fspath(images))
     arguments = (_path(annotations), folder, dense)
-    return _made(_native.coco, arguments, annotations, store)
+    opened = _made(_native.coco, arguments, annotations, store)
+    return opened.with_fields(kinds) if kinds else opened
+
+
+_OF_BOXES: dict[str, tuple[str, Any]] = {
+    "area": ("/annotations/*/area", "float32"),
+    "iscrowd": ("/annotations/*/iscrowd", "bool"),
+}
+
+
+def _coco_fields(names: Sequence[str], flip_pairs: Sequence[tuple[int, int]]) -> dict[str, Field]:
+    known = ["boxes", *_OF_BOXES, "masks", "keypoints", "image_id"]
+    listed = [names] if isinstance(names, str) else list(names)
+    for name in listed:
+        if name not in known:
+            raise SettingError(f"fields: {name!r} is not one of {', '.join(known)}")
+    if flip_pairs and "keypoints" not in listed:
+        raise SettingError('flip_pairs needs "keypoints" in fields')
+    kinds: dict[str, Field] = {}
+    if {"boxes", *_OF_BOXES} & {*listed}:
+        values = {name: value for name, value in _OF_BOXES.items() if name in listed}
+        labels = "/annotations/*/category_id"
+        source = "json:/annotations/*/bbox"
+        kinds["boxes"] = Boxes(source, labels=labels, values=values, format="xywh")
+    if "masks" in listed:
+        kinds["masks"] = InstanceMasks("json:/annotations/*/segmentation")
+    if "keypoints" in listed:
+        kinds["keypoints"] = Keypoints("json:/annotations/*/keypoints", flip_pairs=flip_pairs)
+    if "image_id" in listed:
+        kinds["image_id"] = Number("json:/image/id", dtype="int64")
+    return kinds
 
 
 def imagenet(
