@@ -120,6 +120,21 @@ impl PyRecipe {
         json!(self.recipe).to_string()
     }
 
+    /// Everything random about one sample, an image of this size, as JSON text: its crop, flips,
+    /// angles and factors. A data set numbers its samples from 0, as ``batch["index"]`` does.
+    #[pyo3(signature = (width, height, *, seed, epoch=0, sample=0))]
+    fn plan(
+        &self,
+        width: u32,
+        height: u32,
+        seed: u64,
+        epoch: u32,
+        sample: u64,
+    ) -> Result<String, Error> {
+        let plan = self.recipe.plan(width, height, Draw { seed, epoch, sample })?;
+        Ok(json!(plan).to_string())
+    }
+
     /// The hash of all that decides what it makes.
     #[getter]
     fn hash(&self) -> String {

@@ -96,6 +96,8 @@ class Batch(Generic[Values]):
     boxes
         With `Boxes`: a list of (boxes, 4) of ``float32``; ``box_labels`` and ``box_index`` are lists
         of (boxes,) of ``int64``.
+    masks
+        With `InstanceMasks`: a list of (objects, height, width) of ``uint8``.
     number : int
         The number of the batch in its epoch, from 0.
 
@@ -408,6 +410,20 @@ class Recipe:
     @property
     def output_size(self, /) -> tuple[int, int] | None:
         """Width and height of every result, or nothing where they depend on the image."""
+    def plan(
+        self,
+        /,
+        width: SupportsIndex,
+        height: SupportsIndex,
+        *,
+        seed: SupportsIndex,
+        epoch: SupportsIndex = 0,
+        sample: SupportsIndex = 0,
+    ) -> str:
+        """
+        Everything random about one sample, an image of this size, as JSON text: its crop, flips,
+        angles and factors. A data set numbers its samples from 0, as ``batch["index"]`` does.
+        """
     def to_json(self, /) -> str:
         """The recipe as JSON text, which `from_json` reads."""
     def with_draws(self, /, draws: SupportsIndex) -> Recipe:
