@@ -14,12 +14,12 @@ pub(crate) struct CacheArgs {
     cache_memory: Option<u64>,
 
     /// Keep samples in this folder, which runs can share and later runs find
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "cache_size")]
-    cache_dir: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "cache_disk")]
+    cache_folder: Option<PathBuf>,
 
-    /// The largest size of the folder of --cache-dir
-    #[arg(long, value_name = "SIZE", value_parser = size, requires = "cache_dir")]
-    cache_size: Option<u64>,
+    /// The largest size of the folder of --cache-folder
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "cache_folder")]
+    cache_disk: Option<u64>,
 
     /// The form in which samples are kept; decoded images need a recipe that decodes exactly
     #[arg(long = "cache", value_enum, value_name = "KIND", default_value_t = KindChoice::Encoded)]
@@ -42,7 +42,7 @@ impl CacheArgs {
             KindChoice::Encoded => CacheKind::Encoded,
             KindChoice::Decoded => CacheKind::Decoded,
         };
-        let folder = self.cache_dir.as_ref().zip(self.cache_size);
+        let folder = self.cache_folder.as_ref().zip(self.cache_disk);
         CacheConfig {
             memory: self.cache_memory.map(|bytes| MemoryCache { kind, bytes }),
             disk: folder.map(|(folder, bytes)| DiskCache { kind, folder: folder.clone(), bytes }),

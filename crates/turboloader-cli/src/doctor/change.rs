@@ -191,7 +191,7 @@ fn cache_of(bytes: f64, more: &str) -> String {
     let (place, unit, size) = if bytes <= free {
         ("--cache-memory", "M", bytes / MIB)
     } else {
-        ("--cache-dir DIR --cache-size", "G", bytes / (1024.0 * MIB))
+        ("--cache-folder DIR --cache-disk", "G", bytes / (1024.0 * MIB))
     };
     format!("{place} {:.0}{unit}{more}", size.ceil().max(1.0))
 }

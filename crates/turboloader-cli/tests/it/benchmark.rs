@@ -200,7 +200,7 @@ fn caches_change_no_digest_and_are_reported() {
     let expected = json(&photos(), &settings)["digest"].clone();
     for kind in ["encoded", "decoded"] {
         let caches =
-            ["--cache", kind, "--cache-memory", "4M", "--cache-dir", cache, "--cache-size", "1G"];
+            ["--cache", kind, "--cache-memory=4M", "--cache-folder", cache, "--cache-disk=1G"];
         let line = json(&photos(), &[&settings[..], &caches].concat());
         assert_eq!(line["digest"], expected, "{kind}");
         let count = |place, what| line["cache"][place][what].as_u64().expect("a number");
@@ -211,7 +211,7 @@ fn caches_change_no_digest_and_are_reported() {
     // A folder cannot exist below a file, and the message reports it.
     let below = photos().join("README.md/cache");
     let below = below.to_str().expect("a plain path");
-    let nowhere = ["--cache-dir", below, "--cache-size", "1G"];
+    let nowhere = ["--cache-folder", below, "--cache-disk", "1G"];
     let run = bench(&photos(), &[&settings[..], &nowhere].concat());
     assert!(run.stderr.contains("cannot be written to: Not a directory"), "{}", run.stderr);
     let text = String::from_utf8_lossy(&run.stdout);

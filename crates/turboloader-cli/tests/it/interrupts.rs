@@ -43,7 +43,7 @@ impl Bench {
         let child = Command::new("env")
             .args(["--default-signal=INT", env!("CARGO_BIN_EXE_tl"), "bench", "--seconds", seconds])
             .args(["--recipe=imagenet-train", "--size=32", "--batch-size=2", "--workers=2"])
-            .args(["--cache-size=64M", "--cache-dir"])
+            .args(["--cache-disk=64M", "--cache-folder"])
             .arg(folder.path().join("cache"))
             .args(["--rows", "--trace", "--audit"].iter().flat_map(|option| {
                 let path = folder.path().join(option.trim_start_matches('-'));
@@ -92,7 +92,7 @@ fn an_interrupted_bench_ends_at_once_with_its_workers() {
     let (cache, photos) = (bench.file("cache"), photos());
     let again = ["bench", "--seconds=0", "--recipe=imagenet-train", "--size=32", "--json"];
     let again = again.map(OsStr::new).into_iter().chain([photos.as_os_str()]);
-    let again = again.chain(["--cache-size=64M".as_ref(), "--cache-dir".as_ref()]);
+    let again = again.chain(["--cache-disk=64M".as_ref(), "--cache-folder".as_ref()]);
     let line = json_lines(&tl(again.chain([cache.as_os_str()])).text()).remove(0);
     assert_eq!((&line["cache"]["bad_entries"], &line["cache"]["faults"]), (&0.into(), &0.into()));
     assert!(line["cache"]["disk"]["hits"].as_u64() > Some(0), "{line}");

@@ -118,7 +118,7 @@ fn everything_that_is_advised_can_be_copied_and_changes_something() {
         let kept = if is_exact { "--cache decoded" } else { "--cache decoded --decode exact" };
         for expected in [
             "--cache-memory 2M",
-            "--cache-dir DIR --cache-size ",
+            "--cache-folder DIR --cache-disk ",
             kept,
             "--readers 16",
             "--batch-size 256",
