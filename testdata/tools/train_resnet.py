@@ -89,7 +89,7 @@ def our_batches(folder):
         shuffle=True,
         drop_last=True,
         transform=chain,
-        output_format="pytorch",
+        output_format="torch",
     )
     while True:
         for batch in loader:

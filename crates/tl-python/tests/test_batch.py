@@ -230,7 +230,7 @@ def test_output_formats_decide_what_fields_are(data):
     batch = next(iter(fixed(data, output_format="numpy")))
     assert isinstance(batch["image"], np.ndarray)
     assert batch["image"].shape == (8, HEIGHT, WIDTH, 3)
-    batch = next(iter(fixed(data, output_format="numpy_chw", dtype="float32")))
+    batch = next(iter(fixed(data, output_format="numpy", channels_last=False, dtype="float32")))
     assert (batch["image"].shape, batch["image"].dtype) == ((8, 3, HEIGHT, WIDTH), np.float32)
 
 

@@ -83,7 +83,7 @@ def assert_same(made, batch, rows):
     assert [sample["index"] for sample in made] == [batch[row]["index"] for row in rows]
 
 
-@pytest.mark.parametrize("output_format", ["dict", "numpy"])
+@pytest.mark.parametrize("output_format", ["tensor", "numpy"])
 def test_slices_are_batches(data, output_format):
     batch = next(iter(loader(data, output_format=output_format)))
     for rows in (slice(2, 5), slice(None, None, -3), slice(6, 6), slice(-1, None), slice(0, 99)):

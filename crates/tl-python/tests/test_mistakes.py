@@ -263,15 +263,21 @@ MISTAKES = [
         "shuffle is 'yes', expected True, False, 'block:SAMPLESxWINDOW' or 'lanes:LANES/SAMPLESxWINDOW'",
     ),
     ('L(drop_last="no")', "SettingError", "drop_last is 'no', expected True or False"),
+    ('L(output_format="pytorch")', "SettingError", "output_format is 'pytorch': pass 'torch'"),
+    (
+        'L(output_format="numpy_chw")',
+        "SettingError",
+        "output_format is 'numpy_chw': pass 'numpy' with channels_last=False",
+    ),
     (
         'L(output_format="torchh")',
         "SettingError",
-        "output_format is torchh, expected one of dict, tensor, numpy, numpy_chw, pytorch, torch, jax, tensorflow, tf",
+        "output_format is torchh, expected one of tensor, numpy, torch, jax, tf",
     ),
     (
         "L(output_format=None)",
         "SettingError",
-        "output_format is None, expected one of dict, tensor, numpy, numpy_chw, pytorch, torch, jax, tensorflow, tf",
+        "output_format is None, expected one of tensor, numpy, torch, jax, tf",
     ),
     (
         'L(errors="ignore")',

@@ -33,7 +33,7 @@ from turboloader import transforms as T  # noqa: N812
         ({"format": "idv"}, "format is idv, but the files are tbl"),
         ({"format": "zip"}, "format is zip, expected one of auto, folder"),
         ({"format": ["tbl"]}, r"format is \['tbl'\], expected one of auto, folder"),
-        ({"output_format": ["x"]}, "output_format is .*expected one of dict"),
+        ({"output_format": ["x"]}, "output_format is .*expected one of tensor"),
         ({"image_size": (224,)}, r"image_size is \(224,\), expected one number or"),
         ({"image_size": "224"}, "image_size is '224', expected a whole number"),
         ({"buckets": "12"}, "window is '12', expected a whole number"),

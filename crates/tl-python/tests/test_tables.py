@@ -149,7 +149,7 @@ def test_a_graph_has_vectors_and_neighbours(segment):
 
 def test_tables_in_torch(table):
     torch = pytest.importorskip("torch")
-    loader = tl.DataLoader(table, batch_size=16, output_format="pytorch")
+    loader = tl.DataLoader(table, batch_size=16, output_format="torch")
     batch = next(iter(loader))
     for name, dtype in DTYPES.items():
         assert batch[name].dtype == getattr(torch, dtype), name

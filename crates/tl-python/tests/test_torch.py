@@ -33,7 +33,7 @@ def test_batches_are_of_torch_where_that_is_asked_for(data):
         data,
         batch_size=8,
         transform=[T.Resize([6, 10]), T.ToTensor()],
-        output_format="pytorch",
+        output_format="torch",
         dtype=torch.bfloat16,
     )
     batch = next(iter(loader))

@@ -25,7 +25,7 @@ TRAIN = [T.RandomResizedCrop(5), T.RandomHorizontalFlip(), T.ColorJitter(0.4), T
 
 def pixels_of_loader(data, epoch, **settings):
     """The image of each sample, as a loader of ours has it in any order."""
-    loader = tl.DataLoader(data, 7, shuffle=True, output_format="pytorch", **settings)
+    loader = tl.DataLoader(data, 7, shuffle=True, output_format="torch", **settings)
     loader.set_epoch(epoch)
     return {
         index: (pixels, label)

@@ -97,7 +97,7 @@ def test_lightning_resumes_in_the_middle_of_an_epoch(data, tmp_path):
             enable_progress_bar=False,
             default_root_dir=folder,
         )
-        loader = tl.DataLoader(data, 8, output_format="pytorch", **SETTINGS)
+        loader = tl.DataLoader(data, 8, output_format="torch", **SETTINGS)
         trainer.fit(module, loader, ckpt_path=checkpoint)
         return module.model.seen
 

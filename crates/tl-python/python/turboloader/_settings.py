@@ -46,34 +46,28 @@ if TYPE_CHECKING:
 
 _P = ParamSpec("_P")
 
-OutputFormat = Literal[
-    "dict",
-    "tensor",
-    "numpy",
-    "numpy_chw",
-    "pytorch",
-    "torch",
-    "jax",
-    "tensorflow",
-    "tf",
-]
+OutputFormat = Literal["tensor", "numpy", "torch", "jax", "tf"]
 Tail = Literal["drop", "pad", "uneven"]
 Parity = Literal["pil", "tensor"]
 FileFormat = Literal[
     "folder", "imagefolder", "tar", "webdataset", "tbl", "idv", "tbf", "files", "images", "manifest"
 ]
 
-# For each output format: what fields are handed out as, and whether channels come last.
-_FORMATS: Final[dict[str, tuple[str, bool | None]]] = {
-    "dict": ("tensor", None),
-    "tensor": ("tensor", None),
-    "numpy": ("numpy", True),
-    "numpy_chw": ("numpy", False),
-    "pytorch": ("torch", None),
-    "torch": ("torch", None),
-    "jax": ("jax", None),
-    "tensorflow": ("tf", True),
-    "tf": ("tf", True),
+# Whether channels come last in an output format; None for the recipe's choice.
+_CHANNELS_LAST: Final[dict[str, bool | None]] = {
+    "tensor": None,
+    "numpy": True,
+    "torch": None,
+    "jax": None,
+    "tf": True,
+}
+
+# Output formats of the first turboloader.
+_EARLIER_FORMATS: Final = {
+    "dict": "'tensor'",
+    "numpy_chw": "'numpy' with channels_last=False",
+    "pytorch": "'torch'",
+    "tensorflow": "'tf'",
 }
 
 # What files of a format are.
@@ -194,7 +188,7 @@ class Settings:
     seed: int | None = 42
     num_workers: int = 0
     fields: Sequence[str] | Mapping[str, str] | Mapping[str, Field] | None = None
-    output_format: OutputFormat = "dict"
+    output_format: OutputFormat = "tensor"
     image_size: int | tuple[int, int] | None = None
     channels: int | None = None
     dtype: Any = None
@@ -234,7 +228,10 @@ class Settings:
         if self.data is None:
             raise SettingError("no data set: pass data, a path or a Dataset")
         check_format(self.format)
-        check_choice("output_format", self.output_format, _FORMATS)
+        for earlier, other in _EARLIER_FORMATS.items():
+            if self.output_format == earlier:
+                raise SettingError(f"output_format is {earlier!r}: pass {other}")
+        check_choice("output_format", self.output_format, _CHANNELS_LAST)
         if self.drop_last and self.tail not in (None, "drop"):
             raise SettingError(
                 f"conflicting settings: drop_last and tail={self.tail!r}; pass only one"
@@ -292,7 +289,7 @@ class Settings:
     def recipe(self) -> Recipe | None:
         """Return the recipe; None where stored bytes are handed out."""
         if self.decode:
-            last = _FORMATS[self.output_format][1]
+            last = _CHANNELS_LAST[self.output_format]
             _, transform = groups(self.transform)[0]
             return recipe_of(transform, self.image_size, last, **self._of_recipes())
         if named := given(self._of_images()):
@@ -318,14 +315,14 @@ class Settings:
     def native(self, recipe: Recipe | None) -> dict[str, Any]:
         """Return what the native library reads: these settings, some of them in another form."""
         request = Request(self._kinds())
-        last = _FORMATS[self.output_format][1]
+        last = _CHANNELS_LAST[self.output_format]
         first, images = images_of(self.transform, request, last, **self._of_recipes())
         if first != "image":
             request.renamed["image"] = first
         return {
             **vars(self),
             "recipe": recipe,
-            "form": _FORMATS[self.output_format][0],
+            "form": self.output_format,
             "batch_size": whole("batch_size", self.batch_size),
             "num_workers": whole("num_workers", self.num_workers),
             "seed": whole("seed", self.seed, most=(1 << 64) - 1),

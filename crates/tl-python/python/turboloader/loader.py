@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     _PathLike = str | os.PathLike[str]
     Format = DefaultTypeVar("Format", covariant=True, default=Any)
     Names = DefaultTypeVar("Names", covariant=True, default=Any)
-    _GivenFormat = DefaultTypeVar("_GivenFormat", bound=OutputFormat, default=Literal["dict"])
+    _GivenFormat = DefaultTypeVar("_GivenFormat", bound=OutputFormat, default=Literal["tensor"])
     _GivenFields = DefaultTypeVar(
         "_GivenFields",
         bound=(
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     class _Unknown:
         """The arguments of a loader whose annotation has none."""
 
-    _Tensors = Literal["dict", "tensor"]
-    _Numpy = Literal["numpy", "numpy_chw"]
-    _Torch = Literal["torch", "pytorch"]
+    _Tensors = Literal["tensor"]
+    _Numpy = Literal["numpy"]
+    _Torch = Literal["torch"]
     _Pair = tuple[TensorField, TensorField]
     _Kinds = Mapping[str, Field] | None
 else:
@@ -107,9 +107,8 @@ class DataLoader(Generic[Format, Names]):
         `Label`, `MultiLabel`, `Json`, `Bytes`, `Image`, `Mask`, `Boxes`, `InstanceMasks` and
         `Keypoints`.
     output_format
-        The type of ``batch["image"]`` and the other fields: ``"dict"`` for `Tensor`, which every
-        library accepts without copying, or ``"numpy"``, ``"numpy_chw"``, ``"pytorch"``, ``"jax"``
-        or ``"tensorflow"``.
+        The type of ``batch["image"]`` and the other fields: ``"tensor"`` for `Tensor`, which every
+        library accepts without copying, or ``"numpy"``, ``"torch"``, ``"jax"`` or ``"tf"``.
     image_size
         The size of images without a transform: (height, width), or one number for both.
     channels
@@ -187,7 +186,7 @@ class DataLoader(Generic[Format, Names]):
             seed: int | None = 42,
             num_workers: int = 0,
             fields: _GivenFields = None,  # type: ignore[assignment]
-            output_format: _GivenFormat = "dict",  # type: ignore[assignment]
+            output_format: _GivenFormat = "tensor",  # type: ignore[assignment]
             image_size: int | tuple[int, int] | None = None,
             channels: int | None = None,
             dtype: Dtype | None = None,

@@ -137,7 +137,7 @@ class IterableDataset(TorchIterableDataset):
             **settings,
             "data": data,
             "batch_size": batch_size,
-            "output_format": "pytorch",
+            "output_format": "torch",
         }
         self._fields = fields
         self._loaders: dict[tuple[int, int, int], DataLoader] = {}

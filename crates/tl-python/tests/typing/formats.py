@@ -12,7 +12,7 @@ def of_numpy() -> None:
     for batch in tl.DataLoader("a.tar", image_size=224, output_format="numpy"):
         assert_type(batch["image"], npt.NDArray[Any])
         print(batch.image.mean())
-    for batch in tl.DataLoader("a.tar", image_size=224, output_format="numpy_chw"):
+    for batch in tl.DataLoader("a.tar", image_size=224, output_format="numpy", channels_last=False):
         assert_type(batch["valid"], npt.NDArray[Any])
     for images, rows in tl.DataLoader("a.tar", fields=("image", "index"), output_format="numpy"):
         assert_type(images, npt.NDArray[Any])

@@ -21,7 +21,7 @@ def main(model: torch.nn.Module) -> None:
         moved = batch.to("cuda")
         print(moved["image"])
     names = ("image", "label")
-    for images, labels in tl.DataLoader("a.tar", 64, fields=names, output_format="pytorch"):
+    for images, labels in tl.DataLoader("a.tar", 64, fields=names, output_format="torch"):
         images.requires_grad_()
         print(labels.to("cpu"))
     for images, labels in tl.DataLoader("a.tar", fields=("image", "label"), output_format="torch"):
