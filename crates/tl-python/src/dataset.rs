@@ -214,7 +214,7 @@ impl PyDataset {
     /// The samples of all, one after the other.
     #[staticmethod]
     fn concat(py: Python<'_>, views: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
-        let stores = stores_of(views.first().map(|view| &view.stores))?;
+        let stores = Arc::new(DataStores::joined(views.iter().map(|view| &*view.stores)));
         let views: Vec<DatasetView> = views.iter().map(|view| view.view.clone()).collect();
         let view = interruptible(py, || DatasetView::concat(&views))?.map_err(Error::from)?;
         Ok(Self { view, stores })
@@ -225,7 +225,7 @@ impl PyDataset {
     #[pyo3(signature = (views: "list[tuple[Dataset, int]]", length))]
     fn mix(py: Python<'_>, views: Vec<(PyRef<'_, Self>, u32)>, length: &str) -> PyResult<Self> {
         let length = length_of(length)?;
-        let stores = stores_of(views.first().map(|(view, _)| &view.stores))?;
+        let stores = Arc::new(DataStores::joined(views.iter().map(|(view, _)| &*view.stores)));
         let views: Vec<(DatasetView, u32)> =
             views.iter().map(|(view, weight)| (view.view.clone(), *weight)).collect();
         let view = interruptible(py, || DatasetView::mix(&views, length))?.map_err(Error::from)?;
@@ -405,6 +405,11 @@ impl PyDataset {
         &self.view
     }
 
+    /// The same samples in a data set with other labels, which `stores` read.
+    pub(crate) fn relabelled(&self, dataset: Dataset, stores: &DataStores) -> Self {
+        Self::new(dataset.into(), DataStores::joined([&*self.stores, stores]))
+    }
+
     fn decoded(&self, index: u64) -> Result<Image, Error> {
         let fault = |fault| self.error(index, fault);
         let dataset = self.view.dataset();
@@ -419,13 +424,6 @@ impl PyDataset {
         let rendered = renderer.render(stored, draw, Target::Image(&mut image));
         rendered.map(|_| image).map_err(fault)
     }
-}
-
-fn stores_of(first: Option<&Arc<DataStores>>) -> PyResult<Arc<DataStores>> {
-    Ok(match first {
-        Some(stores) => Arc::clone(stores),
-        None => Arc::new(DataStores::new(&StoreSettings::default())?),
-    })
 }
 
 /// A length of draws, as `tl bench` reads it.

@@ -157,7 +157,7 @@ pub(crate) fn with_labels(
         plain.with_labels(&if allow_none { given.or_none() } else { given })
     };
     let relabelled = interruptible(py, relabel)?.map_err(Error::from)?;
-    Ok(PyDataset::new(relabelled.into(), stores))
+    Ok(dataset.relabelled(relabelled, &stores))
 }
 
 /// The data set of ImageNet's validation images with their labels, from files below ``root``.
@@ -175,7 +175,7 @@ pub(crate) fn with_imagenet_labels(
         plain.with_labels(&GivenLabels::imagenet_val(&stores.stores(), &root)?)
     };
     let relabelled = interruptible(py, relabel)?.map_err(Error::from)?;
-    Ok(PyDataset::new(relabelled.into(), stores))
+    Ok(dataset.relabelled(relabelled, &stores))
 }
 
 /// Bytes for each sample, or a block of equal parts with a header before each.

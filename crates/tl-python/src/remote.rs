@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+#[cfg(feature = "remote")]
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use tbl_io::{Stores, Unpack};
@@ -64,8 +66,9 @@ pub(crate) fn expand(
 
 /// The stores that the paths of a data set may name.
 pub(crate) struct DataStores {
+    /// The stores that open paths, and after them those of data sets that were joined.
     #[cfg(feature = "remote")]
-    remote: turboloader::RemoteStores,
+    remotes: Vec<Arc<turboloader::RemoteStores>>,
     unpack_to: Option<PathBuf>,
 }
 
@@ -73,7 +76,10 @@ impl DataStores {
     pub(crate) fn stores(&self) -> Stores {
         let stores = Stores::new();
         #[cfg(feature = "remote")]
-        let stores = self.remote.add_to(stores);
+        let stores = match self.remotes.first() {
+            Some(remote) => remote.add_to(stores),
+            None => stores,
+        };
         match &self.unpack_to {
             Some(folder) => stores.unpacking(Unpack::Keep(folder.clone())),
             None => stores,
@@ -103,12 +109,27 @@ impl DataStores {
                 seconds.filter(|deadline| !deadline.is_zero()).ok_or_else(refused)?;
         }
         let unpack_to = settings.unpack_to.clone();
-        Ok(Self { remote: turboloader::RemoteStores::new(options), unpack_to })
+        Ok(Self { remotes: vec![Arc::new(turboloader::RemoteStores::new(options))], unpack_to })
+    }
+
+    /// The stores of data sets that are joined, each once. The first opens paths.
+    pub(crate) fn joined<'s>(all: impl IntoIterator<Item = &'s Self>) -> Self {
+        let mut joined = Self { remotes: Vec::new(), unpack_to: None };
+        for stores in all {
+            joined.unpack_to = joined.unpack_to.or_else(|| stores.unpack_to.clone());
+            for remote in &stores.remotes {
+                if !joined.remotes.iter().any(|known| Arc::ptr_eq(known, remote)) {
+                    joined.remotes.push(Arc::clone(remote));
+                }
+            }
+        }
+        joined
     }
 
     /// Requests and bytes so far, by name.
     pub(crate) fn stats(&self) -> Vec<(&'static str, u64)> {
-        let stats = self.remote.stats();
+        let each = self.remotes.iter().map(|remote| remote.stats());
+        let stats = each.reduce(turboloader::StoreStats::plus).unwrap_or_default();
         vec![
             ("gets", stats.gets),
             ("heads", stats.heads),
@@ -150,6 +171,10 @@ impl DataStores {
             return Ok(Self { unpack_to: unpack_to.clone() });
         }
         Err(Error::setting(&"options of stores: this build lacks the feature `remote`"))
+    }
+
+    pub(crate) fn joined<'s>(all: impl IntoIterator<Item = &'s Self>) -> Self {
+        Self { unpack_to: all.into_iter().find_map(|stores| stores.unpack_to.clone()) }
     }
 
     pub(crate) fn stats(&self) -> Vec<(&'static str, u64)> {

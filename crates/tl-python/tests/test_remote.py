@@ -55,6 +55,29 @@ def test_a_store_makes_the_batches_of_local_files(store: tuple[pathlib.Path, str
     assert stats["retries"] == stats["refused"] == 0
 
 
+def test_relabelled_and_joined_sets_count_the_requests_of_all(
+    store: tuple[pathlib.Path, str],
+) -> None:
+    _, endpoint = store
+    options = {**DUMMY, "endpoint": endpoint, "allow_http": True}
+    first, second = (tl.open(f"s3://bucket/train-{number}.tbl", store=options) for number in (0, 1))
+    classes = ["even", "odd"] * (len(first) // 2)
+    both = first.with_labels(classes) + second
+
+    def received(ds: tl.Dataset) -> int:
+        with tl.DataLoader(ds, 8, decode=False) as loader:
+            before = loader.remote_stats()["received_bytes"]
+            for _ in loader:
+                pass
+            return loader.remote_stats()["received_bytes"] - before
+
+    alone = received(first.with_labels(classes)), received(second)
+    assert min(alone) > 0
+    # What is read ahead of the last batches differs.
+    assert received(both) > 1.5 * max(alone)
+    assert received(second + both) > 1.5 * max(alone)
+
+
 def test_messages_have_no_secret(
     store: tuple[pathlib.Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,29 @@ impl StoreStats {
         }
     }
 
+    /// The counts of two sets of stores together. `connections` are those of the one that had more
+    /// requests under way.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            gets: self.gets + other.gets,
+            heads: self.heads + other.heads,
+            others: self.others + other.others,
+            throttled: self.throttled + other.throttled,
+            refused: self.refused + other.refused,
+            retries: self.retries + other.retries,
+            resumed: self.resumed + other.resumed,
+            hedges: self.hedges + other.hedges,
+            hedges_won: self.hedges_won + other.hedges_won,
+            received: self.received + other.received,
+            wasted: self.wasted + other.wasted,
+            first_bytes: self.first_bytes + other.first_bytes,
+            first_byte_time: self.first_byte_time + other.first_byte_time,
+            connections: self.connections.max(other.connections),
+            saturated: self.saturated + other.saturated,
+        }
+    }
+
     /// The mean time to the first byte of an answer; `None` before the first one.
     #[must_use]
     pub fn first_byte(&self) -> Option<Duration> {
