@@ -84,6 +84,10 @@ mod native {
     #[expect(non_upper_case_globals, reason = "the name that versions have in Python")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
+    /// Whether this build reads stores and web servers.
+    #[pymodule_export]
+    const HAS_REMOTE: bool = cfg!(feature = "remote");
+
     /// Refuses an instruction set level that this CPU lacks.
     ///
     /// Assigns `__buffer__` once more: Python from 3.12 on asks what is assigned for a memoryview,

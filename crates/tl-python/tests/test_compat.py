@@ -334,6 +334,7 @@ def test_versions_are_those_of_the_interface():
     assert compat.__version__ == compat.version() == compat.features()["version"] == "2.39.0"
     assert compat.features()["implementation"] == tl.__version__
     assert compat.features()["png_decode"] is True
+    assert compat.features()["s3_support"] is tl._native.HAS_REMOTE
 
 
 def test_pipelines_have_a_length():

@@ -15,6 +15,7 @@ from ._parts import BatchPart
 from .settings import Store
 
 __all__ = [
+    "HAS_REMOTE",
     "Batch",
     "Dataset",
     "Epoch",
@@ -53,6 +54,11 @@ __all__ = [
 
 Values = TypeVar("Values", covariant=True, default=Any)
 TensorField = Literal["image", "label", "soft_label", "index", "valid", "size", "mask"]
+
+HAS_REMOTE: Final[bool]
+"""
+Whether this build reads stores and web servers.
+"""
 
 __version__: Final[str]
 
