@@ -13,6 +13,7 @@ mod prepare;
 mod recipe_file;
 pub mod sheet;
 mod stores;
+mod survey;
 #[cfg(feature = "tables")]
 mod table;
 
@@ -26,6 +27,7 @@ pub use panics::catches as catches_panics;
 pub use prepare::{HeaderCheck, Probe, Rasterize, RowIndexer, Square, SquareError, StrictDecode};
 pub use recipe_file::{RecipeFileError, read_recipe};
 pub use stores::stores;
+pub use survey::{Sides, Survey};
 #[cfg(feature = "tables")]
 pub use table::{
     CsvSchema, SchemaError, TableConversion, TableConversionError, TableEvent, TableFormat,

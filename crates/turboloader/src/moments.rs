@@ -1,6 +1,6 @@
 //! Mean and standard deviation of the pixels of a data set.
 
-use tl_pipeline::{DatasetView, Loader, LoaderConfig, PipelineError, Shuffle, Work};
+use tl_pipeline::{Batch, DatasetView, Loader, LoaderConfig, PipelineError, Shuffle, Work};
 use tl_transform::Recipe;
 
 /// Sums of the values of each channel, and of their squares.
@@ -26,9 +26,15 @@ impl Moments {
             prefetch_next_epoch: false,
             ..LoaderConfig::new(Work::Images(Recipe::decode()))
         };
-        let loader = Loader::new(view.clone(), config)?;
+        Self::in_batches(Loader::new(view.clone(), config)?.epoch(0))
+    }
+
+    /// Those of the images in batches.
+    pub(crate) fn in_batches(
+        batches: impl Iterator<Item = Result<Batch, PipelineError>>,
+    ) -> Result<Self, PipelineError> {
         let mut moments = Self::default();
-        for batch in loader.epoch(0) {
+        for batch in batches {
             let batch = batch?;
             let samples = (0..batch.len()).filter_map(|row| batch.sample(row));
             samples.for_each(|sample| moments.add(sample.bytes));

@@ -1,0 +1,156 @@
+//! The contents of a data set in figures, found by reading all of its samples.
+
+use std::collections::BTreeMap;
+
+use tbl_format::SampleFormat;
+use tl_decode::{DecodeError, Defect, probe};
+use tl_pipeline::{
+    DatasetView, ErrorBudget, Loader, LoaderConfig, OnError, PipelineError, SampleError,
+    SampleFault, Shuffle, Work,
+};
+use tl_transform::Recipe;
+
+use crate::moments::Moments;
+
+/// Damaged samples that are described; all are counted.
+const MOST_DESCRIBED: usize = 100;
+
+/// Counts of a view: formats, sizes and damage, and on request the moments of its pixels.
+///
+/// Memory does not grow with the number of samples.
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    /// Bytes of all samples that can be read.
+    pub bytes: u64,
+    /// The samples of each format, by its name.
+    pub formats: BTreeMap<String, u64>,
+    /// Widths of images as stored.
+    pub widths: Sides,
+    /// Heights of images as stored.
+    pub heights: Sides,
+    /// The first damaged samples: their numbers and errors.
+    pub damaged: Vec<(u64, String)>,
+    /// The number of damaged samples.
+    pub damaged_count: u64,
+    /// The moments of the pixels of good images.
+    pub moments: Option<Moments>,
+}
+
+/// Lengths of sides with their counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sides {
+    counts: BTreeMap<u32, u64>,
+}
+
+impl Sides {
+    fn add(&mut self, side: u32) {
+        *self.counts.entry(side).or_default() += 1;
+    }
+
+    /// The least length, the median (the lower one of two) and the greatest; none without sides.
+    #[must_use]
+    pub fn summary(&self) -> Option<(u32, u32, u32)> {
+        let (least, _) = self.counts.first_key_value()?;
+        let (most, _) = self.counts.last_key_value()?;
+        let half = self.counts.values().sum::<u64>().div_ceil(2);
+        let mut seen = 0;
+        let median = self.counts.iter().find(|(_, count)| {
+            seen += **count;
+            seen >= half
+        });
+        Some((*least, *median?.0, *most))
+    }
+}
+
+impl Survey {
+    /// The survey of a view: one pass reads all samples with their headers, and with `pixels`
+    /// another one decodes them.
+    ///
+    /// Samples that cannot be read, or have no header though the container calls them images, are
+    /// damaged, and in no other figure; with `pixels`, so are those that cannot be decoded. Others
+    /// without a header are of format `other`.
+    ///
+    /// # Errors
+    /// Those of a loader; damaged samples are none.
+    pub fn of(view: &DatasetView, pixels: bool) -> Result<Self, PipelineError> {
+        let mut survey = Self::default();
+        let loader = Loader::new(view.clone(), config(Work::Bytes))?;
+        for batch in loader.epoch(0) {
+            let batch = batch?;
+            for (row, &index) in batch.indices().iter().enumerate() {
+                if let Some(sample) = batch.sample(row) {
+                    survey.add(view, index, sample.bytes);
+                }
+            }
+        }
+        survey.take_damage(&loader);
+        if pixels && !survey.widths.counts.is_empty() {
+            let work = Work::Images(Recipe::decode());
+            let loader = Loader::new(view.clone(), config(work))?;
+            survey.moments = Some(Moments::in_batches(loader.epoch(0))?);
+            // Those of the first pass are among those that cannot be decoded.
+            survey.damaged_count = 0;
+            survey.damaged.clear();
+            survey.take_damage(&loader);
+        }
+        Ok(survey)
+    }
+
+    fn add(&mut self, view: &DatasetView, index: u64, bytes: &[u8]) {
+        let dataset = view.dataset();
+        // Its bytes were read, so there is one.
+        let entry = dataset.entry(index).ok();
+        let format = entry.as_ref().map_or(SampleFormat::Unknown, |entry| entry.format);
+        let says_image = matches!(
+            format,
+            SampleFormat::Jpeg
+                | SampleFormat::Png
+                | SampleFormat::WebP
+                | SampleFormat::Bmp
+                | SampleFormat::Tiff
+        );
+        let found = match entry.filter(|_| format == SampleFormat::RawU8) {
+            Some(entry) => Ok((format.to_string(), entry.width, entry.height)),
+            None => probe(bytes).map(|info| (info.format.to_string(), info.width, info.height)),
+        };
+        self.bytes += bytes.len() as u64;
+        match found {
+            Ok((format, width, height)) => {
+                *self.formats.entry(format.to_lowercase()).or_default() += 1;
+                self.widths.add(width);
+                self.heights.add(height);
+            }
+            Err(DecodeError::Malformed(Defect::UnknownFormat { .. })) if !says_image => {
+                *self.formats.entry("other".to_owned()).or_default() += 1;
+            }
+            Err(error) => self.damage(&dataset.sample_error(index, SampleFault::from(error))),
+        }
+    }
+
+    fn damage(&mut self, error: &SampleError) {
+        self.damaged_count += 1;
+        if self.damaged.len() < MOST_DESCRIBED {
+            self.damaged.push((error.index, error.to_string()));
+        }
+    }
+
+    fn take_damage(&mut self, loader: &Loader) {
+        let audit = loader.audit();
+        audit.iter().for_each(|entry| self.damage(&entry.error));
+        // The audit lists the first ones.
+        let all = loader.stats().skipped;
+        self.damaged_count += all.saturating_sub(audit.len() as u64);
+    }
+}
+
+/// Reads all samples once, in order, and leaves out bad ones.
+fn config(work: Work) -> LoaderConfig {
+    LoaderConfig {
+        sampler: Shuffle::None.into(),
+        batch_size: 16,
+        prefetch_next_epoch: false,
+        on_error: OnError::Skip,
+        error_budget: ErrorBudget::UNLIMITED,
+        ..LoaderConfig::new(work)
+    }
+}
