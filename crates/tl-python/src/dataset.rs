@@ -15,8 +15,8 @@ use tl_pipeline::{
     SampleRenderer, Split, Stored, Target, ViewError, Weights,
 };
 use tl_transform::{Draw, Recipe};
-use turboloader::Moments;
 use turboloader::sheet::{SheetError, contact_sheet};
+use turboloader::{Moments, Survey};
 
 use crate::detached::{detached, interruptible};
 use crate::element::Element;
@@ -385,6 +385,21 @@ impl PyDataset {
             SheetError::TooLarge { .. } | SheetError::Write(_) | _ => Error::setting(&error),
         })?;
         Ok(PyBytes::new(py, &file))
+    }
+
+    /// Counts of the samples, as a dict of what `Dataset.stats` documents.
+    fn stats<'py>(&self, py: Python<'py>, pixels: bool) -> PyResult<Bound<'py, PyDict>> {
+        let survey = interruptible(py, || Survey::of(&self.view, pixels))?.map_err(Error::from)?;
+        let dict = PyDict::new(py);
+        dict.set_item("bytes", survey.bytes)?;
+        dict.set_item("formats", survey.formats)?;
+        dict.set_item("widths", survey.widths.summary())?;
+        dict.set_item("heights", survey.heights.summary())?;
+        dict.set_item("mean", survey.moments.map(|moments| moments.mean().to_vec()))?;
+        dict.set_item("std", survey.moments.map(|moments| moments.deviation().to_vec()))?;
+        dict.set_item("damaged", survey.damaged)?;
+        dict.set_item("damaged_count", survey.damaged_count)?;
+        Ok(dict)
     }
 
     /// Mean and standard deviation of each channel over all pixels, from 0 to 1, and the number of

@@ -416,3 +416,46 @@ def test_joins_keep_labels_that_were_given() -> None:
     assert both.labels.tolist() == [3, 1, 7, 5]
     (batch,) = tl.DataLoader(both, batch_size=4, transform=tl.Resize((8, 8)))
     assert batch["label"].tolist() == [3, 1, 7, 5]
+
+
+def test_stats_count_what_there_is(tmp_path: pathlib.Path) -> None:
+    """Formats, sizes, classes and pixels are those of the files; damage is listed."""
+    sizes = [(20, 30), (10, 50), (40, 35), (15, 31)]
+    pixels = []
+    for number, (height, width) in enumerate(sizes):
+        folder = tmp_path / "ab"[number % 2]
+        folder.mkdir(exist_ok=True)
+        pixels.append(image(number, height, width))
+        (folder / f"{number}.bmp").write_bytes(bmp(pixels[-1]))
+    stats = tl.open(tmp_path).stats()
+    assert (stats.samples, stats.classes, stats.formats) == (4, {"a": 2, "b": 2}, {"bmp": 4})
+    assert (stats.widths, stats.heights) == ((30, 31, 50), (10, 15, 40))
+    assert stats.bytes == sum(file.stat().st_size for file in tmp_path.rglob("*.bmp"))
+    assert (stats.mean, stats.damaged, stats.damaged_count) == (None, [], 0)
+    # One without a header, and one whose pixels end early.
+    (tmp_path / "a" / "9.bmp").write_bytes(b"<html>")
+    whole = bmp(image(5))
+    (tmp_path / "b" / "9.bmp").write_bytes(whole[: len(whole) // 2])
+    dataset = tl.open(tmp_path)
+    stats = dataset.stats()
+    assert stats.samples == 6 and stats.formats == {"bmp": 5} and stats.damaged_count == 1
+    ((number, error),) = stats.damaged
+    assert number == 2 and "9.bmp" in error and "not a JPEG" in error
+    stats = dataset.stats(pixels=True)
+    assert [number for number, _ in stats.damaged] == [2, 5] and stats.damaged_count == 2
+    flat = np.concatenate([one.reshape(-1, 3) for one in pixels]) / 255
+    np.testing.assert_allclose(stats.mean, flat.mean(0), rtol=1e-12)
+    np.testing.assert_allclose(stats.std, flat.std(0), rtol=1e-12)
+    part = dataset.select(label="a").take(2).stats()
+    assert (part.samples, part.classes, part.widths) == (2, {"a": 2}, (30, 30, 35))
+    with pytest.raises(SettingError, match="selects none of 6 samples"):
+        tl.open(tmp_path).take(0).stats()
+
+
+def test_stats_of_data_without_images(tmp_path: pathlib.Path) -> None:
+    with tl.TblWriter(tmp_path / "mixed.tbl") as writer:
+        writer.add_sample(b"some text", key="a.txt", label=3)
+        writer.add_pixels(np.zeros((4, 6, 3), np.uint8), label=3)
+    stats = tl.open(tmp_path / "mixed.tbl").stats()
+    assert stats.formats == {"other": 1, "raw_u8": 1} and stats.widths == (6, 6, 6)
+    assert stats.classes == {3: 2} and stats.damaged == []

@@ -339,3 +339,57 @@ def test_arrays_in_memory_and_labels_of_an_open_data_set() -> None:
         assert np.array_equal(batch["d"], np.arange(6).reshape(3, 2)[index])
     with pytest.raises(tl.SettingError, match="give labels first"):
         ds.skip(1).with_labels([1, 2])
+
+
+def test_samples_have_fields_by_their_kinds(folder: pathlib.Path) -> None:
+    """A sample is what a batch of it alone has."""
+    fields = {
+        "caption": tl.Text("txt"),
+        "score": tl.Number("json:/score"),
+        "latent": tl.Array("npy"),
+        "meta": tl.Json("json"),
+    }
+    ds = tl.open(folder, fields=fields)
+    names = ["image", *fields, "label", "key", "index"]
+    for place, view in ((1, ds), (2, ds), (1, ds.skip(3))):
+        sample = view[place]
+        number = sample.index
+        assert [name for name in sample if name in names] == names
+        assert not {"txt", "json", "npy"} & set(sample)
+        loader = tl.DataLoader(ds[number : number + 1], 1, image_size=8)
+        batch = next(iter(loader))
+        assert sample.caption == batch["caption"][0] and sample["meta"] == batch["meta"][0]
+        assert sample.score == batch["score"].item(0) and isinstance(sample.score, float)
+        np.testing.assert_array_equal(sample.latent.numpy(), batch["latent"].numpy()[0])
+        assert sample.raw("txt") == sample.caption.encode()
+    assert ds.schema["caption"] == "text" and ds.schema["meta"] == "JSON"
+    assert ds.schema["score"] == "number" and ds.schema["latent"] == "array"
+    with pytest.raises(AttributeError, match="a sample has no txt: it has image, caption"):
+        ds[0].txt  # noqa: B018
+    assert ds[0].caption is None
+    bad = tl.open(folder).with_fields({"caption": tl.Number("txt")})[1]
+    with pytest.raises(tl.SampleError, match=r"sample 1 .*is not a number"):
+        bad["caption"]
+
+
+def test_samples_have_masks_and_boxes(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("PIL")
+    from PIL import Image
+
+    (tmp_path / "a.bmp").write_bytes(bmp(image(0, height=6, width=5)))
+    numbers = np.arange(30, dtype=np.uint8).reshape(6, 5)
+    Image.fromarray(numbers).save(tmp_path / "a.seg.png")
+    boxes = {"objects": [{"bbox": [1, 1, 2, 3], "id": 7}, {"bbox": [0, 0, 5, 6], "id": 2}]}
+    (tmp_path / "a.json").write_text(json.dumps(boxes))
+    fields = {
+        "seg": tl.Mask("seg.png", dtype="uint8"),
+        "boxes": tl.Boxes("json:/objects/*/bbox", labels="/objects/*/id", format="xywh"),
+    }
+    sample = tl.open(tmp_path, fields=fields)[0]
+    of_boxes = ["boxes", "box_labels", "box_index"]
+    assert list(sample) == ["image", "seg", *of_boxes, "label", "key", "index"]
+    np.testing.assert_array_equal(sample.seg.numpy(), numbers)
+    assert sample.boxes.tolist() == [[1, 1, 3, 4], [0, 0, 5, 6]]
+    assert sample["box_labels"].tolist() == [7, 2] and sample["box_index"].tolist() == [0, 1]
+    assert sample.kind("seg") == "mask" and sample.kind("boxes") == "boxes"
+    assert list(dict(sample)) == list(sample) and len(sample) == 8

@@ -26,7 +26,7 @@ from ._files import (
     verify,
 )
 from ._native import Batch, ImageInfo, Recipe, Report, Tensor, __version__
-from .dataset import Dataset, Sample, concat, mix, open
+from .dataset import Dataset, Sample, Stats, concat, mix, open
 from .exceptions import *  # noqa: F403
 from .fields import *  # noqa: F403
 from .loader import DataLoader
@@ -51,6 +51,7 @@ __all__ = [
     "Report",
     "Sample",
     "SparseRows",
+    "Stats",
     "TbfSegment",
     "TblReader",
     "TblWriter",

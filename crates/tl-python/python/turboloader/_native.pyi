@@ -87,7 +87,7 @@ class Batch(Generic[Values]):
         With ``decode=False`` in place of images: a list of ``bytes`` as they are stored.
     label
         (batch,) of ``int64``, -1 for none.
-    soft_label
+    `soft_label`
         With ``num_classes`` of `MixUp` or `CutMix`: (batch, classes) of ``float32``.
     index
         (batch,) of ``int64``: the numbers of the samples in the stored data set.
@@ -246,6 +246,8 @@ class Dataset:
         stratify: bool,
     ) -> list[Dataset]:
         """Random parts of these sizes."""
+    def stats(self, /, pixels: bool) -> dict[str, Any]:
+        """Counts of the samples, as a dict of what `Dataset.stats` documents."""
     def subset(self, /, places: SupportsGetItem[int, SupportsIndex]) -> Dataset: ...
     def take(self, /, count: SupportsIndex) -> Dataset: ...
     def weights(

@@ -18,6 +18,7 @@ import operator
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, overload
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from ._native import Dataset as Native
 
 
-__all__ = ["Dataset", "Sample", "SampleMeta", "concat", "mix", "open"]
+__all__ = ["Dataset", "Sample", "SampleMeta", "Stats", "concat", "mix", "open"]
 
 PathLike = str | os.PathLike[str]
 
@@ -435,6 +436,29 @@ class Dataset:
         counts = Counter(labels)
         named = dict(enumerate(self.classes))
         return {named.get(label, label): count for label, count in sorted(counts.items())}
+
+    def stats(self, *, pixels: bool = False) -> Stats:
+        """Return counts of all samples, read once: formats, sizes, classes and damage.
+
+        All cores read; memory does not grow with the data set. Damaged samples are listed, and are
+        no error.
+
+        Parameters
+        ----------
+        pixels
+            Whether to decode all images too, for mean and standard deviation of each channel.
+            Images that cannot be decoded then count as damaged.
+
+        Examples
+        --------
+        >>> stats = open("photos").stats()
+        >>> stats.samples, stats.formats, stats.widths
+        (12, {'jpeg': 10, 'png': 1, 'webp': 1}, (102, 400, 640))
+        """
+        if self._is_table:
+            raise SettingError("stats: only supported for samples, not for tables")
+        found = self._native.stats(pixels)
+        return Stats(samples=len(self), classes=self.histogram(), **found)
 
     def mean_std(self) -> tuple[list[float], list[float]]:
         """Return mean and standard deviation of each channel over all pixels, from 0 to 1.
@@ -836,6 +860,49 @@ def _stratified(by: str | None) -> bool:
     return by is not None
 
 
+@dataclass(frozen=True)
+class Stats:
+    """What `Dataset.stats` found in the samples of a data set.
+
+    Attributes
+    ----------
+    samples
+        The number of samples.
+    classes
+        How many samples each class has, as `Dataset.histogram`.
+    bytes
+        The bytes of all samples that can be read.
+    formats
+        How many samples each format has: ``jpeg``, ``png`` and so on, ``other`` for samples that
+        are not images.
+    widths, heights
+        The least, the median (the lower of two) and the greatest width and height of images as they
+        are stored; None without images.
+    mean, std
+        The mean and the standard deviation of each channel over all pixels, from 0 to 1; None
+        without ``pixels=True``.
+    damaged
+        The first 100 damaged samples, as pairs of their number in the stored data set and the
+        error.
+    damaged_count
+        The number of damaged samples.
+    """
+
+    samples: int
+    classes: dict[str | int, int]
+    bytes: int
+    formats: dict[str, int]
+    widths: tuple[int, int, int] | None
+    heights: tuple[int, int, int] | None
+    mean: list[float] | None
+    std: list[float] | None
+    damaged: list[tuple[int, str]]
+    damaged_count: int
+
+
+# Fields of batches that samples have by themselves.
+_OF_EVERY_BATCH = ("image", "bytes", "label", "index", "valid", "size", "key")
+
 # Fields of every sample, which `Dataset.schema` lists last.
 _LAST = ("label", "key", "index")
 
@@ -898,20 +965,29 @@ class SampleMeta:
         return f"SampleMeta(index={self.index}, key={self.key!r}, label={self.label})"
 
 
+# What kinds of fields are, in words.
+_WORDS = {"Json": "JSON", "MultiLabel": "classes", "Label": "class"}
+
+
 class Sample(Mapping[str, Any]):
     """A sample: its fields by name, decoded when they are asked for.
 
     ``image`` is a `Tensor` of (height, width, 3) in red, green and blue; of samples that are not
-    images, ``data`` has the bytes. ``label`` is None without one. Further files go by their
-    extensions: JSON is parsed, text is ``str``, images are tensors, and ``.npy`` files arrays.
-    Those without a known extension are images or arrays by their content, otherwise bytes, which
-    `raw` has of every field. Fields are also attributes: ``sample.image``.
+    images, ``data`` has the bytes. ``label`` is None without one.
+
+    Fields that `Dataset.with_fields` gave a kind are as in batches: numbers, texts, and tensors of
+    arrays, masks, boxes and images. The other files go by their extensions: JSON is parsed, text is
+    ``str``, images are tensors, and ``.npy`` files arrays. Those without a known extension are
+    images or arrays by their content, otherwise bytes, which `raw` has of every file. Fields are
+    also attributes: ``sample.image``.
     """
 
     def __init__(self, dataset: Dataset, place: int) -> None:
         native = dataset._native
         entry = native.entry(place)
         self._native, self._place = native, place
+        self._dataset, self._kinds = dataset, dataset.fields
+        self._has_read_kinds = not self._kinds
         self._files: dict[str, bytes] = dict(native.fields(place))
         self._values: dict[str, Any] = {name: entry[name] for name in _LAST}
         self._format = entry["format"].lower()
@@ -923,6 +999,7 @@ class Sample(Mapping[str, Any]):
     def _of_row(cls, row: dict[str, Any]) -> Sample:
         sample = cls.__new__(cls)
         sample._files, sample._values, sample._main, sample._format = {}, row, "", ""
+        sample._kinds, sample._has_read_kinds = {}, True
         return sample
 
     def __getitem__(self, name: str) -> Any:
@@ -931,6 +1008,11 @@ class Sample(Mapping[str, Any]):
         return self._values[name]
 
     def _decoded(self, name: str) -> Any:
+        is_further = name not in (self._main, *self._files)
+        if not self._has_read_kinds and (name in self._kinds or is_further):
+            self._read_kinds()
+            if name in self._values:
+                return self._values[name]
         if name == self._main:
             if name == "image":
                 return self._native.image(self._place)
@@ -939,14 +1021,38 @@ class Sample(Mapping[str, Any]):
             raise KeyError(f"{name}: the sample has {', '.join(self)}")
         return _value(name, self._files[name])
 
+    def _named_by_kinds(self) -> list[str]:
+        return [*self._kinds, *Request(self._kinds).of_boxes]
+
+    def _read_kinds(self) -> None:
+        """Read the fields that have kinds, as a loader reads them."""
+        from .loader import DataLoader
+        from .settings import Ranks
+
+        view = self._dataset._view("subset", [self._place])
+        decode = Request(self._kinds).needs_image
+        with DataLoader(view, 1, decode=decode, num_workers=1, ranks=Ranks(0, 1)) as loader:
+            batch = next(iter(loader))
+            for name in batch.keys():  # noqa: SIM118
+                if name not in _OF_EVERY_BATCH:
+                    values = batch[name]
+                    is_number = isinstance(values, _native.Tensor) and values.ndim == 1
+                    self._values[name] = values.item(0) if is_number else values[0]
+        self._has_read_kinds = True
+
     def raw(self, name: str) -> bytes:
-        """Return the bytes of a field as they are stored."""
+        """Return the bytes of a file as they are stored."""
         if name == self._main:
             return self._native.read(self._place)
         return self._files[name]
 
     def kind(self, name: str) -> str:
         """Return what a field is, in words."""
+        if name in self._kinds:
+            kind = type(self._kinds[name]).__name__
+            return _WORDS.get(kind, kind.lower())
+        if name in self._named_by_kinds():
+            return "numbers"
         if name == "image" == self._main:
             return f"image ({self._format})" if self._format != "unknown" else "image"
         if name in self._files:
@@ -957,8 +1063,12 @@ class Sample(Mapping[str, Any]):
     def __iter__(self) -> Iterator[str]:
         if self._main:
             yield self._main
-        yield from self._files
-        known = (self._main, *self._files, *_LAST)
+        yield from self._named_by_kinds()
+        # Files of fields with kinds are these fields.
+        sources = {field.place(name)[0].lower() for name, field in self._kinds.items()}
+        files = [name for name in self._files if name.lower() not in {*sources, *self._kinds}]
+        yield from files
+        known = (self._main, *self._named_by_kinds(), *self._files, *_LAST)
         yield from (name for name in self._values if name not in known)
         yield from (name for name in _LAST if name in self._values)
 

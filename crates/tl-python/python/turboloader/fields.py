@@ -320,6 +320,19 @@ class Request:
         else:
             self.values.append(_values(name, field, column, place))
 
+    @property
+    def of_boxes(self) -> list[str]:
+        """The names of the fields that belong to boxes."""
+        if self.boxes is None:
+            return []
+        labels = [] if self.boxes["labels"] is None else ["box_labels"]
+        return [*labels, "box_index", *(name for name, *_ in self.boxes["values"])]
+
+    @property
+    def needs_image(self) -> bool:
+        """Whether a field lies on the image, which is then decoded."""
+        return bool(self.images or self.keypoints or self.boxes or self.mask)
+
     def _one(self, kind: str, name: str, other: Any) -> None:
         if other is not None:
             raise SettingError(f"fields: {name} is a second field of {kind}; a batch has one")
