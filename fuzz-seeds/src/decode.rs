@@ -62,7 +62,7 @@ fn decode(format: Format, data: &[u8]) {
     if outcome.is_ok() {
         assert_eq!(image.data, again.data);
     }
-    let options = DecodeOptions { color: Color::L8, exif: Exif::Apply, ..options };
+    let options = DecodeOptions { color: Color::Grey, exif: Exif::Apply, ..options };
     let grey = Decoder::new(options).decode_into(data, &mut again);
     if grey.is_ok()
         && let Ok(info) = probe(data)

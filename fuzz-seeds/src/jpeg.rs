@@ -31,7 +31,7 @@ impl Wish {
         let other = Scale::from_eighths(eighths).filter(|_| kind & 16 != 0);
         Self {
             scale: other.unwrap_or(Scale::HALVINGS[usize::from(kind & 3)]),
-            color: if kind & 4 == 0 { Color::Rgb8 } else { Color::L8 },
+            color: if kind & 4 == 0 { Color::Rgb } else { Color::Grey },
             on_damaged: if kind & 8 == 0 { OnDamaged::Error } else { OnDamaged::Keep },
             region: std::array::from_fn(|_| choices.word() >> 16),
         }

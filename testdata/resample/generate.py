@@ -4,6 +4,7 @@
     python generate.py --seed 1 --count 600 > cases.txt
     python generate.py --seed 3 --count 600 --fractions > boxes.txt
     python generate.py --seed 5 --count 700 --largest 200 --torch > tensors.txt
+    python generate.py --seed 7 --count 600 --largest 150 --wide > wide.txt
 
 One case a line: image width, height, channels, kind and seed of the pixels, region x y w h,
 resized w h, window x y w h, filter, CRC-32 of the interleaved result of
@@ -12,6 +13,8 @@ With --fractions the region's edges lie at multiples of 1/8 pixel: the crop take
 the region touches, and resize gets the region as its box.
 With --torch the same is done to uint8 tensors by torchvision's resize; filters are then its
 interpolation modes, and "plain-" ones are without antialiasing.
+With --wide the channels are a type of pixels: u16 (mode I;16), f32 (mode F; 16-bit numbers less 32768,
+divided by 7) or rgba.
 tests/it/pillow.rs of tl-simd draws the same pixels from the kind and the seed.
 """
 import argparse
@@ -25,7 +28,8 @@ from PIL import Image, __version__
 FILTERS = ["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"]
 TORCH_FILTERS = ["nearest", "nearest-exact", "bilinear", "bicubic", "lanczos", "plain-bilinear", "plain-bicubic"]
 # Four channels as CMYK: RGBA would be multiplied by alpha first.
-MODES = {1: "L", 3: "RGB", 4: "CMYK"}
+MODES = {1: "L", 3: "RGB", 4: "CMYK", "u16": "I;16", "f32": "F", "rgba": "RGBA"}
+BYTES = {1: 1, 3: 3, 4: 4, "u16": 2, "f32": 2, "rgba": 4}
 
 
 def pixels(kind, seed, size):
@@ -94,10 +98,11 @@ def main():
     parser.add_argument("--largest", type=int, default=300)
     parser.add_argument("--fractions", action="store_true")
     parser.add_argument("--torch", action="store_true")
+    parser.add_argument("--wide", action="store_true")
     args = parser.parse_args()
     rng = random.Random(args.seed)
     options = f"--seed {args.seed} --count {args.count} --largest {args.largest}"
-    flags = " --fractions" * args.fractions + " --torch" * args.torch
+    flags = " --fractions" * args.fractions + " --torch" * args.torch + " --wide" * args.wide
     print(f"# {versions(args)}, {options}{flags}")
     filters = TORCH_FILTERS if args.torch else FILTERS
     for case in range(args.count):
@@ -106,12 +111,16 @@ def main():
         if rng.random() < 0.05:
             width, height = rng.choice([(width, 1500), (1500, height)])
         channels, kind = rng.choice([1, 3, 3, 4]), rng.choice(["noise", "extreme"])
+        if args.wide:
+            channels = rng.choice(["u16", "f32", "rgba"])
         seed = rng.getrandbits(48)
         (x, w), (y, h) = part(rng, width), part(rng, height)
         rw, rh = target(rng, w, largest), target(rng, h, largest)
         (wx, ww), (wy, wh) = part(rng, rw), part(rng, rh)
         name = filters[case % len(filters)]
-        data = pixels(kind, seed, width * height * channels).tobytes()
+        data = pixels(kind, seed, width * height * BYTES[channels]).tobytes()
+        if channels == "f32":
+            data = ((numpy.frombuffer(data, "<u2").astype("<f4") - 32768) / numpy.float32(7)).tobytes()
         image = Image.frombytes(MODES[channels], (width, height), data)
         image = image.crop((x, y, x + w, y + h))
         box = None

@@ -13,7 +13,7 @@ use crate::image::{Image, ImageInfo, SampleFormat};
 use crate::options::{Color, DecodeOptions};
 use crate::orientation::Orientation;
 use crate::pixel::{self, Layout};
-use header::{Coding, Header, Masks};
+use header::{Coding, Header, Masks, stretched};
 
 pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
     let header = Header::parse(bytes)?;
@@ -124,6 +124,12 @@ impl PlainRows<'_> {
             _ => {
                 spread(row, scratch, |four: [u8; 4]| masks.rgb(u32::from_le_bytes(four)));
                 Layout::Rgb.convert(scratch, to, self.color);
+                if self.color == Color::Rgba && masks.alpha != 0 {
+                    let pixels = row.as_chunks::<4>().0.iter().zip(to.as_chunks_mut::<4>().0);
+                    for (four, [.., alpha]) in pixels {
+                        *alpha = stretched(u32::from_le_bytes(*four), masks.alpha);
+                    }
+                }
             }
         }
     }

@@ -4,11 +4,11 @@ use std::mem;
 
 use crate::error::{DecodeError, Feature};
 use crate::format::Format;
-use crate::image::{Image, ImageInfo};
+use crate::image::{Image, ImageInfo, PixelType};
 use crate::jpeg::{Damage, JpegDecoder, JpegRequest};
-use crate::options::{DecodeOptions, Exif};
+use crate::options::{Color, DecodeOptions, Exif};
 use crate::orientation::Orientation;
-use crate::{bmp, jpeg, png, tiff, webp};
+use crate::{bmp, jpeg, png, tiff, webp, wide};
 
 /// Reads format, size, channels and orientation from the header of an image.
 ///
@@ -91,6 +91,12 @@ impl Decoder {
         let options = &self.options;
         let scratch = &mut self.scratch;
         self.damage = None;
+        let source = match options.pixels {
+            PixelType::U8 => None,
+            pixels @ (PixelType::U16 | PixelType::F32) => {
+                Some(wide::Source::of(&probe(bytes)?, pixels)?)
+            }
+        };
         let orientation = match Format::of(bytes)? {
             Format::Jpeg => {
                 let color = options.color;
@@ -106,19 +112,48 @@ impl Decoder {
             Format::Tiff => {
                 let orientation =
                     tiff::decode(bytes, options, &mut self.tiff, &mut self.jpeg, image)?;
-                return self.turn(orientation, image);
+                self.turn(orientation, image)?;
+                return self.widen(source, image);
             }
         }?;
-        self.upright(orientation, image)
+        self.upright(orientation, image)?;
+        self.widen(source, image)
+    }
+
+    /// Converts an image of 8-bit RGB to the pixels that the options name.
+    ///
+    /// # Errors
+    /// [`Feature::RawPixels`](crate::Feature::RawPixels) for 16 bits, which they do not have, and
+    /// [`DecodeError::LimitExceeded`]. The contents of `image` are unspecified then.
+    pub fn convert_rgb(&self, image: &mut Image) -> Result<(), DecodeError> {
+        let DecodeOptions { color, pixels, limits, .. } = &self.options;
+        match color {
+            Color::Rgb => {}
+            Color::Grey => image.make_grey(),
+            Color::Rgba => wide::add_alpha(image, limits)?,
+        }
+        match pixels {
+            PixelType::U8 => Ok(()),
+            PixelType::U16 => Err(Feature::RawPixels { pixels: *pixels }.into()),
+            PixelType::F32 => wide::widen(image, limits),
+        }
+    }
+
+    /// Makes floats of pixels that were decoded to 8 bits for that.
+    fn widen(&self, source: Option<wide::Source>, image: &mut Image) -> Result<(), DecodeError> {
+        match source {
+            Some(wide::Source::Bytes) => wide::widen(image, &self.options.limits),
+            Some(wide::Source::Stored) | None => Ok(()),
+        }
     }
 
     /// Decodes a mask: the samples of a PNG file of one channel as the numbers that they are,
-    /// palette indexes or grey of up to 8 bits. No palette is looked up and nothing is scaled, so a
-    /// mask of 1 bit has 0 and 1.
+    /// palette indexes or grey, in 8 bits or, if the file has 16, in 16 bits. No palette is looked up
+    /// and nothing is scaled, so a mask of 1 bit has 0 and 1.
     ///
     /// # Errors
     /// As for [`Decoder::decode_into`]; [`Feature::Mask`](crate::Feature::Mask) for files of other
-    /// formats, of colours and of 16 bits.
+    /// formats and of colours.
     pub fn decode_mask_into(&mut self, bytes: &[u8], image: &mut Image) -> Result<(), DecodeError> {
         self.damage = None;
         let info = probe(bytes)?;
@@ -142,8 +177,8 @@ impl Decoder {
         if orientation != Orientation::Upright {
             self.options.limits.charge_working(image.data.len() as u64)?;
             let stored = (image.width as usize, image.height as usize);
-            let channels = usize::from(image.channels);
-            orientation.turn(&image.data, stored, channels, &mut self.scratch);
+            let pixel_bytes = image.pixel_bytes();
+            orientation.turn(&image.data, stored, pixel_bytes, &mut self.scratch);
             mem::swap(&mut image.data, &mut self.scratch);
             (image.width, image.height) = orientation.shown_size((image.width, image.height));
         }

@@ -9,6 +9,7 @@ use thiserror::Error;
 use tl_simd::resample::Rect;
 
 use crate::format::Format;
+use crate::image::{PixelType, SampleFormat};
 
 /// The reason why an image was not decoded.
 #[derive(Debug, Error)]
@@ -135,9 +136,34 @@ pub enum Feature {
     /// TIFF YCbCr subsampling outside JPEG.
     #[error("TIFF YCbCr subsampling {0}x{1}")]
     TiffSubsampling(u16, u16),
-    /// A mask that is not a PNG file of one channel of up to 8 bits.
+    /// A mask that is not a PNG file of one channel.
     #[error("mask in a {format} file of {channels} channels of {bit_depth} bits")]
     Mask { format: Format, channels: u8, bit_depth: u8 },
+    /// Samples that pixels of a wider type do not hold as they are.
+    #[error(
+        "{pixels} pixels of a {format} file of {bit_depth}-bit {} samples, which they do not hold \
+         unchanged",
+        sample_format_name(*sample_format)
+    )]
+    Pixels { pixels: PixelType, format: Format, bit_depth: u8, sample_format: SampleFormat },
+    /// Wider pixels of an image that is stored as 8-bit RGB.
+    #[error("{pixels} pixels of an image that is stored as 8-bit RGB")]
+    RawPixels { pixels: PixelType },
+    /// Wide grey pixels of a file of colours, for which there is no conversion.
+    #[error("one channel of a {format} file of colours of {bit_depth} bits; ask for 3 channels")]
+    WideGrey { format: Format, bit_depth: u8 },
+    /// TIFF colours of more than 8 bits that are multiplied by alpha or not RGB.
+    #[error("TIFF colours of {bits} bits that are {what}, as they are stored")]
+    TiffWide { bits: u16, what: &'static str },
+}
+
+/// The name of a number type of stored samples.
+fn sample_format_name(format: SampleFormat) -> &'static str {
+    match format {
+        SampleFormat::Unsigned => "unsigned",
+        SampleFormat::Signed => "signed",
+        SampleFormat::Float => "floating-point",
+    }
 }
 
 /// The name of an unsupported coding process, by the number of its SOF marker.

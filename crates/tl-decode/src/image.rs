@@ -9,7 +9,9 @@ use crate::options::Color;
 use crate::orientation::Orientation;
 use crate::pixel::luma;
 
-/// Decoded pixels: rows from top to bottom without padding, `channels` bytes per pixel.
+pub use tl_simd::normalize::PixelType;
+
+/// Decoded pixels: rows from top to bottom without padding, `channels` samples per pixel.
 ///
 /// [`Decoder::decode_into`](crate::Decoder::decode_into) keeps the capacity of `data`, so one
 /// `Image` per worker needs no allocation once it has held the largest image.
@@ -20,9 +22,11 @@ pub struct Image {
     pub width: u32,
     /// Rows.
     pub height: u32,
-    /// 3 for RGB, 1 for grey.
+    /// 3 for RGB, 1 for grey, 4 for RGBA.
     pub channels: u8,
-    /// `width * height * channels` bytes.
+    /// The type of the samples.
+    pub pixels: PixelType,
+    /// `width * height * channels` samples, in the machine's byte order.
     pub data: Vec<u8>,
 }
 
@@ -34,12 +38,17 @@ impl Image {
 
     /// Bytes in one row.
     pub fn row_bytes(&self) -> usize {
-        self.width as usize * usize::from(self.channels)
+        self.width as usize * self.pixel_bytes()
     }
 
-    /// Converts RGB to grey, as Pillow's `convert("L")` does; images of other channels stay.
+    /// Bytes of one pixel.
+    pub fn pixel_bytes(&self) -> usize {
+        usize::from(self.channels) * self.pixels.bytes()
+    }
+
+    /// Converts 8-bit RGB to grey, as Pillow's `convert("L")` does; other images stay.
     pub fn make_grey(&mut self) {
-        if self.channels != 3 {
+        if self.channels != 3 || self.pixels != PixelType::U8 {
             return;
         }
         let pixels = self.data.len() / 3;
@@ -52,16 +61,29 @@ impl Image {
         self.channels = 1;
     }
 
-    /// Takes on a size that `limits` allows; the contents are unspecified.
+    /// Takes on a size that `limits` allows, with samples of 8 bits; the contents are unspecified.
     pub(crate) fn reset(
         &mut self,
         size: (u32, u32),
         channels: u8,
         limits: &Limits,
     ) -> Result<(), DecodeError> {
+        self.reset_wide(size, channels, PixelType::U8, limits)
+    }
+
+    /// Takes on a size that `limits` allows, with samples of any type; the contents are unspecified.
+    pub(crate) fn reset_wide(
+        &mut self,
+        size: (u32, u32),
+        channels: u8,
+        pixels: PixelType,
+        limits: &Limits,
+    ) -> Result<(), DecodeError> {
         let (width, height) = size;
-        limits.charge_image(width, height, channels)?;
+        let pixel_bytes = usize::from(channels) * pixels.bytes();
+        limits.charge_image(width, height, pixel_bytes.to_le_bytes()[0])?;
         (self.width, self.height, self.channels) = (width, height, channels);
+        self.pixels = pixels;
         let bytes = self.row_bytes() * height as usize;
         if bytes > self.data.capacity() {
             // The contents are not kept, so growing must not copy them.
@@ -86,6 +108,7 @@ impl fmt::Debug for Image {
             .field("width", &self.width)
             .field("height", &self.height)
             .field("channels", &self.channels)
+            .field("pixels", &self.pixels)
             .finish_non_exhaustive()
     }
 }
@@ -146,22 +169,24 @@ impl Reductions {
 }
 
 impl ImageInfo {
-    /// The properties that decoding to `color` does not keep.
+    /// The properties that decoding to pixels of this colour and type does not keep.
     ///
     /// ```
-    /// use tl_decode::{Color, probe};
+    /// use tl_decode::{Color, PixelType, probe};
     ///
     /// let info = probe(include_bytes!("../testdata/png/grey16.png"))?;
-    /// let reductions = info.reductions(Color::L8);
+    /// let reductions = info.reductions(Color::Grey, PixelType::U8);
     /// assert!(reductions.bit_depth && !reductions.one_channel);
     /// # Ok::<(), tl_decode::DecodeError>(())
     /// ```
-    pub fn reductions(&self, color: Color) -> Reductions {
+    pub fn reductions(&self, color: Color, pixels: PixelType) -> Reductions {
+        // Wider pixels are refused where they cannot hold the stored numbers.
+        let bytes = pixels == PixelType::U8;
         Reductions {
-            bit_depth: self.bit_depth > 8,
-            sample_format: self.sample_format != SampleFormat::Unsigned,
-            alpha: self.has_alpha,
-            one_channel: color == Color::Rgb8 && self.channels <= 2,
+            bit_depth: bytes && self.bit_depth > 8,
+            sample_format: bytes && self.sample_format != SampleFormat::Unsigned,
+            alpha: color != Color::Rgba && self.has_alpha,
+            one_channel: color != Color::Grey && self.channels <= 2,
         }
     }
 

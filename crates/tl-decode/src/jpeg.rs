@@ -26,8 +26,9 @@ use tl_simd::Level;
 
 use crate::error::{DecodeError, Feature};
 use crate::format::Format;
-use crate::image::{Image, ImageInfo, SampleFormat};
+use crate::image::{Image, ImageInfo, PixelType, SampleFormat};
 use crate::limits::Limits;
+use crate::wide;
 use frame::Process;
 use geometry::Geometry;
 use output::{Extent, Output, PlaneBuffer};
@@ -139,10 +140,17 @@ impl JpegDecoder {
         request: &JpegRequest<'_>,
         image: &mut Image,
     ) -> Result<Decoded, DecodeError> {
+        if request.pixels != PixelType::U8 {
+            wide::Source::of(&probe(bytes)?, request.pixels)?;
+        }
         let opened = Opened::new(bytes, request.on_damaged, &self.limits)?;
         let color = opened.color()?;
         let pixels = Pixels::Converted(request.color);
-        self.decode_pixels(opened, request, color, pixels, image)
+        let decoded = self.decode_pixels(opened, request, color, pixels, image)?;
+        if request.pixels == PixelType::F32 {
+            wide::widen(image, &self.limits)?;
+        }
+        Ok(decoded)
     }
 
     /// Decodes the components of what `request` asks for, neither upsampled nor converted; its

@@ -15,11 +15,12 @@ mod pixel;
 mod png;
 mod tiff;
 mod webp;
+mod wide;
 
 pub use decoder::{Decoder, probe};
 pub use error::{CodecError, DecodeError, Defect, Feature, Limit};
 pub use format::Format;
-pub use image::{Image, ImageInfo, Reductions, SampleFormat};
+pub use image::{Image, ImageInfo, PixelType, Reductions, SampleFormat};
 pub use jpeg::{
     Damage, Decoded, JpegDecoder, JpegRequest, OnDamaged, Plane, PlaneColor, Planes, RowIndex,
 };

@@ -1,24 +1,28 @@
 //! The options of decoding.
 
+use crate::image::PixelType;
 use crate::jpeg::OnDamaged;
 use crate::limits::Limits;
 
-/// The pixels to decode to.
+/// The channels to decode to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Color {
-    /// Red, green, blue, 8 bits each: Pillow's `convert("RGB")`.
+    /// Red, green, blue: Pillow's `convert("RGB")`.
     #[default]
-    Rgb8,
-    /// Grey, 8 bits: Pillow's `convert("L")`.
-    L8,
+    Rgb,
+    /// Grey: Pillow's `convert("L")`.
+    Grey,
+    /// Red, green, blue and alpha, which is opaque where a file has none: Pillow's `convert("RGBA")`.
+    Rgba,
 }
 
 impl Color {
-    /// Bytes per pixel.
+    /// Samples per pixel.
     pub fn channels(self) -> u8 {
         match self {
-            Self::Rgb8 => 3,
-            Self::L8 => 1,
+            Self::Rgb => 3,
+            Self::Grey => 1,
+            Self::Rgba => 4,
         }
     }
 }
@@ -36,8 +40,12 @@ pub enum Exif {
 /// The options of a [`Decoder`](crate::Decoder).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DecodeOptions {
-    /// The pixels to decode to.
+    /// The channels to decode to.
     pub color: Color,
+    /// The type of the samples to decode to. Samples of 8 bits are those of Pillow. Wider ones are the
+    /// stored numbers, none of them scaled: samples of 9 to 16 bits as 16 bits, and those of up to 16
+    /// bits and floats as floats. Files with other samples are refused.
+    pub pixels: PixelType,
     /// The treatment of the orientation.
     pub exif: Exif,
     /// The treatment of damaged JPEG data; damage in other formats is always an error.

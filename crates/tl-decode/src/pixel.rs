@@ -1,6 +1,7 @@
-//! Rows of stored samples to rows of RGB or grey, by the rules of Pillow's `convert`.
+//! Rows of stored samples to rows of RGB, grey or RGBA, by the rules of Pillow's `convert`.
 //!
-//! Alpha is dropped and never blended; samples of 9 to 16 bits have already lost their low bits.
+//! Alpha is dropped or kept and never blended; samples of 9 to 16 bits have already lost their low
+//! bits.
 
 use crate::options::Color;
 
@@ -18,6 +19,8 @@ pub(crate) enum Layout<'a> {
     Rgb,
     /// Red, green, blue and one byte that is dropped.
     Rgbx,
+    /// Red, green, blue and alpha.
+    Rgba,
     /// Ink amounts, 255 is full ink.
     Cmyk,
     /// Palette indexes.
@@ -28,8 +31,9 @@ impl Layout<'_> {
     /// Converts `from`, as many pixels as `to` has room for.
     pub(crate) fn convert(self, from: &[u8], to: &mut [u8], color: Color) {
         match color {
-            Color::Rgb8 => self.to_rgb(from, to),
-            Color::L8 => self.to_grey(from, to),
+            Color::Rgb => self.to_rgb(from, to),
+            Color::Grey => self.to_grey(from, to),
+            Color::Rgba => self.to_rgba(from, to),
         }
     }
 
@@ -39,7 +43,9 @@ impl Layout<'_> {
             Self::Grey => map(from.as_chunks().0, to, |[l]: [u8; 1]| [l; 3]),
             Self::GreyAlpha => map(from.as_chunks().0, to, |[l, _]: [u8; 2]| [l; 3]),
             Self::Rgb => map(from.as_chunks().0, to, |rgb: [u8; 3]| rgb),
-            Self::Rgbx => map(from.as_chunks().0, to, |[r, g, b, _]: [u8; 4]| [r, g, b]),
+            Self::Rgbx | Self::Rgba => {
+                map(from.as_chunks().0, to, |[r, g, b, _]: [u8; 4]| [r, g, b]);
+            }
             Self::Cmyk => map(from.as_chunks().0, to, cmyk_to_rgb),
             Self::Index(palette) => {
                 map(from.as_chunks().0, to, |[i]: [u8; 1]| palette[usize::from(i)]);
@@ -53,10 +59,29 @@ impl Layout<'_> {
             Self::Grey => map(from.as_chunks().0, to, |l: [u8; 1]| l),
             Self::GreyAlpha => map(from.as_chunks().0, to, |[l, _]: [u8; 2]| [l]),
             Self::Rgb => map(from.as_chunks().0, to, |rgb: [u8; 3]| [luma(rgb)]),
-            Self::Rgbx => map(from.as_chunks().0, to, |[r, g, b, _]: [u8; 4]| [luma([r, g, b])]),
+            Self::Rgbx | Self::Rgba => {
+                map(from.as_chunks().0, to, |[r, g, b, _]: [u8; 4]| [luma([r, g, b])]);
+            }
             Self::Cmyk => map(from.as_chunks().0, to, |ink| [luma(cmyk_to_rgb(ink))]),
             Self::Index(palette) => {
                 map(from.as_chunks().0, to, |[i]: [u8; 1]| [luma(palette[usize::from(i)])]);
+            }
+        }
+    }
+
+    /// Pixels of layouts without alpha are opaque.
+    fn to_rgba(self, from: &[u8], to: &mut [u8]) {
+        let (to, _) = to.as_chunks_mut::<4>();
+        let opaque = |[r, g, b]: [u8; 3]| [r, g, b, u8::MAX];
+        match self {
+            Self::Grey => map(from.as_chunks().0, to, |[l]: [u8; 1]| opaque([l; 3])),
+            Self::GreyAlpha => map(from.as_chunks().0, to, |[l, a]: [u8; 2]| [l, l, l, a]),
+            Self::Rgb => map(from.as_chunks().0, to, opaque),
+            Self::Rgbx => map(from.as_chunks().0, to, |[r, g, b, _]: [u8; 4]| opaque([r, g, b])),
+            Self::Rgba => map(from.as_chunks().0, to, |rgba: [u8; 4]| rgba),
+            Self::Cmyk => map(from.as_chunks().0, to, |ink| opaque(cmyk_to_rgb(ink))),
+            Self::Index(palette) => {
+                map(from.as_chunks().0, to, |[i]: [u8; 1]| opaque(palette[usize::from(i)]));
             }
         }
     }

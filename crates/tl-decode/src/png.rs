@@ -9,10 +9,11 @@ use ::png::{ColorType, InterlaceInfo, Reader, Transformations};
 
 use crate::error::{CodecError, DecodeError, Defect, Feature};
 use crate::format::Format;
-use crate::image::{Image, ImageInfo, SampleFormat};
+use crate::image::{Image, ImageInfo, PixelType, SampleFormat};
 use crate::options::{Color, DecodeOptions};
 use crate::orientation::Orientation;
 use crate::pixel::{self, Layout, Palette};
+use crate::wide::StoredPixel;
 use chunk::chunks;
 
 const SIGNATURE_SIZE: usize = 8;
@@ -86,10 +87,14 @@ pub(crate) fn decode(
     image: &mut Image,
 ) -> Result<Orientation, DecodeError> {
     let info = probe(bytes)?;
-    read(bytes, info, Samples::Color(options.color), options, scratch, image)
+    let samples = match (options.pixels, info.bit_depth) {
+        (PixelType::U8, _) | (_, 0..=8) => Samples::Color(options.color),
+        (pixels, _) => Samples::Wide(options.color, pixels),
+    };
+    read(bytes, info, samples, options, scratch, image)
 }
 
-/// Decodes the samples of a file of one channel as they are stored.
+/// Decodes the samples of a file of one channel as they are stored, in 8 or 16 bits.
 pub(crate) fn decode_stored(
     bytes: &[u8],
     options: &DecodeOptions,
@@ -98,10 +103,12 @@ pub(crate) fn decode_stored(
 ) -> Result<Orientation, DecodeError> {
     let info = probe(bytes)?;
     let ImageInfo { channels, bit_depth, .. } = info;
-    if channels != 1 || bit_depth > 8 {
+    if channels != 1 {
         return Err(Feature::Mask { format: Format::Png, channels, bit_depth }.into());
     }
-    read(bytes, info, Samples::Stored, options, scratch, image)
+    let samples =
+        if bit_depth > 8 { Samples::Wide(Color::Grey, PixelType::U16) } else { Samples::Stored };
+    read(bytes, info, samples, options, scratch, image)
 }
 
 fn read(
@@ -114,13 +121,16 @@ fn read(
 ) -> Result<Orientation, DecodeError> {
     let size = (info.width, info.height);
     let channels = samples.channels();
+    let pixels = samples.pixels();
     // Charged before the reader allocates its row buffers.
-    options.limits.charge_image(info.width, info.height, channels)?;
+    let pixel_bytes = usize::from(channels) * pixels.bytes();
+    options.limits.charge_image(info.width, info.height, pixel_bytes.to_le_bytes()[0])?;
     chunk::require_whole(bytes)?;
     require_plausible(bytes, &info)?;
-    let mut reader = open(bytes, options).map_err(codec)?;
-    image.reset(size, channels, &options.limits)?;
+    let mut reader = open(bytes, samples, options).map_err(codec)?;
     let format = RowFormat::of(&reader, samples);
+    format.require(&info)?;
+    image.reset_wide(size, channels, pixels, &options.limits)?;
     if reader.info().interlaced {
         read_interlaced(&mut reader, &format, scratch, image)?;
     } else if format.is_that_of_the_image() {
@@ -150,6 +160,7 @@ type PngReader<'a> = Reader<Cursor<&'a [u8]>>;
 
 fn open<'a>(
     bytes: &'a [u8],
+    samples: Samples,
     options: &DecodeOptions,
 ) -> Result<PngReader<'a>, ::png::DecodingError> {
     let mut strict = ::png::DecodeOptions::default();
@@ -163,7 +174,10 @@ fn open<'a>(
     decoder.set_limits(::png::Limits { bytes: options.limits.working_bytes() });
     // 16-bit samples lose their low byte, where Pillow clips grey ones. Palettes and samples below 8
     // bits are expanded here, without the alpha channel the crate would add for a tRNS chunk.
-    decoder.set_transformations(Transformations::STRIP_16);
+    decoder.set_transformations(match samples {
+        Samples::Wide(..) => Transformations::IDENTITY,
+        Samples::Color(_) | Samples::Stored => Transformations::STRIP_16,
+    });
     decoder.read_info()
 }
 
@@ -173,13 +187,22 @@ enum Samples {
     Color(Color),
     /// They stay the numbers that they are, one for each pixel.
     Stored,
+    /// Those of 16 bits stay the numbers that they are.
+    Wide(Color, PixelType),
 }
 
 impl Samples {
     fn channels(self) -> u8 {
         match self {
-            Self::Color(color) => color.channels(),
+            Self::Color(color) | Self::Wide(color, _) => color.channels(),
             Self::Stored => 1,
+        }
+    }
+
+    fn pixels(self) -> PixelType {
+        match self {
+            Self::Color(_) | Self::Stored => PixelType::U8,
+            Self::Wide(_, pixels) => pixels,
         }
     }
 }
@@ -189,7 +212,12 @@ struct RowFormat {
     samples: Samples,
     palette: Palette,
     color_type: ColorType,
+    /// Bits of a sample of a row.
     depth: u8,
+    /// Bits of a sample in the file.
+    file_depth: u8,
+    /// The transparent colour, or the alpha of palette colours, if the file has it.
+    transparency: Option<Vec<u8>>,
 }
 
 impl RowFormat {
@@ -201,17 +229,73 @@ impl RowFormat {
                 *to = *from;
             }
         }
-        Self { samples, palette, color_type, depth: depth as u8 }
+        let transparency = reader.info().trns.as_ref().map(|trns| trns.to_vec());
+        let file_depth = reader.info().bit_depth as u8;
+        Self { samples, palette, color_type, depth: depth as u8, file_depth, transparency }
+    }
+
+    /// Refuses wide samples that cannot have the channels that are asked for.
+    fn require(&self, info: &ImageInfo) -> Result<(), DecodeError> {
+        match self.samples {
+            Samples::Wide(color, _) => self.stored_pixel().require(info, color),
+            Samples::Color(_) | Samples::Stored => Ok(()),
+        }
+    }
+
+    /// The colour that is transparent, as samples of the file.
+    fn transparent_color(&self) -> Option<[u16; 3]> {
+        let words = self.transparency.as_ref()?.as_chunks::<2>().0;
+        let word = |index: usize| words.get(index).copied().map(u16::from_be_bytes);
+        match self.color_type {
+            ColorType::Grayscale => word(0).map(|grey| [grey; 3]),
+            ColorType::Rgb => Some([word(0)?, word(1)?, word(2)?]),
+            ColorType::Indexed | ColorType::GrayscaleAlpha | ColorType::Rgba => None,
+        }
+    }
+
+    /// Pixels of 16-bit samples.
+    fn stored_pixel(&self) -> StoredPixel<u16> {
+        StoredPixel {
+            samples: self.color_type.samples(),
+            colors: if self.color_type.samples() >= 3 { 3 } else { 1 },
+            alpha: matches!(self.color_type, ColorType::GrayscaleAlpha | ColorType::Rgba),
+            opaque: u16::MAX,
+            transparent: self.transparent_color(),
+        }
+    }
+
+    /// Makes transparent pixels of a row of RGBA transparent. `samples` is the row in the file's
+    /// depth.
+    fn add_transparency(&self, samples: &[u8], to: &mut [u8]) {
+        let Some(transparency) = &self.transparency else { return };
+        let pixels = to.as_chunks_mut::<4>().0.iter_mut();
+        if self.color_type == ColorType::Indexed {
+            for ([.., alpha], index) in pixels.zip(samples) {
+                *alpha = transparency.get(usize::from(*index)).copied().unwrap_or(u8::MAX);
+            }
+        } else if let Some(color) = self.transparent_color() {
+            let scale = if self.color_type == ColorType::Grayscale {
+                pixel::grey_scale(self.depth).into()
+            } else {
+                1
+            };
+            let color = color.map(|sample| sample.saturating_mul(scale));
+            for [r, g, b, alpha] in pixels {
+                if [*r, *g, *b].map(u16::from) == color {
+                    *alpha = 0;
+                }
+            }
+        }
     }
 
     /// Whether rows are pixels as they are.
     fn is_that_of_the_image(&self) -> bool {
         match (self.samples, self.color_type) {
-            (Samples::Color(Color::Rgb8), ColorType::Rgb) => true,
-            (Samples::Color(Color::L8), ColorType::Grayscale) | (Samples::Stored, _) => {
+            (Samples::Color(Color::Rgb), ColorType::Rgb) => true,
+            (Samples::Color(Color::Grey), ColorType::Grayscale) | (Samples::Stored, _) => {
                 self.depth == 8
             }
-            (Samples::Color(_), _) => false,
+            (Samples::Color(_) | Samples::Wide(..), _) => false,
         }
     }
 
@@ -220,7 +304,7 @@ impl RowFormat {
             ColorType::Grayscale => Layout::Grey,
             ColorType::GrayscaleAlpha => Layout::GreyAlpha,
             ColorType::Rgb => Layout::Rgb,
-            ColorType::Rgba => Layout::Rgbx,
+            ColorType::Rgba => Layout::Rgba,
             ColorType::Indexed => Layout::Index(&self.palette),
         }
     }
@@ -233,10 +317,36 @@ impl RowFormat {
                 let scale = if is_grey { pixel::grey_scale(self.depth) } else { 1 };
                 pixel::unpack(row, self.depth, scale, unpacked);
                 self.layout().convert(unpacked, to, color);
+                if color == Color::Rgba {
+                    self.add_transparency(unpacked, to);
+                }
             }
-            (Samples::Color(color), _) => self.layout().convert(row, to, color),
+            (Samples::Color(color), _) => {
+                self.layout().convert(row, to, color);
+                if color == Color::Rgba && self.file_depth <= 8 {
+                    self.add_transparency(row, to);
+                }
+            }
             (Samples::Stored, 0..8) => pixel::unpack(row, self.depth, 1, to),
             (Samples::Stored, _) => to.copy_from_slice(row),
+            (Samples::Wide(color, pixels), _) => self.convert_wide(row, color, pixels, to),
+        }
+    }
+
+    fn convert_wide(&self, row: &[u8], color: Color, pixels: PixelType, to: &mut [u8]) {
+        let stored = self.stored_pixel();
+        let samples = row.as_chunks::<2>().0.iter().map(|word| u16::from_be_bytes(*word));
+        if pixels == PixelType::F32 {
+            let floats = StoredPixel {
+                opaque: f32::from(stored.opaque),
+                transparent: stored.transparent.map(|color| color.map(f32::from)),
+                samples: stored.samples,
+                colors: stored.colors,
+                alpha: stored.alpha,
+            };
+            floats.convert(samples.map(f32::from), color, to);
+        } else {
+            stored.convert(samples, color, to);
         }
     }
 }
@@ -265,9 +375,9 @@ fn read_interlaced(
     image: &mut Image,
 ) -> Result<(), DecodeError> {
     let width = image.width as usize;
-    let channels = usize::from(image.channels);
+    let pixel_bytes = image.pixel_bytes();
     let line = reader.output_line_size(image.width).unwrap_or(0);
-    scratch.resize(line + width + width * channels, 0);
+    scratch.resize(line + width + width * pixel_bytes, 0);
     let (row, rest) = scratch.split_at_mut(line);
     let (unpacked, converted) = rest.split_at_mut(width);
     let row_bytes = image.row_bytes();
@@ -279,7 +389,7 @@ fn read_interlaced(
             row_bytes,
             converted,
             pass,
-            image.channels * 8,
+            pixel_bytes.to_le_bytes()[0] * 8,
         );
     }
     Ok(())

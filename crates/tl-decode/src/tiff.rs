@@ -11,12 +11,13 @@ mod layout;
 mod lzma;
 mod predictor;
 mod sample;
+mod wide;
 #[cfg(feature = "tiff-zstd")]
 mod zstd;
 
 use crate::error::DecodeError;
 use crate::format::Format;
-use crate::image::{Image, ImageInfo};
+use crate::image::{Image, ImageInfo, PixelType};
 use crate::jpeg::JpegDecoder;
 use crate::limits::{Limits, WorkingMemory};
 use crate::options::DecodeOptions;
@@ -25,6 +26,7 @@ use chunk::ChunkDecoder;
 use directory::Directory;
 use layout::{Chunks, Layout};
 use sample::RowConverter;
+use wide::WideConverter;
 
 /// Samples that can make up a colour, and so the planes that are held at once.
 const MAX_PLANES: usize = 4;
@@ -76,22 +78,52 @@ pub(crate) fn decode(
     let limits = &options.limits;
     let directory = Directory::first(bytes, limits)?;
     let layout = Layout::read(&directory, limits)?;
-    // The pixels do not depend on it, but what `probe` refuses is damaged here too.
-    layout::has_alpha(&directory, layout.samples)?;
-    limits.charge_image(layout.width, layout.height, options.color.channels())?;
-    let converter = RowConverter::new(&layout, options.color)?;
+    let alpha = layout::alpha(&directory, &layout)?;
+    let pixels = if layout.is_bytes() { PixelType::U8 } else { options.pixels };
+    let pixel_bytes = usize::from(options.color.channels()) * pixels.bytes();
+    limits.charge_image(layout.width, layout.height, pixel_bytes.to_le_bytes()[0])?;
+    let converter = match pixels {
+        PixelType::U8 => Converter::Bytes(RowConverter::new(&layout, alpha, options.color)?),
+        PixelType::U16 | PixelType::F32 => {
+            let info = probe(bytes)?;
+            Converter::Wide(WideConverter::new(&layout, &info, alpha, options.color, pixels)?)
+        }
+    };
     let decoder = ChunkDecoder::new(bytes, &layout)?;
     let reader = Reader { layout: &layout, converter, decoder };
     let memory = reader.charge(limits)?;
     reader.require_chunks()?;
-    image.reset((layout.width, layout.height), options.color.channels(), limits)?;
+    let size = (layout.width, layout.height);
+    image.reset_wide(size, options.color.channels(), pixels, limits)?;
     reader.read(buffers, jpeg, memory, image)?;
     layout::orientation(bytes, &directory)
 }
 
+/// The conversion of samples.
+enum Converter<'a> {
+    Bytes(RowConverter<'a>),
+    Wide(WideConverter<'a>),
+}
+
+impl Converter<'_> {
+    fn planes_used(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.planes_used(),
+            Self::Wide(wide) => wide.planes_used(),
+        }
+    }
+
+    fn samples(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.samples(),
+            Self::Wide(wide) => wide.samples(),
+        }
+    }
+}
+
 struct Reader<'a> {
     layout: &'a Layout<'a>,
-    converter: RowConverter<'a>,
+    converter: Converter<'a>,
     decoder: ChunkDecoder<'a>,
 }
 
@@ -173,8 +205,19 @@ impl Reader<'_> {
     ) {
         let columns = (image.width as usize - left).min(self.layout.chunks.width as usize);
         let samples = self.converter.samples();
-        let channels = usize::from(image.channels);
+        let channels = image.pixel_bytes();
         let row_bytes = self.decoder.row_bytes();
+        let converter = match &self.converter {
+            Converter::Bytes(converter) => converter,
+            Converter::Wide(converter) => {
+                for y in 0..rows {
+                    let row = |plane: usize| &buffers.planes[plane][y * row_bytes..][..row_bytes];
+                    let to = &mut image.row_mut(top + y)[left * channels..][..columns * channels];
+                    converter.convert(row, to);
+                }
+                return;
+            }
+        };
         buffers.row.resize(columns * (samples + MAX_PLANES + 1), 0);
         let (pixels, rest) = buffers.row.split_at_mut(columns * samples);
         let (scratch, one_plane) = rest.split_at_mut(columns * MAX_PLANES);
@@ -182,17 +225,17 @@ impl Reader<'_> {
             let row = y * row_bytes..(y + 1) * row_bytes;
             if self.layout.planar {
                 for (plane, data) in buffers.planes.iter().take(samples).enumerate() {
-                    self.converter.reduce(&data[row.clone()], one_plane);
+                    converter.reduce(&data[row.clone()], one_plane);
                     let to = pixels.iter_mut().skip(plane).step_by(samples);
                     for (to, from) in to.zip(&*one_plane) {
                         *to = *from;
                     }
                 }
             } else {
-                self.converter.reduce(&buffers.planes[0][row], pixels);
+                converter.reduce(&buffers.planes[0][row], pixels);
             }
             let to = &mut image.row_mut(top + y)[left * channels..(left + columns) * channels];
-            self.converter.convert(pixels, scratch, to);
+            converter.convert(pixels, scratch, to);
         }
     }
 }

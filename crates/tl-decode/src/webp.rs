@@ -121,10 +121,10 @@ pub(crate) fn decode(
         return Err(Defect::Value { format: Format::WebP, what, found: size.0.into() }.into());
     }
     image.reset(size, options.color.channels(), &options.limits)?;
-    if !decoder.has_alpha() && options.color == Color::Rgb8 {
+    if !decoder.has_alpha() && options.color == Color::Rgb {
         decoder.read_image(&mut image.data).map_err(codec)?;
     } else {
-        let layout = if decoder.has_alpha() { Layout::Rgbx } else { Layout::Rgb };
+        let layout = if decoder.has_alpha() { Layout::Rgba } else { Layout::Rgb };
         scratch.resize(decoder.output_buffer_size().unwrap_or(0), 0);
         decoder.read_image(scratch).map_err(codec)?;
         layout.convert(scratch, &mut image.data, options.color);
@@ -147,7 +147,7 @@ fn working_bytes_per_pixel(bytes: &[u8], info: &ImageInfo, color: Color) -> u64 
         (false, false, true) => 7,
         (false, false, false) => 2,
     };
-    if info.channels == 4 || color == Color::L8 { codec + 4 } else { codec }
+    if info.channels == 4 || color != Color::Rgb { codec + 4 } else { codec }
 }
 
 /// The RIFF size must not exceed the file: the codec would read a cut image as far as it goes.
@@ -179,7 +179,7 @@ mod tests {
             bytes.extend_from_slice(&[10, 0, 0, 0]);
             bytes.extend_from_slice(data);
         }
-        working_bytes_per_pixel(&bytes, &probe(&bytes).unwrap(), Color::Rgb8)
+        working_bytes_per_pixel(&bytes, &probe(&bytes).unwrap(), Color::Rgb)
     }
 
     #[test]

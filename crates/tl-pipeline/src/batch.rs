@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::{Deref, Range};
 
 use tbl_io::ReadError;
-use tl_decode::Image;
+use tl_decode::{Image, PixelType};
 use tl_handoff::permits::HeldBatch;
 use tl_handoff::pool::Lease;
 use tl_handoff::slab::FieldPointers;
@@ -95,8 +95,10 @@ pub struct Sample<'a> {
     pub width: u32,
     /// Height in pixels; 0 for bytes that were not decoded.
     pub height: u32,
-    /// Channels of a pixel, 3 or 1; 0 for bytes that were not decoded.
+    /// Channels of a pixel, 1, 3 or 4; 0 for bytes that were not decoded.
     pub channels: u32,
+    /// The type of its numbers.
+    pub pixels: PixelType,
     /// Rows without padding, or the stored bytes.
     pub bytes: &'a [u8],
 }
@@ -355,11 +357,12 @@ impl Batch {
         let RowExtras { image, view_of, .. } = self.lease.extra(row);
         if let Some(dataset) = view_of {
             let bytes = dataset.view(self.indices()[row]).ok()??;
-            return Some(Sample { width: 0, height: 0, channels: 0, bytes });
+            let pixels = PixelType::U8;
+            return Some(Sample { width: 0, height: 0, channels: 0, pixels, bytes });
         }
-        let Image { width, height, channels, .. } = *image;
+        let Image { width, height, channels, pixels, .. } = *image;
         let channels = if width == 0 { 0 } else { channels.into() };
-        Some(Sample { width, height, channels, bytes: &image.data })
+        Some(Sample { width, height, channels, pixels, bytes: &image.data })
     }
 
     /// Pointers to the fields, for passing them on without copying.

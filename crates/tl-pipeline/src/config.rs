@@ -1,7 +1,7 @@
 //! The settings of a loader: the work, the batches, the threads, the order.
 
 use tl_decode::{Color, DecodeOptions};
-use tl_transform::{BoundTransforms, Channels, DecodeMode, Dtype, Layout, UserTransforms};
+use tl_transform::{BoundTransforms, Channels, DecodeMode, Layout, Recipe, UserTransforms};
 
 use crate::batching::Batching;
 use crate::cache::{CacheConfig, CacheKind};
@@ -136,18 +136,17 @@ impl LoaderConfig {
             .fields
             .images
             .iter()
-            .map(|image| self.user_transforms.bind(image.recipe().unwrap_or(recipe)));
-        let images = images.collect::<Result<_, _>>()?;
+            .map(|image| Ok(self.user_transforms.bind(&*image.recipe_with(recipe)?)?));
+        let images = images.collect::<Result<_, PipelineError>>()?;
         Ok(BoundRecipes { first: self.user_transforms.bind(recipe)?, images })
     }
 
-    /// The options of decoding, with the colour that the recipe takes.
+    /// The options of decoding, with the pixels that the recipe takes.
     pub(crate) fn decode_options(&self) -> DecodeOptions {
-        let color = match &self.work {
-            Work::Images(recipe) if recipe.channels() == Channels::Grey => Color::L8,
-            Work::Images(_) | Work::Bytes | Work::Views | Work::Columns(_) => Color::Rgb8,
-        };
-        DecodeOptions { color, ..self.decode }
+        match &self.work {
+            Work::Images(recipe) => decode_options(recipe, self.decode),
+            Work::Bytes | Work::Views | Work::Columns(_) => self.decode,
+        }
     }
 
     /// Cached images are whole and exact, so only recipes that decode exactly can use them.
@@ -225,7 +224,7 @@ impl LoaderConfig {
                 );
             }
             let output = recipe.output();
-            let pixels = output.dtype == Dtype::U8 && output.layout == Layout::Hwc;
+            let pixels = !recipe.makes_floats() && output.layout == Layout::Hwc;
             let varying = match self.batching {
                 Batching::InOrder => pixels && recipe.views() == 1,
                 Batching::Buckets(_) => true,
@@ -240,6 +239,16 @@ impl LoaderConfig {
         self.fields.check(&self.work, self.batching.pads())?;
         Ok(self)
     }
+}
+
+/// `options` for the pixels that the recipe takes.
+pub(crate) fn decode_options(recipe: &Recipe, options: DecodeOptions) -> DecodeOptions {
+    let color = match recipe.channels() {
+        Channels::Rgb => Color::Rgb,
+        Channels::Grey => Color::Grey,
+        Channels::Rgba => Color::Rgba,
+    };
+    DecodeOptions { color, pixels: recipe.pixels(), ..options }
 }
 
 /// The user's transforms of each recipe.

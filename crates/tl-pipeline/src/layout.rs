@@ -105,7 +105,7 @@ impl BatchLayout {
     pub(crate) fn image_columns(config: &LoaderConfig) -> Vec<ColumnSpec> {
         let Work::Images(first) = &config.work else { return Vec::new() };
         let column = |image: &ImageField| {
-            let spec = ImageSpec::of(image.recipe().unwrap_or(first))?;
+            let spec = ImageSpec::of(&*image.recipe_with(first).ok()?)?;
             let number = spec.output.dtype.into();
             Some(ColumnSpec { name: image.name.clone(), number, shape: spec.shape() })
         };

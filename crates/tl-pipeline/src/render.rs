@@ -8,7 +8,7 @@ use tl_simd::jpeg::Scale;
 use tl_simd::resample::ImageView;
 use tl_transform::{
     BoundTransforms, Channels, Dtype, Image, Layout, OutputSpec, Parity, Plan, Recipe, Runner,
-    StepError,
+    StepError, WideRenderer,
 };
 
 use crate::metrics::WorkerMetrics;
@@ -47,6 +47,8 @@ pub struct Renderer {
     channels: Channels,
     /// A result in three planes, the first of which is the output.
     planes_of_grey: Vec<u8>,
+    /// All of it, for pixels that are not 8-bit RGB or grey.
+    wide: Option<WideRenderer>,
 }
 
 impl Renderer {
@@ -56,9 +58,10 @@ impl Renderer {
         let (mean, std) = recipe.normalization();
         let channels = recipe.channels();
         let spec = match channels {
-            Channels::Rgb => recipe.output(),
+            Channels::Rgb | Channels::Rgba => recipe.output(),
             Channels::Grey => OutputSpec { layout: Layout::Chw, ..recipe.output() },
         };
+        let [mean, std] = [mean, std].map(|[r, g, b, _]| [r, g, b]);
         let pixels = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
         Self {
             output: tl_transform::Renderer::new(spec, mean, std),
@@ -70,20 +73,40 @@ impl Renderer {
             spec,
             channels,
             planes_of_grey: Vec::new(),
+            wide: recipe.is_wide().then(|| WideRenderer::new(recipe)),
         }
+    }
+
+    /// Bytes of a pixel of the images that it takes; grey ones of 8 bits have three equal channels.
+    #[must_use]
+    pub fn pixel_bytes(&self) -> usize {
+        self.wide.as_ref().map_or(CHANNELS, WideRenderer::pixel_bytes)
+    }
+
+    /// An image of such pixels.
+    pub(crate) fn view<'a>(&self, pixels: &'a [u8], width: u32, height: u32) -> ImageView<'a> {
+        let pixel_bytes = self.pixel_bytes();
+        let row_bytes = width as usize * pixel_bytes;
+        ImageView::of_pixels(pixels, width, height, row_bytes, pixel_bytes)
+    }
+
+    /// Bytes that it holds for images on the way to the result of `plan`.
+    pub(crate) fn scratch_bytes(&self, plan: &Plan) -> Result<u64, StepError> {
+        self.wide.as_ref().map_or_else(|| plan.scratch_bytes(), |wide| wide.scratch_bytes(plan))
     }
 
     /// Bytes of a result of this size.
     #[must_use]
     pub fn output_bytes(&self, size: (u32, u32)) -> usize {
-        let bytes = self.output.output_bytes(size);
-        match self.channels {
-            Channels::Rgb => bytes,
-            Channels::Grey => bytes / CHANNELS,
+        if let Some(wide) = &self.wide {
+            return wide.output_bytes(size);
         }
+        let bytes = self.output.output_bytes(size);
+        if self.channels == Channels::Grey { bytes / CHANNELS } else { bytes }
     }
 
-    /// Runs `plan` on the `width` x `height` RGB image `pixels` and writes the result to `out`.
+    /// Runs `plan` on the `width` x `height` image `pixels`, of RGB or of the recipe's pixels where
+    /// they are wider, and writes the result to `out`.
     ///
     /// # Errors
     /// [`StepError`] of a step that does not go with the image before it.
@@ -99,7 +122,7 @@ impl Renderer {
         height: u32,
         out: &mut [u8],
     ) -> Result<(), StepError> {
-        let view = ImageView::packed(pixels, width, height, CHANNELS);
+        let view = self.view(pixels, width, height);
         self.render_view(plan, view, out, &mut WorkerMetrics::start(None))
     }
 
@@ -110,6 +133,7 @@ impl Renderer {
             output: self.output.with_level(level),
             pixels: self.pixels.with_level(level),
             runner: self.runner.with_level(level),
+            wide: self.wide.map(|wide| wide.with_level(level)),
             ..self
         }
     }
@@ -123,7 +147,8 @@ impl Renderer {
     /// The same with at most this many bytes for images between the passes.
     #[must_use]
     pub fn with_memory_limit(self, bytes: u64) -> Self {
-        Self { runner: self.runner.with_memory_limit(bytes), ..self }
+        let wide = self.wide.map(|wide| wide.with_memory_limit(bytes));
+        Self { runner: self.runner.with_memory_limit(bytes), wide, ..self }
     }
 
     /// Gives back the buffers that grow with the result, if they are larger than `bytes`.
@@ -131,6 +156,9 @@ impl Renderer {
         self.planes.trim(bytes);
         self.runner.trim(bytes);
         self.image.trim(bytes);
+        if let Some(wide) = &mut self.wide {
+            wide.trim(bytes);
+        }
         if self.planes_of_grey.capacity() > bytes {
             self.planes_of_grey = Vec::new();
         }
@@ -142,7 +170,7 @@ impl Renderer {
         out: &mut [u8],
         run: impl FnOnce(&mut Self, &mut [u8]) -> Result<(), StepError>,
     ) -> Result<(), StepError> {
-        if self.channels == Channels::Rgb {
+        if self.channels != Channels::Grey {
             return run(self, out);
         }
         let mut planes = std::mem::take(&mut self.planes_of_grey);
@@ -161,6 +189,11 @@ impl Renderer {
         out: &mut [u8],
         metrics: &mut WorkerMetrics,
     ) -> Result<(), StepError> {
+        if let Some(wide) = &mut self.wide {
+            let result = wide.render(plan, source, out);
+            metrics.lap(Stage::Write);
+            return result;
+        }
         self.with_channels(out, |renderer, out| {
             if plan.is_one_pass() {
                 renderer.output.render(&plan.head, source, out);
@@ -271,7 +304,7 @@ mod tests {
     #[test]
     fn floats_are_normalised_before_the_cast_and_padding_is_too() {
         let output = OutputSpec { dtype: Dtype::F32, layout: Layout::Chw };
-        let normalize = Normalize { mean: [0.5, 0.25, 0.0], std: [0.5, 1.0, 2.0] };
+        let normalize = Normalize { mean: [0.5, 0.25, 0.0].into(), std: [0.5, 1.0, 2.0].into() };
         let out = render(&crop(3, 1, output, &[ToFloat {}.into(), normalize.into()]));
         let value =
             |sample: u8, mean: f32, std: f32| (f32::from(sample) * (1.0 / 255.0) - mean) / std;

@@ -10,14 +10,15 @@ use std::mem;
 use tbl_format::SampleFormat;
 use tl_decode::{
     Color, Damage, DecodeError, DecodeOptions, Decoder, Exif, Format, Image, ImageInfo,
-    JpegDecoder, JpegRequest, Orientation, Reductions, RowIndex,
+    JpegDecoder, JpegRequest, Orientation, PixelType, Reductions, RowIndex,
 };
 use tl_handoff::slab::ColumnsMut;
 use tl_simd::Level;
 use tl_simd::jpeg::Scale;
-use tl_simd::resample::{ImageView, Rect};
+use tl_simd::resample::Rect;
 use tl_transform::{BoundTransforms, Channels, DecodeMode, Draw, Plan, Recipe};
 
+use crate::config::decode_options;
 use crate::error::SampleFault;
 use crate::metrics::WorkerMetrics;
 use crate::render::samples_read;
@@ -45,7 +46,7 @@ pub struct Stored<'a> {
 /// The input of rendering.
 pub(crate) enum Input<'a> {
     Stored(Stored<'a>),
-    /// An RGB image in rows without padding, and its width and height.
+    /// An image in rows without padding, of RGB or the recipe's wider pixels, and its width and height.
     Pixels(&'a [u8], (u32, u32)),
 }
 
@@ -94,6 +95,8 @@ pub(crate) enum Drawn<'a> {
         size: (u32, u32),
         /// The sidecar file that must have an image of this size.
         column: &'a str,
+        /// Whether they move pixels only.
+        keeps_numbers: bool,
     },
 }
 
@@ -128,15 +131,11 @@ pub struct SampleRenderer {
 }
 
 impl SampleRenderer {
-    /// A renderer for `recipe`. It decodes to the recipe's channels whatever colour `options` names.
+    /// A renderer for `recipe`. It decodes to the recipe's pixels, whatever `options` say of them.
     #[must_use]
     pub fn new(recipe: &Recipe, options: DecodeOptions) -> Self {
-        let color = match recipe.channels() {
-            Channels::Rgb => Color::Rgb8,
-            Channels::Grey => Color::L8,
-        };
         Self {
-            decoder: Decoder::new(DecodeOptions { color, ..options }),
+            decoder: Decoder::new(decode_options(recipe, options)),
             image: Image::new(),
             outputs: Outputs::new(recipe, options.limits.max_decoded_bytes),
             damage: None,
@@ -207,7 +206,7 @@ impl SampleRenderer {
     ) -> Result<&[Plan], SampleFault> {
         self.damage = None;
         if let Input::Stored(stored) = &input {
-            self.reduced.look_at(stored);
+            self.reduced.look_at(stored, self.decoder.options());
         }
         let Targets { first, others } = targets;
         match first {
@@ -221,10 +220,12 @@ impl SampleRenderer {
                     Input::Pixels(pixels, (width, height)) => {
                         (image.width, image.height) = (width, height);
                         image.channels = self.decoder.options().color.channels();
+                        image.pixels = self.decoder.options().pixels;
                         image.data.clear();
-                        let pixels = pixels.chunks_exact(CHANNELS);
-                        let channels = usize::from(image.channels);
-                        image.data.extend(pixels.flat_map(|pixel| &pixel[..channels]));
+                        // Grey ones of 8 bits have three equal channels here.
+                        let pixels = pixels.chunks_exact(self.outputs.pixel_bytes());
+                        let kept = image.pixel_bytes();
+                        image.data.extend(pixels.flat_map(|pixel| &pixel[..kept]));
                         metrics.lap(Stage::Write);
                     }
                 }
@@ -261,12 +262,13 @@ impl SampleRenderer {
     /// Decodes all of a sample for [`SampleRenderer::render_decoded`]. `None`, with the sample as it
     /// was, when anything is wrong with any part of it, or with its row index.
     pub(crate) fn decode(&mut self, stored: &mut Stored<'_>) -> Option<&Image> {
-        self.reduced.look_at(stored);
+        self.reduced.look_at(stored, self.decoder.options());
         let is_whole = if self.parts_of(stored).ok()?.is_some() {
             let index = stored.row_index.map(RowIndex::parse).transpose().ok()?;
             let on_damaged = self.decoder.options().on_damaged;
-            let color = self.decoder.options().color;
-            let request = JpegRequest { color, on_damaged, index, ..JpegRequest::default() };
+            let DecodeOptions { color, pixels, .. } = *self.decoder.options();
+            let request =
+                JpegRequest { color, pixels, on_damaged, index, ..JpegRequest::default() };
             let decoded = self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image);
             decoded.is_ok_and(|decoded| decoded.damage.is_none())
         } else {
@@ -290,7 +292,7 @@ impl SampleRenderer {
             Input::Pixels(pixels, (width, height)) => {
                 self.plan((width, height), drawn)?;
                 let rows = self.outputs.rows(targets)?;
-                let view = ImageView::packed(pixels, width, height, CHANNELS);
+                let view = self.outputs.view(pixels, width, height);
                 self.outputs.write(rows, |renderer, plan, out| {
                     renderer.render_view(plan, view, out, metrics)
                 })
@@ -346,7 +348,7 @@ impl SampleRenderer {
     /// Makes three equal channels of a decoded image of one, which operations take.
     fn spread_grey(&mut self) -> Result<(), SampleFault> {
         let image = &mut self.image;
-        if image.channels != 1 {
+        if image.channels != 1 || self.outputs.is_wide() {
             return Ok(());
         }
         let grey = image.data.len();
@@ -355,7 +357,7 @@ impl SampleRenderer {
         if bytes as u64 > limit {
             return Err(SampleFault::OutputSize { bytes: bytes as u64, limit });
         }
-        image.channels = Color::Rgb8.channels();
+        image.channels = Color::Rgb.channels();
         image.data.resize(bytes, 0);
         for pixel in (0..grey).rev() {
             let value = image.data[pixel];
@@ -377,7 +379,7 @@ impl SampleRenderer {
         self.plan((self.image.width, self.image.height), drawn)?;
         let rows = self.outputs.rows(targets)?;
         let Image { width, height, data, .. } = &self.image;
-        let view = ImageView::packed(data, *width, *height, CHANNELS);
+        let view = self.outputs.view(data, *width, *height);
         self.outputs
             .write(rows, |renderer, plan, out| renderer.render_view(plan, view, out, metrics))
     }
@@ -394,6 +396,7 @@ impl SampleRenderer {
         let rows = self.outputs.rows(targets)?;
         let request = JpegRequest {
             color: self.decoder.options().color,
+            pixels: self.decoder.options().pixels,
             on_damaged: self.decoder.options().on_damaged,
             index: stored.row_index.map(RowIndex::parse).transpose()?,
             ..JpegRequest::default()
@@ -422,7 +425,7 @@ impl SampleRenderer {
         metrics.lap(Stage::Decode);
         let Image { width, height, data, .. } = &self.image;
         let Rect { x, y, .. } = region.unwrap_or(Rect::of_size(*width, *height));
-        let view = ImageView::packed(data, *width, *height, CHANNELS).at(x, y);
+        let view = self.outputs.view(data, *width, *height).at(x, y);
         self.outputs
             .write(rows, |renderer, plan, out| renderer.render_view(plan, view, out, metrics))
     }
@@ -432,8 +435,10 @@ impl SampleRenderer {
         let mode = self.outputs.decode_mode();
         // The grey of colours follows from their pixels.
         let has_planes = match self.outputs.channels() {
+            _ if self.outputs.is_wide() => false,
             Channels::Rgb => matches!(info.channels, 1 | 3),
             Channels::Grey => info.channels == 1,
+            Channels::Rgba => false,
         };
         if mode == DecodeMode::Exact || !has_planes {
             return None;
@@ -472,10 +477,9 @@ fn decode_whole(
     if have != need || need == 0 {
         return Err(SampleFault::RawSize { width, height, need, have });
     }
-    (image.width, image.height, image.channels) = (width, height, Color::Rgb8.channels());
+    (image.width, image.height, image.channels) = (width, height, Color::Rgb.channels());
+    image.pixels = PixelType::U8;
     mem::swap(stored.bytes, &mut image.data);
-    if decoder.options().color == Color::L8 {
-        image.make_grey();
-    }
+    decoder.convert_rgb(image)?;
     Ok(None)
 }

@@ -89,7 +89,7 @@ pub(crate) fn decode_jpeg(
 }
 
 const fn color(gray: bool) -> Color {
-    if gray { Color::L8 } else { Color::Rgb8 }
+    if gray { Color::Grey } else { Color::Rgb }
 }
 
 fn tensor(image: &Image) -> PyResult<Tensor> {

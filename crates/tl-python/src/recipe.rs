@@ -7,7 +7,7 @@ use tl_pipeline::{OnError, Renderer};
 use tl_transform::op::ToFloat;
 use tl_transform::{
     BatchOp, BoundTransforms, Channels, DecodeMode, Draw, Dtype, Layout, Op, OutputSpec, Parity,
-    Plan, Recipe, RecipeError,
+    PixelType, Plan, Recipe, RecipeError,
 };
 
 use crate::detached::detached;
@@ -33,8 +33,10 @@ struct Options {
     /// How many times the result's side a scaled photograph has to have; none decodes exactly.
     decode_margin: Option<f32>,
     parity: Option<String>,
-    /// 3, or 1 for grey.
+    /// 3, 1 for grey or 4 with alpha.
     channels: Option<u32>,
+    /// The type of the pixels of images: `uint8`, `uint16` or `float32`.
+    pixels: Option<String>,
 }
 
 #[pymethods]
@@ -55,27 +57,28 @@ impl PyRecipe {
         let ops: Vec<Op> = serde_json::from_value(value(ops)?).map_err(refused)?;
         let batch_ops: Vec<BatchOp> = serde_json::from_value(value(batch_ops)?).map_err(refused)?;
         let dtype = options.dtype.as_deref().map(dtype).transpose()?;
-        let (ops, inserted) = with_floats(ops, dtype.is_some_and(|dtype| dtype != Dtype::U8));
+        let pixels = options.pixels.as_deref().map_or(Ok(PixelType::U8), pixels)?;
+        let channels = channels(options.channels.unwrap_or(3))?;
+        let wants_floats = |dtype: Dtype| dtype.is_float() && dtype != pixels.dtype();
+        let (ops, inserted) = with_floats(ops, dtype.is_some_and(wants_floats));
         let makes_floats = ops.iter().any(|op| matches!(op, Op::ToFloat(_)));
-        let dtype = dtype.unwrap_or(if makes_floats { Dtype::F32 } else { Dtype::U8 });
+        let dtype = dtype.unwrap_or(if makes_floats { Dtype::F32 } else { pixels.dtype() });
+        if !dtype.is_float() && dtype != pixels.dtype() {
+            let name = options.dtype.as_deref().unwrap_or_default();
+            let message =
+                format!("dtype is {name}, and pixels are not: pass pixels=\"{name}\" too");
+            return Err(Error::setting(&message));
+        }
         let channels_last = options.channels_last.unwrap_or(!makes_floats);
         let layout = if channels_last { Layout::Hwc } else { Layout::Chw };
-        let mut recipe = Recipe::new(ops, OutputSpec { dtype, layout })
+        let mut recipe = Recipe::on_pixels(pixels, channels, ops, OutputSpec { dtype, layout })
             .map_err(|error| Error::from(as_given(error, inserted)))?;
         if let Some(decode_margin) = options.decode_margin {
             recipe = recipe.with_decode(DecodeMode::Fast { decode_margin })?;
         }
-        match options.channels {
-            None | Some(3) => {}
-            Some(1) => recipe = recipe.with_channels(Channels::Grey),
-            Some(other) => {
-                let message = format!("channels is {other}, expected 3 (RGB) or 1 (grey)");
-                return Err(Error::setting(&message));
-            }
-        }
         if let Some(parity) = options.parity {
             let parity: Parity = serde_json::from_value(Value::from(parity)).map_err(refused)?;
-            recipe = recipe.with_parity(parity);
+            recipe = recipe.with_parity(parity)?;
         }
         Ok(Self { recipe: recipe.with_batch_ops(batch_ops)? })
     }
@@ -169,7 +172,8 @@ impl PyRecipe {
         Ok((py.get_type::<Self>().getattr("from_json")?, (self.to_json(),)))
     }
 
-    /// Applies the recipe to one image: `width * height` pixels of red, green and blue.
+    /// Applies the recipe to one image: `width * height` pixels of red, green and blue, or of its own
+    /// type and channels where these are others than 8-bit RGB or grey.
     ///
     /// Recipes with several views make a tensor with these first. `user_transforms` are the functions
     /// that the recipe names.
@@ -185,7 +189,8 @@ impl PyRecipe {
         user_transforms: Option<UserTransforms>,
     ) -> PyResult<Tensor> {
         let (width, height) = size;
-        let need = u64::from(width) * u64::from(height) * 3;
+        let pixel_bytes = Renderer::new(&self.recipe).pixel_bytes() as u64;
+        let need = u64::from(width) * u64::from(height) * pixel_bytes;
         if pixels.len() as u64 != need {
             let have = pixels.len();
             let message = format!("{have} bytes for {width}x{height} pixels, expected {need}");
@@ -267,7 +272,8 @@ fn with_floats(mut ops: Vec<Op>, wanted: bool) -> (Vec<Op>, Option<usize>) {
 fn as_given(mut error: RecipeError, inserted: Option<usize>) -> RecipeError {
     if let RecipeError::Order { position, .. }
     | RecipeError::Nested { position, .. }
-    | RecipeError::Parameter { position, .. } = &mut error
+    | RecipeError::Parameter { position, .. }
+    | RecipeError::Pixels { position, .. } = &mut error
         && inserted.is_some_and(|inserted| inserted < *position)
     {
         *position -= 1;
@@ -282,8 +288,37 @@ fn dtype(name: &str) -> Result<Dtype, Error> {
         "float16" => Dtype::F16,
         "bfloat16" => Dtype::Bf16,
         "uint8" => Dtype::U8,
+        "uint16" => Dtype::U16,
         _ => {
-            let message = format!("dtype is {name}, expected float32, float16, bfloat16 or uint8");
+            let message =
+                format!("dtype is {name}, expected float32, float16, bfloat16, uint8 or uint16");
+            return Err(Error::setting(&message));
+        }
+    })
+}
+
+/// The type of pixels of this name in NumPy and PyTorch.
+pub(crate) fn pixels(name: &str) -> Result<PixelType, Error> {
+    Ok(match name {
+        "uint8" => PixelType::U8,
+        "uint16" => PixelType::U16,
+        "float32" => PixelType::F32,
+        _ => {
+            let message = format!("pixels is {name}, expected uint8, uint16 or float32");
+            return Err(Error::setting(&message));
+        }
+    })
+}
+
+/// This many channels.
+pub(crate) fn channels(count: u32) -> Result<Channels, Error> {
+    Ok(match count {
+        1 => Channels::Grey,
+        3 => Channels::Rgb,
+        4 => Channels::Rgba,
+        other => {
+            let message =
+                format!("channels is {other}, expected 3 (RGB), 1 (grey) or 4 (RGB and alpha)");
             return Err(Error::setting(&message));
         }
     })

@@ -16,7 +16,7 @@ use tl_transform::BoxFormat;
 
 use crate::element::{Element, PythonElement};
 use crate::error::Error;
-use crate::recipe::PyRecipe;
+use crate::recipe::{PyRecipe, channels, pixels};
 use crate::remote::StoreSettings;
 use crate::user::UserTransforms;
 
@@ -155,6 +155,8 @@ struct ImageSettings<'py> {
     column: Option<String>,
     /// Its recipe; none where it is changed as the first image is.
     recipe: Option<Bound<'py, PyRecipe>>,
+    /// The type and channels of pixels that are moved as the first image is and keep their numbers.
+    moves: Option<(String, u32)>,
 }
 
 #[derive(FromPyObject)]
@@ -301,7 +303,7 @@ impl Settings<'_> {
             boxes: boxes.transpose()?,
             mask: mask.transpose()?,
             instance_masks: masks.map(|(column, masks)| InstanceMaskField::new(column, masks)),
-            images: self.images.iter().map(ImageSettings::field).collect(),
+            images: self.images.iter().map(ImageSettings::field).collect::<Result<_, _>>()?,
             values: self.values.iter().map(ValueSettings::field).collect::<Result<_, _>>()?,
             keypoints: self.keypoints.iter().map(KeypointSettings::field).collect(),
         })
@@ -395,15 +397,18 @@ impl NeighborSettings {
 }
 
 impl ImageSettings<'_> {
-    fn field(&self) -> ImageField {
-        let Self { name, column, recipe } = self;
-        ImageField {
-            name: name.clone(),
-            source: column.clone().map_or(ImageSource::Sample, ImageSource::Column),
-            transform: recipe.as_ref().map_or(ImageTransform::Joint, |recipe| {
-                ImageTransform::Recipe(recipe.get().recipe.clone())
-            }),
-        }
+    fn field(&self) -> Result<ImageField, Error> {
+        let Self { name, column, recipe, moves } = self;
+        let transform = match (recipe, moves) {
+            (Some(recipe), _) => ImageTransform::Recipe(recipe.get().recipe.clone()),
+            (None, Some((type_name, count))) => {
+                ImageTransform::Moves(pixels(type_name)?, channels(*count)?)
+            }
+            (None, None) => ImageTransform::Joint,
+        };
+        let name = name.clone();
+        let source = column.clone().map_or(ImageSource::Sample, ImageSource::Column);
+        Ok(ImageField { name, source, transform })
     }
 }
 

@@ -117,7 +117,7 @@ MISTAKES = [
     (
         "T.Normalize([.5,.5],[.5,.5])",
         "RecipeError",
-        "Normalize: mean is [0.5, 0.5]: invalid length 2, expected an array of length 3",
+        "Normalize: mean is [0.5, 0.5]: 2 numbers, expected one for each of 3 channels, or of 4",
     ),
     (
         "T.Normalize([.5]*3,[0]*3)",
@@ -288,17 +288,17 @@ MISTAKES = [
     (
         'L(dtype="float", image_size=8)',
         "SettingError",
-        "dtype is float, expected float32, float16, bfloat16 or uint8",
+        "dtype is float, expected float32, float16, bfloat16, uint8 or uint16",
     ),
     (
         'L(dtype="int8", image_size=8)',
         "SettingError",
-        "dtype is int8, expected float32, float16, bfloat16 or uint8",
+        "dtype is int8, expected float32, float16, bfloat16, uint8 or uint16",
     ),
     (
         "L(dtype=np.float64, image_size=8)",
         "SettingError",
-        "dtype is float64, expected float32, float16, bfloat16 or uint8",
+        "dtype is float64, expected float32, float16, bfloat16, uint8 or uint16",
     ),
     ('L(parity="cv2", image_size=8)', "SettingError", "parity is cv2, expected one of pil, tensor"),
     (

@@ -169,7 +169,7 @@ impl BatchOp {
 
     /// Whether it is defined for numbers of this type: torch does not multiply integers by fractions.
     pub(crate) fn takes(&self, dtype: Dtype) -> bool {
-        !matches!((self, dtype), (Self::MixUp(_), Dtype::U8))
+        dtype.is_float() || !matches!(self, Self::MixUp(_))
     }
 
     pub(crate) fn check(&self) -> Result<(), Invalid> {

@@ -74,6 +74,18 @@ pub enum RecipeError {
         /// Whether the recipe has the float conversion.
         to_float: bool,
     },
+    /// An operation that is not defined for the type or the channels of the pixels.
+    #[error("operation {position}: {op} cannot be done to {pixels} pixels, {channels}: {reason}")]
+    Pixels {
+        /// The place in the list, from 0, of the operation or of the one it is within.
+        position: usize,
+        op: &'static str,
+        /// The name of the type of the pixels.
+        pixels: &'static str,
+        /// The name of their channels.
+        channels: &'static str,
+        reason: &'static str,
+    },
     /// A parameter of a batch operation outside its range.
     #[error("batch operation {position}: {op}: {invalid}")]
     BatchParameter {
@@ -203,6 +215,15 @@ pub enum StepError {
     /// The steps need more memory than the runner may take.
     #[error("steps need {need} bytes, the limit is {limit}")]
     Memory { need: u64, limit: u64 },
+    /// The step is not one of those that move pixels, which are all that others than 8-bit RGB have.
+    #[error("step {position} takes 8-bit RGB pixels, not {pixels} of {channels} channels")]
+    Pixels {
+        /// The step's place in the list, from 0.
+        position: usize,
+        /// The name of the type of the pixels.
+        pixels: &'static str,
+        channels: u32,
+    },
     /// The plan names a user's transform that the runner was not given.
     #[error("step {position}: no user's transform is bound to operation {op}")]
     NoUserTransform {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::bounds::require;
 use crate::error::Invalid;
 use crate::op::forms::forms;
+use crate::output::Channels;
 
 /// A colour: one number for every channel, or red, green and blue.
 ///
@@ -38,6 +39,13 @@ impl Fill {
         let channels = self.channels();
         let wrong = channels.into_iter().find(|&value| !ok(value));
         require(wrong.is_none(), "fill", wrong.unwrap_or_default(), "0 to 255")
+    }
+
+    /// Whether the fill is one of pixels that are not 8-bit RGB or grey: a whole number for all of
+    /// their channels, or one for each of three.
+    pub(crate) fn is_for(&self, channels: Channels) -> bool {
+        let whole = self.channels().iter().all(|value| value.fract() == 0.0);
+        whole && (matches!(self, Self::Grey(_)) || channels == Channels::Rgb)
     }
 
     const fn channels(self) -> [f64; 3] {

@@ -62,6 +62,11 @@ impl Interpolation {
         }
     }
 
+    /// Whether every pixel is a copy of another.
+    pub(crate) const fn copies(self) -> bool {
+        matches!(self, Self::Nearest | Self::NearestExact)
+    }
+
     /// The filter of torch on uint8 tensors.
     ///
     /// Box and Hamming, which torch does not have, are Pillow's; Lanczos, which it does not have

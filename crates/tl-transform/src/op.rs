@@ -25,6 +25,8 @@ use std::fmt;
 
 use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
+use crate::fill::Fill;
+use crate::interpolation::Interpolation;
 use crate::stream::{Draw, Stream};
 
 pub use color::{
@@ -33,7 +35,7 @@ pub use color::{
     RandomSolarize,
 };
 pub use composition::{Compose, RandomApply, RandomChoice, RandomOrder};
-pub use convert::{Normalize, ToFloat};
+pub use convert::{ChannelValues, Normalize, ToFloat};
 pub use erase::{ErasingName, ErasingValue, GridMask, RandomErasing};
 pub use filter::{GaussianBlur, GaussianNoise};
 pub use geometry::{
@@ -157,7 +159,91 @@ impl Domain {
     }
 }
 
+/// The effect of an operation on the pixels of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It moves pixels along the axes, or changes the numbers of a batch.
+    Geometry,
+    /// It moves pixels otherwise.
+    Warp,
+    /// It changes them where they are.
+    Pixels,
+}
+
 impl Op {
+    /// Its effect, apart from that of the operations within it.
+    pub(crate) const fn effect(&self) -> Effect {
+        match self {
+            Self::RandomResizedCrop(_)
+            | Self::Resize(_)
+            | Self::CenterCrop(_)
+            | Self::RandomCrop(_)
+            | Self::FiveCrop(_)
+            | Self::TenCrop(_)
+            | Self::RandomShortestSize(_)
+            | Self::ScaleJitter(_)
+            | Self::Pad(_)
+            | Self::RandomZoomOut(_)
+            | Self::RandomHorizontalFlip(_)
+            | Self::RandomVerticalFlip(_)
+            | Self::Compose(_)
+            | Self::RandomApply(_)
+            | Self::RandomChoice(_)
+            | Self::RandomOrder(_)
+            | Self::ToFloat(_)
+            | Self::Normalize(_) => Effect::Geometry,
+            Self::RandomRotation(_)
+            | Self::RandomAffine(_)
+            | Self::RandomPerspective(_)
+            | Self::ElasticTransform(_)
+            | Self::AutoAugment(_)
+            | Self::RandAugment(_)
+            | Self::TrivialAugmentWide(_) => Effect::Warp,
+            Self::ColorJitter(_)
+            | Self::Grayscale(_)
+            | Self::RandomGrayscale(_)
+            | Self::RandomInvert(_)
+            | Self::RandomPosterize(_)
+            | Self::RandomSolarize(_)
+            | Self::RandomAdjustSharpness(_)
+            | Self::RandomAutocontrast(_)
+            | Self::RandomEqualize(_)
+            | Self::RandomChannelPermutation(_)
+            | Self::RandomPhotometricDistort(_)
+            | Self::GaussianBlur(_)
+            | Self::GaussianNoise(_)
+            | Self::RandomErasing(_)
+            | Self::GridMask(_)
+            | Self::AugMix(_)
+            | Self::UserTransform(_) => Effect::Pixels,
+        }
+    }
+
+    /// The colour of the pixels that an operation along the axes adds.
+    pub(crate) const fn fill(&self) -> Option<Fill> {
+        if let Self::RandomCrop(RandomCrop { fill, .. })
+        | Self::Pad(Pad { fill, .. })
+        | Self::RandomZoomOut(RandomZoomOut { fill, .. }) = self
+        {
+            Some(*fill)
+        } else {
+            None
+        }
+    }
+
+    /// The filter that an operation along the axes resizes with.
+    pub(crate) const fn interpolation(&self) -> Option<Interpolation> {
+        if let Self::RandomResizedCrop(RandomResizedCrop { interpolation, .. })
+        | Self::Resize(Resize { interpolation, .. })
+        | Self::RandomShortestSize(RandomShortestSize { interpolation, .. })
+        | Self::ScaleJitter(ScaleJitter { interpolation, .. }) = self
+        {
+            Some(*interpolation)
+        } else {
+            None
+        }
+    }
+
     /// The operations within this one, such as those that are done or left out together.
     #[must_use]
     pub fn children(&self) -> &[Self] {

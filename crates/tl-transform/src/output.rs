@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use tl_simd::normalize::{Dtype, Layout};
+pub use tl_simd::normalize::{Dtype, Layout, PixelType};
 
 /// The form in which a recipe's results land in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutputSpec {
-    /// The type of the numbers: `f32`, `f16`, `bf16` or `u8`.
+    /// The type of the numbers: `f32`, `f16`, `bf16`, `u8` or `u16`.
     #[serde(with = "dtype")]
     pub dtype: Dtype,
     /// Their arrangement: `chw` or `hwc`.
@@ -28,6 +28,9 @@ pub enum Channels {
     /// Operations get three equal channels, and the first one of their result is the output. All
     /// operations of torchvision do the same to an image of mode `L`.
     Grey,
+    /// Red, green, blue and alpha, which is opaque where a file has none. Operations that move pixels
+    /// take such images, others refuse them.
+    Rgba,
 }
 
 impl Channels {
@@ -37,6 +40,17 @@ impl Channels {
         match self {
             Self::Rgb => 3,
             Self::Grey => 1,
+            Self::Rgba => 4,
+        }
+    }
+
+    /// The name, such as `rgb`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rgb => "rgb",
+            Self::Grey => "grey",
+            Self::Rgba => "rgba",
         }
     }
 }
@@ -44,18 +58,18 @@ impl Channels {
 /// Declares how recipes hold a type of the kernels: by name.
 macro_rules! by_name {
     ($module:ident: $type:ident { $($name:literal => $variant:ident),* }) => {
-        mod $module {
+        pub(crate) mod $module {
             use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
             use super::$type;
 
-            pub(super) fn serialize<S: Serializer>(value: &$type, to: S) -> Result<S::Ok, S::Error> {
+            pub(crate) fn serialize<S: Serializer>(value: &$type, to: S) -> Result<S::Ok, S::Error> {
                 to.serialize_str(match value {
                     $($type::$variant => $name,)*
                 })
             }
 
-            pub(super) fn deserialize<'de, D>(from: D) -> Result<$type, D::Error>
+            pub(crate) fn deserialize<'de, D>(from: D) -> Result<$type, D::Error>
             where
                 D: Deserializer<'de>,
             {
@@ -68,5 +82,6 @@ macro_rules! by_name {
     };
 }
 
-by_name!(dtype: Dtype { "f32" => F32, "f16" => F16, "bf16" => Bf16, "u8" => U8 });
+by_name!(dtype: Dtype { "f32" => F32, "f16" => F16, "bf16" => Bf16, "u8" => U8, "u16" => U16 });
+by_name!(pixels: PixelType { "u8" => U8, "u16" => U16, "f32" => F32 });
 by_name!(layout: Layout { "chw" => Chw, "hwc" => Hwc });

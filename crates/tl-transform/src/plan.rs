@@ -102,6 +102,20 @@ impl Plan {
         })
     }
 
+    /// Leaves out the steps that change pixels where they are, and what is erased: the plan of an
+    /// image that moves with this one and keeps its numbers.
+    pub fn keep_geometry(&mut self) {
+        let mut mixing = false;
+        self.steps.retain(|step| {
+            if let Step::Mix(mix) = step {
+                mixing = !matches!(mix, Mix::End { .. });
+                return false;
+            }
+            !mixing && matches!(step, Step::Pass(_) | Step::Pad(_) | Step::Warp(_))
+        });
+        self.erasures.clear();
+    }
+
     /// Width and height of the result.
     #[must_use]
     pub fn output_size(&self) -> (u32, u32) {

@@ -1,5 +1,7 @@
 //! Recipes: what happens to every image between decoding and the batch, as plain data.
 
+mod pixels;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +15,7 @@ use crate::op::{
     self, CenterCrop, Domain, FixedSizes, Normalize, Op, RandomHorizontalFlip, RandomResizedCrop,
     Resize, ToFloat,
 };
-use crate::output::{Channels, Dtype, Layout, OutputSpec};
+use crate::output::{Channels, Dtype, Layout, OutputSpec, PixelType, pixels as pixel_type};
 use crate::parity::Parity;
 use crate::plan::Plan;
 use crate::stream::Draw;
@@ -50,6 +52,8 @@ pub struct Recipe {
     draws: u32,
     #[serde(skip_serializing_if = "is_rgb")]
     channels: Channels,
+    #[serde(skip_serializing_if = "is_u8", with = "pixel_type")]
+    pixels: PixelType,
 }
 
 const fn one() -> u32 {
@@ -64,6 +68,11 @@ const fn is_one(draws: &u32) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_rgb(channels: &Channels) -> bool {
     *channels == Channels::Rgb
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_u8(pixels: &PixelType) -> bool {
+    *pixels == PixelType::U8
 }
 
 impl Recipe {
@@ -84,6 +93,10 @@ impl Recipe {
     /// Names the first operation that is out of place or has a parameter out of range, or the
     /// output type that does not fit.
     pub fn new(ops: Vec<Op>, output: OutputSpec) -> Result<Self, RecipeError> {
+        Self::on_pixels(PixelType::U8, Channels::Rgb, ops, output)
+    }
+
+    fn with_ops(self, ops: Vec<Op>) -> Result<Self, RecipeError> {
         let count = ops.iter().map(Op::count).sum();
         if count > Self::MAX_OPS {
             return Err(RecipeError::TooManyOps { count, limit: Self::MAX_OPS });
@@ -112,11 +125,7 @@ impl Recipe {
             };
             (before, domain) = (Some(op), behind);
         }
-        let to_float = ops.iter().any(|op| op.domain() == Domain::ToFloat);
-        if to_float == (output.dtype == Dtype::U8) {
-            return Err(RecipeError::OutputType { dtype: output.dtype.name(), to_float });
-        }
-        Ok(Self { ops, output, ..Self::decode() })
+        Self { ops, ..self }.checked()
     }
 
     /// The usual ImageNet training recipe: a random resized crop of `size` x `size` (area 8 % to
@@ -147,12 +156,16 @@ impl Recipe {
     /// No operation at all: the decoded pixels, each image in its own size; u8 HWC.
     #[must_use]
     pub fn decode() -> Self {
-        let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
-        let decode = DecodeMode::Exact;
-        let parity = Parity::default();
-        let channels = Channels::default();
-        let ops = Vec::new();
-        Self { ops, output, decode, parity, batch_ops: Vec::new(), draws: one(), channels }
+        Self {
+            ops: Vec::new(),
+            output: OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc },
+            decode: DecodeMode::Exact,
+            parity: Parity::default(),
+            batch_ops: Vec::new(),
+            draws: one(),
+            channels: Channels::default(),
+            pixels: PixelType::U8,
+        }
     }
 
     /// The recipe up to the conversion to float, without the mixing of batches: pixels to look at.
@@ -161,7 +174,7 @@ impl Recipe {
     pub fn into_pixels(mut self, layout: Layout) -> Self {
         let pixels = self.ops.iter().take_while(|op| op.domain() != Domain::ToFloat).count();
         self.ops.truncate(pixels);
-        self.output = OutputSpec { dtype: Dtype::U8, layout };
+        self.output = OutputSpec { dtype: self.pixels.dtype(), layout };
         self.batch_ops.clear();
         self
     }
@@ -171,9 +184,9 @@ impl Recipe {
     /// # Errors
     /// When integers are asked of a recipe that makes floats, or the reverse.
     pub fn with_output(self, output: OutputSpec) -> Result<Self, RecipeError> {
-        let recipe = Self::new(self.ops, output)?.with_parity(self.parity);
-        let recipe = recipe.with_decode(self.decode)?.with_batch_ops(self.batch_ops)?;
-        Ok(Self { draws: self.draws, channels: self.channels, ..recipe })
+        let recipe = Self { output, ..self }.checked()?;
+        let batch_ops = recipe.batch_ops.clone();
+        recipe.with_batch_ops(batch_ops)
     }
 
     /// The same operations on photographs decoded another way.
@@ -185,9 +198,11 @@ impl Recipe {
     }
 
     /// The same operations with the arithmetic of `parity`.
-    #[must_use]
-    pub fn with_parity(self, parity: Parity) -> Self {
-        Self { parity, ..self }
+    ///
+    /// # Errors
+    /// [`RecipeError::Pixels`].
+    pub fn with_parity(self, parity: Parity) -> Result<Self, RecipeError> {
+        Self { parity, ..self }.checked()
     }
 
     /// The same operations, and ways of mixing the images of a batch of which each batch takes one,
@@ -236,18 +251,6 @@ impl Recipe {
             return Err(RecipeError::TooManyViews { views, limit: Self::MAX_VIEWS });
         }
         Ok(recipe)
-    }
-
-    /// The same recipe with results of these channels.
-    #[must_use]
-    pub fn with_channels(self, channels: Channels) -> Self {
-        Self { channels, ..self }
-    }
-
-    /// The channels of the results. Default RGB.
-    #[must_use]
-    pub fn channels(&self) -> Channels {
-        self.channels
     }
 
     /// The number of times that the recipe is carried out on every image, each time with other random
@@ -312,14 +315,15 @@ impl Recipe {
         self.ops.iter().map(Op::views).fold(1, u32::saturating_mul)
     }
 
-    /// Mean and standard deviation of the normalisation; those of no normalisation are 0 and 1.
+    /// Mean and standard deviation of the normalisation, of as many channels as results have; those
+    /// of no normalisation are 0 and 1.
     #[must_use]
-    pub fn normalization(&self) -> ([f32; 3], [f32; 3]) {
+    pub fn normalization(&self) -> ([f32; 4], [f32; 4]) {
         let normalize = self.ops.iter().find_map(|op| {
             let Op::Normalize(Normalize { mean, std }) = op else { return None };
-            Some((*mean, *std))
+            Some((mean.padded(), std.padded()))
         });
-        normalize.unwrap_or(([0.0; 3], [1.0; 3]))
+        normalize.unwrap_or(([0.0; 4], [1.0; 4]))
     }
 
     fn imagenet(mut ops: Vec<Op>) -> Result<Self, RecipeError> {
@@ -389,8 +393,11 @@ impl fmt::Display for Recipe {
             write!(f, "{op} -> ")?;
         }
         write!(f, "{} {}", self.output.dtype, self.output.layout)?;
-        if self.channels == Channels::Grey {
-            f.write_str(", grey")?;
+        if self.channels != Channels::Rgb {
+            write!(f, ", {}", self.channels.name())?;
+        }
+        if self.pixels != PixelType::U8 {
+            write!(f, ", {} pixels", self.pixels)?;
         }
         if self.parity != Parity::default() {
             write!(f, ", {}", self.parity)?;
@@ -420,14 +427,18 @@ struct Unchecked {
     draws: u32,
     #[serde(default)]
     channels: Channels,
+    #[serde(default, with = "pixel_type")]
+    pixels: PixelType,
 }
 
 impl TryFrom<Unchecked> for Recipe {
     type Error = RecipeError;
 
     fn try_from(unchecked: Unchecked) -> Result<Self, RecipeError> {
-        let Unchecked { ops, output, decode, parity, batch_ops, draws, channels } = unchecked;
-        let recipe = Self::new(ops, output)?.with_parity(parity).with_decode(decode)?;
-        Ok(recipe.with_batch_ops(batch_ops)?.with_draws(draws)?.with_channels(channels))
+        let Unchecked { ops, output, decode, parity, batch_ops, draws, channels, pixels } =
+            unchecked;
+        let form = Self { output, parity, channels, pixels, ..Self::decode() };
+        let recipe = form.with_ops(ops)?.with_decode(decode)?;
+        recipe.with_batch_ops(batch_ops)?.with_draws(draws)
     }
 }

@@ -110,7 +110,7 @@ impl Pass {
         self.resize().source()
     }
 
-    fn resize(&self) -> Resize {
+    pub(crate) fn resize(&self) -> Resize {
         let Self { region, resized, window, .. } = *self;
         Resize { region, resized, window, filter: self.filter() }
     }

@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         None => None,
         Some(name) => {
             let recipe = recipe::load(name, None)?.ok_or(NO_PICTURES)?;
-            Some(Training::new(args.decode.apply(recipe)?, args.seed))
+            Some(Training::new(args.decode.apply(recipe)?, args.seed)?)
         }
     };
     let count = args

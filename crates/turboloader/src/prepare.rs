@@ -193,7 +193,7 @@ impl Rasterize {
             return Ok(self.decoder.decode_into(bytes, &mut self.image)?);
         }
         check_raw_size(entry, bytes)?;
-        let Image { width, height, channels, data } = &mut self.image;
+        let Image { width, height, channels, data, .. } = &mut self.image;
         (*width, *height, *channels) = (entry.width, entry.height, 3);
         data.clear();
         data.extend_from_slice(bytes);
@@ -210,7 +210,7 @@ impl Prepare for Rasterize {
         bytes: &mut Vec<u8>,
     ) -> Result<Prepared, Box<dyn Error + Send + Sync>> {
         self.decode(entry, bytes)?;
-        let Image { width, height, channels, ref data } = self.image;
+        let Image { width, height, channels, ref data, .. } = self.image;
         bytes.clear();
         let square = match self.square {
             Some(square) if (square.side, square.side) != (width, height) => square,

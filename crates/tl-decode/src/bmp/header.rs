@@ -36,12 +36,7 @@ impl Masks {
 
     /// The colour of `pixel`, each channel stretched to 0..=255 and rounded down as in Pillow.
     pub(super) fn rgb(&self, pixel: u32) -> [u8; 3] {
-        [self.red, self.green, self.blue].map(|mask| {
-            let Some(shift) = (mask != 0).then(|| mask.trailing_zeros()) else { return 0 };
-            let value = u64::from((pixel & mask) >> shift);
-            let max = u64::from(mask >> shift);
-            u8::try_from(value * 255 / max).unwrap_or(u8::MAX)
-        })
+        [self.red, self.green, self.blue].map(|mask| stretched(pixel, mask))
     }
 
     fn require_contiguous(self) -> Result<Self, DecodeError> {
@@ -53,6 +48,14 @@ impl Masks {
         }
         Ok(self)
     }
+}
+
+/// The bits of `mask` in `pixel`, stretched to 0..=255 and rounded down.
+pub(super) fn stretched(pixel: u32, mask: u32) -> u8 {
+    let Some(shift) = (mask != 0).then(|| mask.trailing_zeros()) else { return 0 };
+    let value = u64::from((pixel & mask) >> shift);
+    let max = u64::from(mask >> shift);
+    u8::try_from(value * 255 / max).unwrap_or(u8::MAX)
 }
 
 /// Everything in front of the pixels.

@@ -65,8 +65,8 @@ pub(super) fn place(
         if color == PlaneColor::Grey { (Layout::Grey, 1) } else { (Layout::Rgb, 3) };
     let to = match pixels {
         Pixels::Converted(color) => color,
-        Pixels::Stored if channels == 1 => Color::L8,
-        Pixels::Stored => Color::Rgb8,
+        Pixels::Stored if channels == 1 => Color::Grey,
+        Pixels::Stored => Color::Rgb,
     };
     let region = geometry.region;
     let row_bytes = geometry.size.0 as usize * channels;

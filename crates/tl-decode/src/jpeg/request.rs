@@ -5,6 +5,7 @@ use tl_simd::resample::Rect;
 
 use super::index::RowIndex;
 use super::scan::{Damage, OnDamaged};
+use crate::image::PixelType;
 use crate::options::Color;
 use crate::orientation::Orientation;
 
@@ -16,8 +17,10 @@ pub struct JpegRequest<'a> {
     /// The part to decode, in pixels of the scaled image; all of it if `None`. Its pixels are
     /// those that the whole image has there.
     pub region: Option<Rect>,
-    /// The pixels to decode to.
+    /// The channels to decode to.
     pub color: Color,
+    /// The type of the samples to decode to: 8 bits, or the same numbers as floats.
+    pub pixels: PixelType,
     /// The treatment of damaged data.
     pub on_damaged: OnDamaged,
     /// The file's row index, with which nothing above the region or to its right is decoded. The

@@ -122,13 +122,13 @@ fn convert(
     let inks = &mut inks[..MAX_COMPONENTS * width];
     match (from, to) {
         (PlaneColor::Grey, _) => Layout::Grey.convert(a, out, to),
-        (PlaneColor::YCbCr, Color::Rgb8) => ycc_to_rgb(level, [a, b, c], out),
-        (PlaneColor::Rgb, Color::Rgb8) => interleave(level, [a, b, c], out),
-        (PlaneColor::YCbCr, Color::L8) => {
+        (PlaneColor::YCbCr, Color::Rgb) => ycc_to_rgb(level, [a, b, c], out),
+        (PlaneColor::Rgb, Color::Rgb) => interleave(level, [a, b, c], out),
+        (PlaneColor::YCbCr, Color::Grey | Color::Rgba) => {
             ycc_to_rgb(level, [a, b, c], rgb);
             Layout::Rgb.convert(rgb, out, to);
         }
-        (PlaneColor::Rgb, Color::L8) => {
+        (PlaneColor::Rgb, Color::Grey | Color::Rgba) => {
             interleave(level, [a, b, c], rgb);
             Layout::Rgb.convert(rgb, out, to);
         }

@@ -150,6 +150,11 @@ impl<'a> Layout<'a> {
         if self.planar { 1 } else { self.samples }
     }
 
+    /// Whether samples are unsigned numbers of up to 8 bits.
+    pub(super) fn is_bytes(&self) -> bool {
+        self.format == SampleFormat::Unsigned && self.bits <= 8
+    }
+
     /// Bytes of one row of a chunk.
     pub(super) fn row_bytes(&self) -> u64 {
         let row_samples = u64::from(self.chunks.width) * u64::from(self.chunk_samples());
@@ -185,6 +190,20 @@ pub(super) fn has_alpha(directory: &Directory<'_>, samples: u16) -> Result<bool,
     let extra = directory.find(tag::EXTRA_SAMPLES)?;
     let is_alpha = |index| extra.and_then(|extra| extra.get(index)).is_some_and(is_alpha);
     Ok(samples > 1 && (0..extra.map_or(0, |extra| extra.len())).any(is_alpha))
+}
+
+/// Whether the sample after those of the colour is alpha that the colours are not multiplied by, or
+/// are divided by when they are read.
+pub(super) fn alpha(directory: &Directory<'_>, layout: &Layout<'_>) -> Result<bool, DecodeError> {
+    // Also where no pixel depends on it: what `probe` refuses is damaged here too.
+    has_alpha(directory, layout.samples)?;
+    let colors = match layout.photometric {
+        Photometric::Rgb { .. } | Photometric::YCbCr | Photometric::CieLab => 3,
+        Photometric::Cmyk => 4,
+        Photometric::WhiteIsZero | Photometric::BlackIsZero | Photometric::Palette(_) => 1,
+    };
+    let extra = directory.find(tag::EXTRA_SAMPLES)?.and_then(|extra| extra.get(0));
+    Ok(layout.samples > colors && extra.is_some_and(is_alpha))
 }
 
 /// Associated or unassociated alpha, by the value of `ExtraSamples`.

@@ -36,10 +36,16 @@ pub(super) struct RowConverter<'a> {
     layout: &'a Layout<'a>,
     reduce: Reduce,
     color: Color,
+    /// Whether the sample after those of the colour is alpha, which is wanted.
+    alpha: bool,
 }
 
 impl<'a> RowConverter<'a> {
-    pub(super) fn new(layout: &'a Layout<'a>, color: Color) -> Result<Self, DecodeError> {
+    pub(super) fn new(
+        layout: &'a Layout<'a>,
+        alpha: bool,
+        color: Color,
+    ) -> Result<Self, DecodeError> {
         let is_index = matches!(layout.photometric, Photometric::Palette(_));
         let is_grey =
             matches!(layout.photometric, Photometric::BlackIsZero | Photometric::WhiteIsZero);
@@ -68,7 +74,8 @@ impl<'a> RowConverter<'a> {
                 return Err(Feature::TiffSamples { bits, format }.into());
             }
         };
-        Ok(Self { layout, reduce, color })
+        let alpha = alpha && color == Color::Rgba;
+        Ok(Self { layout, reduce, color, alpha })
     }
 
     /// Planes that a pixel needs, where each sample has its own.
@@ -79,6 +86,16 @@ impl<'a> RowConverter<'a> {
             | Photometric::YCbCr
             | Photometric::CieLab => 3,
             Photometric::Rgb { premultiplied: true } | Photometric::Cmyk => 4,
+        };
+        let used = match self.layout.photometric {
+            Photometric::BlackIsZero
+            | Photometric::WhiteIsZero
+            | Photometric::Rgb { premultiplied: false } => used + usize::from(self.alpha),
+            Photometric::Palette(_)
+            | Photometric::Rgb { premultiplied: true }
+            | Photometric::Cmyk
+            | Photometric::YCbCr
+            | Photometric::CieLab => used,
         };
         if self.layout.planar { used } else { 1 }
     }
@@ -119,6 +136,25 @@ impl<'a> RowConverter<'a> {
     pub(super) fn convert(&self, pixels: &[u8], scratch: &mut [u8], to: &mut [u8]) {
         let samples = self.samples();
         match &self.layout.photometric {
+            Photometric::BlackIsZero if self.alpha => {
+                pick(pixels, samples, scratch, |grey_alpha: [u8; 2]| grey_alpha);
+                Pixels::GreyAlpha.convert(scratch, to, self.color);
+            }
+            Photometric::WhiteIsZero if self.alpha && self.layout.bits <= 8 => {
+                pick(pixels, samples, scratch, |[grey, alpha]: [u8; 2]| [255 - grey, alpha]);
+                Pixels::GreyAlpha.convert(scratch, to, self.color);
+            }
+            Photometric::Rgb { premultiplied: true } if self.alpha => {
+                pick(pixels, samples, scratch, |pixel: [u8; 4]| {
+                    let [r, g, b] = unpremultiply(pixel);
+                    [r, g, b, pixel[3]]
+                });
+                Pixels::Rgba.convert(scratch, to, self.color);
+            }
+            Photometric::Rgb { premultiplied: false } if self.alpha => {
+                pick(pixels, samples, scratch, |rgba: [u8; 4]| rgba);
+                Pixels::Rgba.convert(scratch, to, self.color);
+            }
             Photometric::BlackIsZero => {
                 pick(pixels, samples, scratch, |[grey]: [u8; 1]| [grey]);
                 Pixels::Grey.convert(scratch, to, self.color);

@@ -27,7 +27,7 @@ fn count(corpora: &Path) -> Counts {
             let bytes = std::fs::read(set.join(text("file"))).expect("the file exists");
             let (files, decoded) = counts.entry((format, text("class"))).or_default();
             *files += 1;
-            let result = decode(&bytes, Color::Rgb8, Exif::Ignore);
+            let result = decode(&bytes, Color::Rgb, Exif::Ignore);
             *decoded += u32::from(result.is_ok());
             if let Ok(image) = result {
                 let info =

@@ -42,7 +42,7 @@ fn every_truncation_is_an_error() {
     let mut image = Image::new();
     for entry in good_entries() {
         let (file, bytes) = (entry.file(), entry.bytes());
-        let whole = decode(&bytes, Color::Rgb8, Exif::Ignore).expect(file);
+        let whole = decode(&bytes, Color::Rgb, Exif::Ignore).expect(file);
         for end in 0..bytes.len() {
             let cut = bytes.get(..end).unwrap_or_default();
             match decoder.decode_into(cut, &mut image) {
@@ -114,10 +114,10 @@ fn require_agreement(file: &str, bytes: &[u8], decoder: &mut Decoder, image: &mu
 fn flips_in_checksummed_png_data_are_found() {
     for entry in good_entries().filter(|entry| entry.file().starts_with("png/")) {
         let (file, mut bytes) = (entry.file().to_owned(), entry.bytes());
-        let whole = decode(&bytes, Color::Rgb8, Exif::Ignore).expect(&file);
+        let whole = decode(&bytes, Color::Rgb, Exif::Ignore).expect(&file);
         for at in 8..bytes.len() {
             bytes[at] ^= 0x04;
-            if let Ok(image) = decode(&bytes, Color::Rgb8, Exif::Ignore) {
+            if let Ok(image) = decode(&bytes, Color::Rgb, Exif::Ignore) {
                 assert!(image == whole, "{file}: flip at {at} passed and changed the image");
             }
             bytes[at] ^= 0x04;

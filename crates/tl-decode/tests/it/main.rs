@@ -11,3 +11,4 @@ mod masks;
 mod memory;
 mod probe;
 mod reuse;
+mod wide;

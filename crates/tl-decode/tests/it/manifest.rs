@@ -91,7 +91,7 @@ fn every_file_decodes_as_its_entry_says() {
 
 fn check(entry: &Entry) {
     let (file, bytes) = (entry.file(), entry.bytes());
-    let result = decode(&bytes, Color::Rgb8, Exif::Ignore);
+    let result = decode(&bytes, Color::Rgb, Exif::Ignore);
     if let Some(expected) = entry.get("error") {
         let error = result.expect_err(file);
         assert_eq!(variant(&error), expected, "{file}: {error}");
@@ -104,7 +104,7 @@ fn check(entry: &Entry) {
     assert_eq!((info.width, info.height), (image.width, image.height), "{file}");
     assert_eq!(info.orientation as u8 + 1, entry.get("orientation").map_or(1, parse), "{file}");
 
-    let upright = decode(&bytes, Color::Rgb8, Exif::Apply).expect(file);
+    let upright = decode(&bytes, Color::Rgb, Exif::Apply).expect(file);
     assert_eq!(info.upright_size(), (upright.width, upright.height), "{file}");
     match entry.get("upright_sha256") {
         Some(expected) => assert_eq!(sha256(&upright.data), expected, "{file} upright"),
@@ -113,14 +113,14 @@ fn check(entry: &Entry) {
 
     if let Some(expected) = entry.get("rgb8_sha256") {
         assert_eq!(sha256(&image.data), expected, "{file}");
-        let grey = decode(&bytes, Color::L8, Exif::Ignore).expect(file);
+        let grey = decode(&bytes, Color::Grey, Exif::Ignore).expect(file);
         assert_eq!(grey.channels, 1);
         assert_eq!(Some(sha256(&grey.data).as_str()), entry.get("l8_sha256"), "{file} as grey");
         return;
     }
     let reference = entry.get("reference").expect("a hash or a reference");
     let reference = std::fs::read(folder().join(reference)).expect(file);
-    let reference = decode(&reference, Color::Rgb8, Exif::Ignore).expect(file);
+    let reference = decode(&reference, Color::Rgb, Exif::Ignore).expect(file);
     let pairs = image.data.iter().zip(&reference.data);
     let worst = pairs.map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
     let tolerance: u8 = entry.get("tolerance").map_or(0, parse);
@@ -136,8 +136,8 @@ fn parse(text: &str) -> u8 {
 fn applied_orientation_turns_the_pixels() {
     for entry in entries().iter().filter(|entry| entry.get("orientation") == Some("6")) {
         let (file, bytes) = (entry.file(), entry.bytes());
-        let stored = decode(&bytes, Color::Rgb8, Exif::Ignore).expect(file);
-        let upright = decode(&bytes, Color::Rgb8, Exif::Apply).expect(file);
+        let stored = decode(&bytes, Color::Rgb, Exif::Ignore).expect(file);
+        let upright = decode(&bytes, Color::Rgb, Exif::Apply).expect(file);
         assert_eq!((upright.width, upright.height), (stored.height, stored.width), "{file}");
         assert_eq!(probe(&bytes).expect(file).upright_size(), (upright.width, upright.height));
         let pixel = |image: &Image, x: u32, y: u32| {

@@ -1,6 +1,6 @@
 //! The facts that a header states, without decoding.
 
-use tl_decode::{Color, Reductions, SampleFormat, probe};
+use tl_decode::{Color, PixelType, Reductions, SampleFormat, probe};
 
 use crate::manifest::entries;
 
@@ -9,12 +9,12 @@ fn check(file: &str, color: Color, expected: impl Fn(&mut Reductions)) {
     let info = probe(&entry.bytes()).expect(file);
     let mut reductions = Reductions::default();
     expected(&mut reductions);
-    assert_eq!(info.reductions(color), reductions, "{file}: {info:?}");
+    assert_eq!(info.reductions(color, PixelType::U8), reductions, "{file}: {info:?}");
 }
 
 #[test]
 fn reductions_name_what_pixels_do_not_keep() {
-    let rgb = Color::Rgb8;
+    let rgb = Color::Rgb;
     for file in ["jpeg/420.jpg", "png/rgb8.png", "webp/lossy.webp", "bmp/rgb24.bmp"] {
         check(file, rgb, |_| {});
     }
@@ -32,13 +32,13 @@ fn reductions_name_what_pixels_do_not_keep() {
     }
     for file in ["jpeg/grey.jpg", "png/grey1.png", "png/palette4.png", "bmp/palette8.bmp"] {
         check(file, rgb, |reductions| reductions.one_channel = true);
-        check(file, Color::L8, |_| {});
+        check(file, Color::Grey, |_| {});
     }
     check("png/grey_alpha8.png", rgb, |reductions| {
         (reductions.alpha, reductions.one_channel) = (true, true);
     });
     for file in ["tiff/float32_predictor.tif", "tiff/int16.tif"] {
-        check(file, Color::L8, |reductions| {
+        check(file, Color::Grey, |reductions| {
             (reductions.bit_depth, reductions.sample_format) = (true, true);
         });
     }

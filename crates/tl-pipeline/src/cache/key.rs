@@ -9,7 +9,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 use tbl_io::{Facts, ReadError};
-use tl_decode::{Color, DecodeOptions, Exif, Limits};
+use tl_decode::{Color, DecodeOptions, Exif, Limits, PixelType};
 
 use crate::dataset::Dataset;
 
@@ -26,7 +26,7 @@ pub enum CacheKind {
     /// The stored bytes: saves reading them from where they are.
     #[default]
     Encoded,
-    /// The decoded image, 8-bit RGB: saves decoding as well, and takes several times the room.
+    /// The decoded image, 8-bit RGB or wider pixels: saves decoding as well, and takes several times the room.
     Decoded,
 }
 
@@ -65,8 +65,13 @@ impl Namer {
                 // An image beyond a limit is an error, also if another run could decode it.
                 // `on_damaged` is left out: damaged samples are not cached.
                 limits(&mut common, decode.limits);
-                if decode.color == Color::L8 {
-                    common.update(b"grey");
+                match decode.color {
+                    Color::Rgb => {}
+                    Color::Grey => common.update(b"grey"),
+                    Color::Rgba => common.update(b"rgba"),
+                }
+                if decode.pixels != PixelType::U8 {
+                    common.update(decode.pixels.name());
                 }
             }
         }

@@ -1,7 +1,9 @@
 //! Further images of every sample: other recipes for its own image, and images of sidecar files.
 
+use std::borrow::Cow;
+
 use sha2::{Digest, Sha256};
-use tl_transform::Recipe;
+use tl_transform::{Channels, PixelType, Recipe};
 
 use super::{Fields, refused};
 use crate::error::PipelineError;
@@ -53,6 +55,10 @@ pub enum ImageTransform {
     /// The changes of the sample's own image, with the same random numbers. Both images must have the
     /// same size.
     Joint,
+    /// The moves of the sample's own image (crop, resize, border, flip), to pixels that keep the
+    /// numbers that the file has, such as depths: no colours are changed, and nothing is converted to
+    /// float or normalised. Both images must have the same size.
+    Moves(PixelType, Channels),
     /// A recipe with random numbers of its own ([`Draw::of_image`](tl_transform::Draw::of_image)).
     Recipe(Recipe),
 }
@@ -70,6 +76,19 @@ impl ImageField {
     pub fn joint(name: impl Into<String>, column: impl Into<String>) -> Self {
         let source = ImageSource::Column(column.into());
         Self { name: name.into(), source, transform: ImageTransform::Joint }
+    }
+
+    /// The image of a sidecar file, moved as the sample's own image is, with numbers of this type that
+    /// stay as they are.
+    #[must_use]
+    pub fn moving(
+        name: impl Into<String>,
+        column: impl Into<String>,
+        pixels: PixelType,
+        channels: Channels,
+    ) -> Self {
+        let source = ImageSource::Column(column.into());
+        Self { name: name.into(), source, transform: ImageTransform::Moves(pixels, channels) }
     }
 
     /// The image of a sidecar file in a recipe of its own.
@@ -96,14 +115,30 @@ impl ImageField {
     /// The recipe, if it is not that of the sample's own image.
     pub(crate) fn recipe(&self) -> Option<&Recipe> {
         match &self.transform {
-            ImageTransform::Joint => None,
+            ImageTransform::Joint | ImageTransform::Moves(..) => None,
             ImageTransform::Recipe(recipe) => Some(recipe),
+        }
+    }
+
+    /// The recipe whose results the images are, where `first` is that of the sample's own image.
+    pub(crate) fn recipe_with<'a>(
+        &'a self,
+        first: &'a Recipe,
+    ) -> Result<Cow<'a, Recipe>, PipelineError> {
+        match &self.transform {
+            ImageTransform::Joint => Ok(Cow::Borrowed(first)),
+            ImageTransform::Recipe(recipe) => Ok(Cow::Borrowed(recipe)),
+            ImageTransform::Moves(pixels, channels) => {
+                let moving = first.moving_along(*pixels, *channels);
+                let named = |error| refused(format!("image `{}`: {error}", self.name));
+                Ok(Cow::Owned(moving.map_err(named)?))
+            }
         }
     }
 
     fn check(&self, first: &Recipe) -> Result<(), PipelineError> {
         let Self { name, source, transform } = self;
-        let recipe = self.recipe().unwrap_or(first);
+        let recipe = &*self.recipe_with(first)?;
         if recipe.output_size().is_none() {
             return Err(refused(format!(
                 "image `{name}`: recipe `{recipe}` leaves the size to the image; further images \
@@ -117,13 +152,19 @@ impl ImageField {
                     mixed"
                 )))
             }
-            (_, ImageTransform::Joint) if !first.batch_ops().is_empty() => Err(refused(format!(
-                "image `{name}` shares the random numbers of recipe `{first}`, which mixes batches: \
+            (_, ImageTransform::Joint | ImageTransform::Moves(..))
+                if !first.batch_ops().is_empty() =>
+            {
+                Err(refused(format!(
+                    "image `{name}` shares the random numbers of recipe `{first}`, which mixes batches: \
                 further images are not mixed"
-            ))),
-            (ImageSource::Sample, ImageTransform::Joint) => Err(refused(format!(
-                "image `{name}` would equal the first image: give it a recipe or a sidecar file"
-            ))),
+                )))
+            }
+            (ImageSource::Sample, ImageTransform::Joint | ImageTransform::Moves(..)) => {
+                Err(refused(format!(
+                    "image `{name}` would equal the first image: give it a recipe or a sidecar file"
+                )))
+            }
             (ImageSource::Sample, ImageTransform::Recipe(recipe))
                 if recipe.decode_mode() != first.decode_mode() =>
             {
@@ -133,11 +174,11 @@ impl ImageField {
                 )))
             }
             (ImageSource::Sample, ImageTransform::Recipe(recipe))
-                if recipe.channels() != first.channels() =>
+                if (recipe.channels(), recipe.pixels()) != (first.channels(), first.pixels()) =>
             {
                 Err(refused(format!(
                     "image `{name}`: recipes of one image decode it once and need the same \
-                    channels, not `{recipe}` and `{first}`"
+                    channels and pixels, not `{recipe}` and `{first}`"
                 )))
             }
             _ => Ok(()),
@@ -176,6 +217,11 @@ impl Fields {
             }
             match transform {
                 ImageTransform::Joint => hash.update(b"joint"),
+                ImageTransform::Moves(pixels, channels) => {
+                    hash.update(b"moves");
+                    hash.update([u8::try_from(channels.count()).unwrap_or(u8::MAX)]);
+                    hash.update(pixels.name());
+                }
                 ImageTransform::Recipe(recipe) => hash.update(recipe.hash().0),
             }
         }

@@ -3,6 +3,7 @@
 use tl_decode::Image;
 use tl_handoff::slab::ColumnsMut;
 use tl_simd::Level;
+use tl_simd::resample::ImageView;
 use tl_transform::{BoundTransforms, Channels, DecodeMode, Plan, Recipe, StepError};
 
 use super::{Drawn, Target, Targets};
@@ -89,6 +90,21 @@ impl Outputs {
         self.first.recipe.channels()
     }
 
+    /// True if pixels are others than 8-bit RGB or grey.
+    pub(super) fn is_wide(&self) -> bool {
+        self.first.recipe.is_wide()
+    }
+
+    /// A view of decoded pixels.
+    pub(super) fn view<'a>(&self, pixels: &'a [u8], width: u32, height: u32) -> ImageView<'a> {
+        self.first.renderer.view(pixels, width, height)
+    }
+
+    /// Bytes of a decoded pixel.
+    pub(super) fn pixel_bytes(&self) -> usize {
+        self.first.renderer.pixel_bytes()
+    }
+
     /// The plans of the loader's recipe.
     pub(super) fn plans(&self) -> &[Plan] {
         &self.first.plans
@@ -108,12 +124,15 @@ impl Outputs {
     pub(super) fn plan(&mut self, size: (u32, u32), drawn: Drawn<'_>) -> Result<(), SampleFault> {
         let draw = match drawn {
             Drawn::At(draw) => draw,
-            Drawn::Like { plans, size: expected, column } => {
+            Drawn::Like { plans, size: expected, column, keeps_numbers } => {
                 if size != expected {
                     let column = column.to_owned();
                     return Err(AnnotationFault::ImageSize { column, size, expected }.into());
                 }
                 self.first.plans.clone_from_slice(plans);
+                if keeps_numbers {
+                    self.first.plans.iter_mut().for_each(Plan::keep_geometry);
+                }
                 return Ok(());
             }
         };
@@ -134,8 +153,10 @@ impl Outputs {
         &self,
         targets: Targets<'a, 'r>,
     ) -> Result<Rows<'a, 'r>, SampleFault> {
-        for plan in self.all_plans() {
-            self.check_limit(plan.scratch_bytes()?)?;
+        for output in std::iter::once(&self.first).chain(self.others.iter().map(|o| &o.output)) {
+            for plan in &output.plans {
+                self.check_limit(output.renderer.scratch_bytes(plan)?)?;
+            }
         }
         let first = match targets.first {
             Target::Row(out) => out,
@@ -187,6 +208,7 @@ impl Outputs {
             (image.width, image.height) = (width, image.height.saturating_add(height));
         }
         image.channels = self.channels().count().to_le_bytes()[0];
+        image.pixels = self.first.recipe.pixels();
         image.data.resize(bytes, 0);
         Ok(&mut image.data)
     }

@@ -1,7 +1,7 @@
 //! The first image whose stored form has more than decoded pixels keep.
 
 use tbl_format::SampleFormat;
-use tl_decode::{Color, Format, Reductions};
+use tl_decode::{DecodeOptions, Format, Reductions};
 
 use super::Stored;
 
@@ -9,7 +9,7 @@ use super::Stored;
 /// data sets hardly have, can have more than 8 bits, and reading each header twice would cost time.
 const LOOKED_AT: u8 = 64;
 
-/// The search for the first image that decoding to RGB of 8 bits reduces.
+/// The search for the first image that decoding reduces.
 #[derive(Debug)]
 pub(super) struct FirstReduced {
     /// The JPEG samples that may still be looked at.
@@ -28,7 +28,7 @@ impl Default for FirstReduced {
 
 impl FirstReduced {
     /// Looks at a sample, unless the image was found.
-    pub(super) fn look_at(&mut self, stored: &Stored<'_>) {
+    pub(super) fn look_at(&mut self, stored: &Stored<'_>, options: &DecodeOptions) {
         if self.is_found || stored.format == SampleFormat::RawU8 {
             return;
         }
@@ -38,7 +38,7 @@ impl FirstReduced {
         }
         // An error here is reported when the sample is decoded.
         let Ok(info) = tl_decode::probe(stored.bytes) else { return };
-        let found = info.reductions(Color::Rgb8);
+        let found = info.reductions(options.color, options.pixels);
         // Three equal channels have all that one has, and most data sets have such images.
         if found.bit_depth || found.sample_format || found.alpha {
             (self.reductions, self.is_found) = (Some(found), true);

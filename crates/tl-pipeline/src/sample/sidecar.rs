@@ -8,7 +8,7 @@ use tl_transform::{Draw, Recipe};
 use super::{Drawn, Input, SampleRenderer, Stored, Target, Targets};
 use crate::config::{BoundRecipes, LoaderConfig};
 use crate::error::{AnnotationFault, SampleFault};
-use crate::fields::{Annotator, ImageField, ImageSource, Placed};
+use crate::fields::{Annotator, ImageField, ImageSource, ImageTransform, Placed};
 use crate::metrics::WorkerMetrics;
 use crate::row::RowExtras;
 use crate::work::Work;
@@ -35,6 +35,8 @@ pub(crate) struct SidecarImage {
     /// The extension of the file.
     extension: String,
     is_joint: bool,
+    /// Whether the image is moved and keeps its numbers.
+    keeps_numbers: bool,
     /// The number of its first draw among those of the sample.
     first_draw: u32,
     /// The column of the batch.
@@ -58,12 +60,15 @@ impl SidecarImage {
         let images = images.filter_map(|(column, (image, user))| {
             let extension = image.column()?.clone();
             let recipe = image.recipe();
-            let renderer = SampleRenderer::new(recipe.unwrap_or(first), decode);
+            let made_by = image.recipe_with(first).expect("`Fields::check` has seen it");
+            let renderer = SampleRenderer::new(&made_by, decode);
             let renderer = renderer.with_user_transforms(user.clone());
             let first_draw = next;
             next = next.saturating_add(recipe.map_or(0, Recipe::draws));
             let is_joint = recipe.is_none();
-            Some(Self { renderer, extension, is_joint, first_draw, column, bytes: Vec::new() })
+            let keeps_numbers = matches!(image.transform, ImageTransform::Moves(..));
+            let bytes = Vec::new();
+            Some(Self { renderer, extension, is_joint, keeps_numbers, first_draw, column, bytes })
         });
         images.collect()
     }
@@ -84,7 +89,9 @@ impl SidecarImage {
         let format = SampleFormat::Unknown;
         let input = Input::Stored(Stored { format, size: (0, 0), bytes, row_index: None });
         let drawn = if self.is_joint {
-            Drawn::Like { plans: placed.plans, size: placed.size, column: extension }
+            let keeps_numbers = self.keeps_numbers;
+            let Placed { plans, size, .. } = *placed;
+            Drawn::Like { plans, size, column: extension, keeps_numbers }
         } else {
             Drawn::At(draw.of_image(self.first_draw))
         };

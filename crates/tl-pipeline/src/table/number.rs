@@ -88,6 +88,7 @@ impl From<Dtype> for ColumnType {
             Dtype::F16 => Self::F16,
             Dtype::Bf16 => Self::Bf16,
             Dtype::U8 => Self::U8,
+            Dtype::U16 => Self::U16,
         }
     }
 }

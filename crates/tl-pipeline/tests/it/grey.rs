@@ -30,7 +30,7 @@ fn recipes() -> Vec<Recipe> {
     let rotation: RandomRotation = serde_json::from_str(r#"{"degrees":30}"#).unwrap();
     let erase: RandomErasing = serde_json::from_str(r#"{"p":1.0}"#).unwrap();
     let crop: Op = RandomResizedCrop::new(40).into();
-    let norm = Normalize { mean: [0.5; 3], std: [0.25; 3] };
+    let norm = Normalize { mean: [0.5; 3].into(), std: [0.25; 3].into() };
     let float = |ops| Recipe::new(ops, FLOATS).unwrap();
     vec![
         float(vec![
@@ -53,7 +53,7 @@ fn expected(recipe: &Recipe, dataset: &Dataset, index: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     dataset.read_into(index, &mut bytes).unwrap();
     let mut grey = Image::new();
-    let options = DecodeOptions { color: Color::L8, ..DecodeOptions::default() };
+    let options = DecodeOptions { color: Color::Grey, ..DecodeOptions::default() };
     Decoder::new(options).decode_into(&bytes, &mut grey).unwrap();
     let rgb: Vec<u8> = grey.data.iter().flat_map(|&value| [value; 3]).collect();
     let draw = Draw { seed: 42, epoch: 0, sample: index };
@@ -71,7 +71,7 @@ fn expected(recipe: &Recipe, dataset: &Dataset, index: u64) -> Vec<u8> {
 }
 
 fn with(recipe: Recipe) -> LoaderConfig {
-    let recipe = recipe.with_channels(Channels::Grey);
+    let recipe = recipe.with_channels(Channels::Grey).unwrap();
     LoaderConfig { sampler: Shuffle::None.into(), ..config(Work::Images(recipe)) }
 }
 
@@ -163,7 +163,7 @@ fn padded_batches_and_mixed_ones_have_one_channel() {
 
 #[test]
 fn recipes_of_one_image_have_the_same_channels() {
-    let grey = recipes().remove(0).with_channels(Channels::Grey);
+    let grey = recipes().remove(0).with_channels(Channels::Grey).unwrap();
     let rgb = recipes().remove(0);
     let images = vec![ImageField::of_sample("x", rgb)];
     let fields = Fields { images, ..Fields::default() };

@@ -43,7 +43,7 @@ pub(crate) fn everything() -> Recipe {
 #[test]
 fn batches_do_not_depend_on_the_number_of_workers() {
     for parity in [Parity::Pil, Parity::Tensor] {
-        let work = Work::Images(everything().with_parity(parity));
+        let work = Work::Images(everything().with_parity(parity).unwrap());
         let batches = |workers| {
             record(&loader(bmps(23), LoaderConfig { workers, ..config(work.clone()) }), 3)
         };
@@ -66,7 +66,7 @@ fn render(renderer: &mut SampleRenderer, number: u32, image: &mut Image) {
 #[test]
 fn results_do_not_depend_on_the_level_or_on_what_was_done_before() {
     for parity in [Parity::Pil, Parity::Tensor] {
-        let recipe = everything().with_parity(parity);
+        let recipe = everything().with_parity(parity).unwrap();
         let renderer = || SampleRenderer::new(&recipe, DecodeOptions::default());
         let (mut found, mut expected) = (Image::new(), Image::new());
         let mut used: Vec<_> =

@@ -389,7 +389,8 @@ class Recipe:
         user_transforms: dict[str, Callable[[Any], Any]] | None = None,
     ) -> Tensor:
         """
-        Applies the recipe to one image: `width * height` pixels of red, green and blue.
+        Applies the recipe to one image: `width * height` pixels of red, green and blue, or of its own
+        type and channels where these are others than 8-bit RGB or grey.
 
         Recipes with several views make a tensor with these first. `user_transforms` are the functions
         that the recipe names.

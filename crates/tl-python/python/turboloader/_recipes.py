@@ -9,8 +9,8 @@ from typing import Any
 from ._checks import check_choice, given, sides
 from ._native import Recipe
 from .exceptions import SettingError
-from .fields import Request
-from .transforms import Resize, Transform, Views, recipe
+from .fields import Image, Request
+from .transforms import Resize, Transform, Views, dtype_name, recipe
 
 
 def recipe_of(
@@ -80,23 +80,35 @@ def images_of(
             f"transform: {first} is first, so it is the sample's own image; remove it from fields"
         )
     options["batch_transform"] = ()
-    images = []
+    images: list[dict[str, Any]] = []
     for names, one in others:
         if len(names) > 1:
             raise SettingError(
                 f"transform: {', '.join(names)} share random numbers without the sample's own "
                 f"image; put them into one tuple with {first}"
             )
-        made = recipe_of(one, None, last, **options)
-        column = request.images.get(names[0])
-        images.append({"name": names[0], "column": column, "recipe": made})
+        column, field = request.images.get(names[0], (None, None))
+        made = recipe_of(one, None, last, **(options | _of_image(field)))
+        images.append({"name": names[0], "column": column, "recipe": made, "moves": None})
     alone = {image["name"] for image in images}
     if missing := [name for name in joint if name not in request.images]:
         raise SettingError(
             f"transform: {missing[0]} would equal {first}; give it a transform of its own, or "
             f"name its file: fields={{{missing[0]!r}: tl.Image(...)}}"
         )
-    for name, column in request.images.items():
+    for name, (column, field) in request.images.items():
         if name not in alone:
-            images.append({"name": name, "column": column, "recipe": None})
+            moves = None
+            if said := _of_image(field):
+                moves = (dtype_name(said.get("pixels", "uint8")), said.get("channels", 3))
+            images.append({"name": name, "column": column, "recipe": None, "moves": moves})
     return first, images
+
+
+def _of_image(field: Image | None) -> dict[str, Any]:
+    """Return what a field says of its pixels, whose type is then theirs in batches too."""
+    if field is None:
+        return {}
+    said = {"channels": field.channels, "pixels": field.pixels}
+    said = {name: value for name, value in said.items() if value is not None}
+    return said | {"dtype": None} if "pixels" in said else said

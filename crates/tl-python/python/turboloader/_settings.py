@@ -191,6 +191,7 @@ class Settings:
     output_format: OutputFormat = "tensor"
     image_size: int | tuple[int, int] | None = None
     channels: int | None = None
+    pixels: Any = None
     dtype: Any = None
     channels_last: bool | None = None
     decode: bool = True
@@ -351,7 +352,8 @@ class Settings:
         return is_table
 
     def _of_recipes(self) -> dict[str, Any]:
-        names = ("dtype", "channels_last", "decode_margin", "parity", "channels", "batch_transform")
+        names = ["dtype", "channels_last", "decode_margin", "parity", "channels", "pixels"]
+        names.append("batch_transform")
         return {name: getattr(self, name) for name in names}
 
     def _of_images(self) -> dict[str, Any]:

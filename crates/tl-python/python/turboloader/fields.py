@@ -67,7 +67,21 @@ class Image(Field):
 
     It is cropped, flipped and coloured as the sample's own image is, with the same random numbers,
     and must have its size. A ``transform`` for it alone makes it independent.
+
+    Parameters
+    ----------
+    channels
+        1 for grey, 3 for RGB or 4 for RGB and alpha.
+    pixels
+        ``"uint8"``, ``"uint16"`` or ``"float32"``, for the numbers that the file stores, such as
+        depths. With ``pixels`` or ``channels`` the image is only moved as the sample's own image is
+        (crop, resize, border, flip) and keeps its numbers: no colours are changed, and nothing is
+        normalised.
     """
+
+    _: KW_ONLY
+    channels: int | None = None
+    pixels: Any = None
 
 
 @dataclass(frozen=True)
@@ -268,7 +282,7 @@ class Request:
     _STORED: ClassVar[dict[type[Field], str]] = {Text: "text", Bytes: "bytes", Json: "json"}
 
     def __init__(self, fields: Mapping[str, Field]) -> None:
-        self.images: dict[str, str] = {}
+        self.images: dict[str, tuple[str, Image]] = {}
         self.values: list[dict[str, Any]] = []
         self.keypoints: list[dict[str, Any]] = []
         self.stored: list[tuple[str, str, str, str]] = []
@@ -301,7 +315,7 @@ class Request:
             self.stored.append((name, column, kind, place or ""))
         elif isinstance(field, Image):
             _refuse_place(name, place)
-            self.images[name] = column
+            self.images[name] = (column, field)
         elif isinstance(field, Mask):
             _refuse_place(name, place)
             self._one("mask", name, self.mask)

@@ -112,7 +112,11 @@ class DataLoader(Generic[Format, Names]):
     image_size
         The size of images without a transform: (height, width), or one number for both.
     channels
-        3 for RGB, the default, or 1 for grey images, as Pillow's ``convert("L")`` makes them.
+        3 for RGB, the default, 1 for grey images, as Pillow's ``convert("L")`` makes them, or 4 for
+        RGB and alpha.
+    pixels
+        ``"uint8"``, the default, or ``"uint16"`` or ``"float32"`` for the numbers that files store,
+        such as depths; transforms can only move them.
     dtype
         ``"float32"``, ``"float16"``, ``"bfloat16"`` or ``"uint8"``, or the same type of NumPy or
         torch.
@@ -189,6 +193,7 @@ class DataLoader(Generic[Format, Names]):
             output_format: _GivenFormat = "tensor",  # type: ignore[assignment]
             image_size: int | tuple[int, int] | None = None,
             channels: int | None = None,
+            pixels: Dtype | None = None,
             dtype: Dtype | None = None,
             channels_last: bool | None = None,
             decode: bool = True,

@@ -498,6 +498,7 @@ def recipe(
     decode_margin: float | None = None,
     parity: str | None = None,
     channels: int | None = None,
+    pixels: Any = None,
     batch_transform: BatchTransform | Sequence[BatchTransform] = (),
 ) -> Recipe:
     """Check transforms and make a recipe of them: plain data with a hash.
@@ -507,7 +508,8 @@ def recipe(
     transform
         What is done to each image.
     dtype
-        The type of the results; ``float32`` where the transforms make floats, else ``uint8``.
+        The type of the results; ``float32`` where the transforms make floats, else that of the
+        pixels.
     channels_last
         Whether channels come last; by default where pixels stay ``uint8``.
     decode_margin
@@ -518,7 +520,12 @@ def recipe(
         tensors.
     channels
         3, the default, for RGB, or 1 for grey, as Pillow's ``convert("L")`` makes it. Transforms do
-        to a grey image what they do to one of mode ``L``; functions get three equal channels.
+        to a grey image what they do to one of mode ``L``; functions get three equal channels. 4 is
+        RGB and alpha, which transforms can only move: crop, resize, pad and flip.
+    pixels
+        ``"uint8"``, the default, or ``"uint16"`` or ``"float32"`` for the numbers that files store,
+        such as depths. Transforms can only move them; `ToFloat` divides ``uint16`` by 65535 and
+        leaves ``float32`` as it is.
     batch_transform
         Ways of mixing the images of a batch, of which each batch takes one.
     """
@@ -543,6 +550,7 @@ def recipe(
         "decode_margin": margin,
         "parity": parity,
         "channels": channels,
+        "pixels": None if pixels is None else dtype_name(pixels),
     }
     batch_operations = [one.to_dict() for one in mixing]
     made = Recipe.of_ops(json.dumps(operations), json.dumps(batch_operations), options)

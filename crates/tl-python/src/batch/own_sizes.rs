@@ -30,7 +30,8 @@ impl PyBatch {
         let Some(sample) = self.batch.sample(row) else { return Ok(None) };
         let channels = sample.channels as usize;
         let shape = vec![sample.height as usize, sample.width as usize, channels];
-        Ok(Some(Tensor::new(Memory::of(sample.bytes)?, shape, Element::U8)))
+        let element = sample.pixels.dtype().into();
+        Ok(Some(Tensor::new(Memory::of(sample.bytes)?, shape, element)))
     }
 
     /// A copy of a mask that lies in none either.

@@ -85,6 +85,9 @@ impl<'a> Canvas<'a> {
                         Dtype::U8 => {
                             scatter(part, step, &deviates, |deviate| [whole_byte(deviate)]);
                         }
+                        Dtype::U16 => {
+                            scatter(part, step, &deviates, |d| whole_word(d).to_ne_bytes());
+                        }
                     }
                 }
             }
@@ -207,6 +210,12 @@ fn whole_byte(value: f32) -> u8 {
     value as u8
 }
 
+/// A number without its fraction, held in 0..=65,535.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
+fn whole_word(value: f32) -> u16 {
+    value as u16
+}
+
 /// The bytes of a number, at the front.
 fn encode(dtype: Dtype, value: f32) -> [u8; MOST_BYTES] {
     let half = |[low, high]: [u8; 2]| [low, high, 0, 0];
@@ -215,6 +224,7 @@ fn encode(dtype: Dtype, value: f32) -> [u8; MOST_BYTES] {
         Dtype::F16 => half(f16::from_f32(value).to_ne_bytes()),
         Dtype::Bf16 => half(bf16::from_f32(value).to_ne_bytes()),
         Dtype::U8 => [whole_byte(value), 0, 0, 0],
+        Dtype::U16 => half(whole_word(value).to_ne_bytes()),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::vector::{Simd, dispatch};
 pub fn blend(level: Level, dtype: Dtype, lambda: f64, row: &mut [u8], other: &[u8]) {
     assert_eq!(row.len(), other.len(), "two images of one size");
     assert!(row.len().is_multiple_of(dtype.bytes()), "whole numbers");
-    assert!(dtype != Dtype::U8, "integers are not blended");
+    assert!(dtype.is_float(), "integers are not blended");
     #[expect(clippy::cast_possible_truncation, reason = "torch's scalars have the tensor's type")]
     let rest = (1.0 - lambda) as f32;
     #[expect(clippy::cast_possible_truncation, reason = "torch's scalars have the tensor's type")]
@@ -25,7 +25,7 @@ pub fn blend(level: Level, dtype: Dtype, lambda: f64, row: &mut [u8], other: &[u
         Dtype::F32 => blend_as::<f32>(level, lambda, rest, row, other),
         Dtype::F16 => blend_as::<Half>(level, lambda, rest, row, other),
         Dtype::Bf16 => blend_as::<Brain>(level, lambda, rest, row, other),
-        Dtype::U8 => {}
+        Dtype::U8 | Dtype::U16 => {}
     }
 }
 

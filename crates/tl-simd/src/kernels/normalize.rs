@@ -6,6 +6,7 @@
 //! A sample has 256 possible values, so a table of them is the definition.
 
 mod row;
+mod wide;
 
 use std::{array, fmt};
 
@@ -14,6 +15,7 @@ use crate::kernels::interleave::flip_row;
 use crate::vector::{Divisor, Fence, RGB};
 use half::{bf16, f16};
 use row::{Number, Row};
+pub use wide::WideFormat;
 
 /// The normalised value of every 8-bit sample of every channel.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,6 +93,8 @@ pub enum Dtype {
     Bf16,
     /// The samples as they are; the table is not used.
     U8,
+    /// Samples of 16 bits as they are ([`WideFormat`]).
+    U16,
 }
 
 impl Dtype {
@@ -99,7 +103,7 @@ impl Dtype {
     pub const fn bytes(self) -> usize {
         match self {
             Self::F32 => 4,
-            Self::F16 | Self::Bf16 => 2,
+            Self::F16 | Self::Bf16 | Self::U16 => 2,
             Self::U8 => 1,
         }
     }
@@ -112,7 +116,56 @@ impl Dtype {
             Self::F16 => "f16",
             Self::Bf16 => "bf16",
             Self::U8 => "u8",
+            Self::U16 => "u16",
         }
+    }
+
+    /// Whether the numbers are floats, and not samples as they are.
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F16 | Self::Bf16)
+    }
+}
+
+/// The type of the samples of an image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PixelType {
+    /// 8 bits.
+    #[default]
+    U8,
+    /// 16 bits, in the machine's byte order.
+    U16,
+    /// 32-bit floats, in the machine's byte order.
+    F32,
+}
+
+impl PixelType {
+    /// Bytes of a sample.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        self.dtype().bytes()
+    }
+
+    /// The numbers that the samples are.
+    #[must_use]
+    pub const fn dtype(self) -> Dtype {
+        match self {
+            Self::U8 => Dtype::U8,
+            Self::U16 => Dtype::U16,
+            Self::F32 => Dtype::F32,
+        }
+    }
+
+    /// The name, such as `u16`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.dtype().name()
+    }
+}
+
+impl fmt::Display for PixelType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 
@@ -170,7 +223,7 @@ impl<'a> ImageWriter<'a> {
     ///
     /// # Panics
     ///
-    /// When `out` is not exactly that long.
+    /// When `out` is not exactly that long, and for numbers of 16 bits.
     #[must_use]
     pub fn new(
         out: &'a mut [u8],
@@ -179,6 +232,7 @@ impl<'a> ImageWriter<'a> {
         format: PixelFormat,
         table: &'a Table,
     ) -> Self {
+        assert!(format.dtype != Dtype::U16, "8-bit samples are not written as numbers of 16 bits");
         let need = [width, height, RGB, format.dtype.bytes()]
             .into_iter()
             .try_fold(1_usize, usize::checked_mul)
@@ -233,7 +287,7 @@ impl<'a> ImageWriter<'a> {
             Dtype::F32 => self.write::<f32>(level, y, row),
             Dtype::F16 => self.write::<f16>(level, y, row),
             Dtype::Bf16 => self.write::<bf16>(level, y, row),
-            Dtype::U8 => self.write::<u8>(level, y, row),
+            Dtype::U8 | Dtype::U16 => self.write::<u8>(level, y, row),
         }
     }
 

@@ -4,8 +4,10 @@
 //! 22 fraction bits, sums in 32 bits, 8-bit rows in between, horizontal first unless the height
 //! shrinks by more than twice as many pixels as the width.
 //! torch's coefficients have fewer bits, and are extended to these with zeros, which changes no sum.
-//! Samples are resampled as they are: Pillow multiplies RGBA by alpha first, this does not.
+//! [`Resampler`] takes samples as they are; Pillow multiplies RGBA by alpha first ([`premultiply`]).
+//! [`WideResampler`] is that for samples of 16 bits and floats.
 
+mod alpha;
 mod axis;
 mod filter;
 mod geometry;
@@ -13,9 +15,11 @@ mod horizontal;
 mod pick;
 mod program;
 mod vertical;
+mod wide;
 
 use crate::Level;
 use crate::vector::ROWS;
+pub use alpha::{premultiply, unpremultiply};
 use axis::Axis;
 pub(crate) use axis::{PRECISION_BITS, ROUND};
 use core::array;
@@ -24,6 +28,7 @@ pub use geometry::{Area, ImageView, Rect, Resize, ResizeArea};
 use horizontal::Horizontal;
 use pick::Picker;
 use vertical::Column;
+pub use wide::WideResampler;
 
 /// Coefficients and scratch rows, reused from one image to the next.
 ///
@@ -66,7 +71,8 @@ impl Resampler {
     ///
     /// # Panics
     ///
-    /// As [`ResizeArea::source`], and when `src` does not hold all of it.
+    /// As [`ResizeArea::source`], and when `src` does not hold all of it, or does not have 1, 3 or 4
+    /// channels.
     pub fn run_area(
         &mut self,
         level: Level,
@@ -74,6 +80,8 @@ impl Resampler {
         resize: &ResizeArea,
         sink: impl FnMut(u32, &[u8]),
     ) {
+        let channels = src.channels;
+        assert!(matches!(channels, 1 | 3 | 4), "{channels} channels; 1, 3 or 4 are supported");
         let Some([columns, rows]) = resize.axes() else { return };
         let rect = resize.source();
         let source = Source {

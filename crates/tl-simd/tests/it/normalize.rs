@@ -2,7 +2,7 @@
 
 use crate::noise;
 use tl_simd::Level;
-use tl_simd::normalize::{Dtype, ImageWriter, Layout, PixelFormat, Table};
+use tl_simd::normalize::{Dtype, ImageWriter, Layout, PixelFormat, PixelType, Table, WideFormat};
 
 const LONGEST: usize = 4 * 64 + 1;
 const ELEMENTS: [Dtype; 4] = [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::U8];
@@ -117,7 +117,7 @@ fn number(table: &Table, dtype: Dtype, channel: usize, sample: u8) -> Vec<u8> {
         Dtype::F32 => value.to_ne_bytes().to_vec(),
         Dtype::F16 => half::f16::from_f32(value).to_ne_bytes().to_vec(),
         Dtype::Bf16 => half::bf16::from_f32(value).to_ne_bytes().to_vec(),
-        Dtype::U8 => vec![sample],
+        Dtype::U8 | Dtype::U16 => vec![sample],
     }
 }
 
@@ -140,5 +140,48 @@ fn the_first_row_can_be_the_lowest() {
             out
         };
         assert!(write(true) == write(false), "{format:?}");
+    }
+}
+
+#[test]
+fn wide_pixels_become_the_same_numbers_at_every_level() {
+    let bytes = noise(7 * 5 * 16, 11);
+    let value = |pixels: PixelType, sample: &[u8]| match pixels {
+        PixelType::U8 => f32::from(sample[0]) * (1.0 / 255.0),
+        PixelType::U16 => f32::from(u16::from_ne_bytes([sample[0], sample[1]])) * (1.0 / 65535.0),
+        PixelType::F32 => f32::from_ne_bytes(sample.try_into().unwrap()),
+    };
+    let (mean, std) = ([0.5, 0.25, 0.0, -1.5], [0.5, 1.0, 2.0, 0.1]);
+    for pixels in [PixelType::U8, PixelType::U16, PixelType::F32] {
+        for (channels, layout) in [1, 3, 4].into_iter().flat_map(|c| LAYOUTS.map(|l| (c, l))) {
+            let size = pixels.bytes();
+            let image = &bytes[..35 * channels * size];
+            let place = |index: usize| match layout {
+                Layout::Hwc => index,
+                Layout::Chw => index % channels * 35 + index / channels,
+            };
+            for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16, pixels.dtype()] {
+                let mut expected = vec![0; 35 * channels * dtype.bytes()];
+                for (index, sample) in image.chunks_exact(size).enumerate() {
+                    let channel = index % channels;
+                    let float = (value(pixels, sample) - mean[channel]) / std[channel];
+                    let number = match dtype {
+                        Dtype::F32 => float.to_ne_bytes().to_vec(),
+                        Dtype::F16 => half::f16::from_f32(float).to_ne_bytes().to_vec(),
+                        Dtype::Bf16 => half::bf16::from_f32(float).to_ne_bytes().to_vec(),
+                        Dtype::U8 | Dtype::U16 => sample.to_vec(),
+                    };
+                    expected[place(index) * number.len()..][..number.len()]
+                        .copy_from_slice(&number);
+                }
+                let (mean, std) = (&mean[..channels], &std[..channels]);
+                let format = WideFormat { pixels, channels, dtype, layout, mean, std };
+                for level in Level::available() {
+                    let mut out = vec![0; expected.len()];
+                    format.write(level, image, &mut out);
+                    assert!(out == expected, "{level} {format:?}");
+                }
+            }
+        }
     }
 }

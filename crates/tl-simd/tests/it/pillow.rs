@@ -4,7 +4,11 @@ use crate::noise;
 use std::path::PathBuf;
 use std::str::FromStr;
 use tl_simd::Level;
-use tl_simd::resample::{Area, Filter, ImageView, Rect, Resampler, ResizeArea, TensorFilter};
+use tl_simd::normalize::PixelType;
+use tl_simd::resample::{
+    Area, Filter, ImageView, Rect, Resampler, Resize, ResizeArea, TensorFilter, WideResampler,
+    premultiply, unpremultiply,
+};
 
 #[derive(Debug)]
 struct Case {
@@ -127,4 +131,84 @@ fn every_level_resizes_boxes_with_the_bytes_of_pillow() {
 fn every_level_resizes_with_the_bytes_of_torch() {
     let cases = cases("TL_SIMD_TENSORS", "tensors.txt", tensor_filter);
     println!("{} bytes, none differs", check(&cases));
+}
+
+/// The pixels of mode `I;16`, `F` or `RGBA` of a case, and their type.
+fn wide_pixels(case: &Case, name: &str) -> (PixelType, Vec<u8>) {
+    let bytes = case.pixels();
+    match name {
+        "u16" => (PixelType::U16, bytes),
+        "rgba" => (PixelType::U8, bytes),
+        "f32" => {
+            let numbers = bytes.as_chunks().0.iter().map(|word| u16::from_le_bytes(*word));
+            let floats = numbers.map(|number| (f32::from(number) - 32768.0) / 7.0);
+            (PixelType::F32, floats.flat_map(f32::to_ne_bytes).collect())
+        }
+        _ => unreachable!("{name} pixels"),
+    }
+}
+
+fn resize_wide(
+    level: Level,
+    resampler: &mut WideResampler,
+    pixels: PixelType,
+    image: ImageView<'_>,
+    resize: &Resize,
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    if pixels != PixelType::U8 {
+        resampler.run(level, pixels, image, resize, |_, row| out.extend_from_slice(row));
+        return out;
+    }
+    let (width, height) = image.size();
+    let region = resize.region;
+    let same = resize.resized == (region.width, region.height);
+    if resize.filter == Filter::Nearest || same {
+        Resampler::new().run(level, image, resize, |_, row| out.extend_from_slice(row));
+        return out;
+    }
+    let pixels: Vec<u8> = (0..height).flat_map(|y| image.row(y)).copied().collect();
+    let mut multiplied = vec![0; pixels.len()];
+    premultiply(level, &pixels, &mut multiplied);
+    let image = ImageView::packed(&multiplied, width, height, 4);
+    Resampler::new().run(level, image, resize, |_, row| {
+        let start = out.len();
+        out.resize(start + row.len(), 0);
+        unpremultiply(level, row, &mut out[start..]);
+    });
+    out
+}
+
+#[test]
+fn every_level_resizes_wide_pixels_with_the_bytes_of_pillow() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/resample/wide.txt");
+    let path = std::env::var_os("TL_SIMD_WIDE").map_or(path.into(), PathBuf::from);
+    let text = std::fs::read_to_string(path).expect("the cases can be read");
+    let mut count = 0;
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let name = line.split(' ').nth(2).expect("a type of pixels");
+        let samples = if name == "rgba" { "4" } else { "2" };
+        let case = Case::parse(&line.replacen(name, samples, 1), filter);
+        let (pixels, bytes) = wide_pixels(&case, name);
+        let size = (case.width as usize, bytes.len() / case.width as usize);
+        let pixel_bytes = size.1 / case.height as usize;
+        let row_bytes = size.0 * pixel_bytes;
+        let image = ImageView::of_pixels(&bytes, case.width, case.height, row_bytes, pixel_bytes);
+        let ResizeArea { area, resized, window, filter } = case.resize;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "whole numbers"
+        )]
+        let [x, y, right, bottom] =
+            [area.left, area.top, area.right, area.bottom].map(|edge| edge as u32);
+        let region = Rect { x, y, width: right - x, height: bottom - y };
+        let resize = Resize { region, resized, window, filter };
+        for level in Level::available() {
+            let out = resize_wide(level, &mut WideResampler::new(), pixels, image, &resize);
+            assert_eq!(crc32fast::hash(&out), case.crc, "{level} {name}: {case:?}");
+        }
+        count += 1;
+    }
+    assert!(count >= 600, "{count} cases");
 }

@@ -42,7 +42,7 @@ fn bytes(images: &[Vec<f32>], dtype: Dtype) -> Vec<u8> {
         Dtype::F32 => number.to_ne_bytes().to_vec(),
         Dtype::F16 => half::f16::from_f32(*number).to_ne_bytes().to_vec(),
         Dtype::Bf16 => half::bf16::from_f32(*number).to_ne_bytes().to_vec(),
-        Dtype::U8 => vec![*number as u8],
+        Dtype::U8 | Dtype::U16 => vec![*number as u8],
     };
     images.iter().flatten().flat_map(encode).collect()
 }

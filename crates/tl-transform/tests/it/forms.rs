@@ -132,7 +132,7 @@ fn what_was_wrong_is_said_in_words() {
 #[test]
 fn hashes_are_equal_where_recipes_are() {
     let normalized = |mean: f32| {
-        let normalize = Normalize { mean: [mean; 3], std: [1.0; 3] };
+        let normalize = Normalize { mean: [mean; 3].into(), std: [1.0; 3].into() };
         Recipe::new(vec![ToFloat {}.into(), normalize.into()], F32).expect("good parameters")
     };
     assert_eq!(normalized(-0.0), normalized(0.0));
@@ -218,7 +218,8 @@ fn batch_operations_are_named_as_other_operations() {
 #[test]
 fn plans_say_how_hues_are_turned() {
     let check = |op: Value, parity: Parity, expected: HueMethod| {
-        let recipe = Recipe::new(vec![read(&op)], U8).expect("good parameters").with_parity(parity);
+        let recipe =
+            Recipe::new(vec![read(&op)], U8).expect("good parameters").with_parity(parity).unwrap();
         let plan = recipe.plan(9, 8, Draw::default()).expect("a plan");
         let hue = plan.steps.iter().find_map(|step| {
             let Step::Color(Color::Hue { method, .. }) = step else { return None };
@@ -270,5 +271,5 @@ fn conversions_have_torchvisions_names_too() {
         assert_eq!(op(&format!(r#"{{"op": "{name}"}}"#)), Op::from(Normalize::IMAGENET));
     }
     let mean = op(r#"{"op": "normalize", "mean": [0, 0, 0]}"#);
-    assert_eq!(mean, Normalize { mean: [0.0; 3], ..Normalize::IMAGENET }.into());
+    assert_eq!(mean, Normalize { mean: [0.0; 3].into(), ..Normalize::IMAGENET }.into());
 }

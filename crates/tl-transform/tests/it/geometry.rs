@@ -70,13 +70,13 @@ fn merged_operations_give_the_pixels_of_one_after_the_other() {
         let image = picture(width, height, &mut rng);
         let numbers = image.pixels().iter().step_by(3).copied().collect();
         let mut mask = Mask::new(width, height, numbers).expect("a number a pixel");
-        let whole = recipe(ops.clone()).with_parity(parity);
+        let whole = recipe(ops.clone()).with_parity(parity).unwrap();
         let whole = whole.plan(width, height, Draw::default()).expect("sizes within the limits");
         merged += usize::from(ops.len() > whole.steps.len() + 2);
         let (mut expected, mut moved) = (image.clone(), mask.clone());
         for op in &ops {
             let (width, height) = expected.size();
-            let one = recipe(vec![op.clone()]).with_parity(parity);
+            let one = recipe(vec![op.clone()]).with_parity(parity).unwrap();
             let one = one.plan(width, height, Draw::default()).expect("sizes within the limits");
             expected = run(&one, parity, &expected);
             one.move_mask(&mut moved).expect("a mask of the image");

@@ -72,7 +72,7 @@ fn operations_out_of_place_are_named() {
     let check = |ops: Vec<Op>, output, position, op, after| {
         assert_eq!(Recipe::new(ops, output), Err(RecipeError::Order { position, op, after }));
     };
-    let normalize = Op::Normalize(Normalize { mean: [0.5; 3], std: [0.5; 3] });
+    let normalize = Op::Normalize(Normalize { mean: [0.5; 3].into(), std: [0.5; 3].into() });
     let to_float = Op::ToFloat(ToFloat {});
     check(vec![normalize.clone()], F32, 0, "Normalize", "the decoded image");
     check(vec![resize(9), normalize], F32, 1, "Normalize", "Resize");
@@ -99,7 +99,7 @@ fn parameters_out_of_range_are_named() {
     check(random_crop((0.5, 0.4), (1.0, 1.0)), "scale", 0.4);
     check(random_crop((0.5, 1.0), (1.0, f64::INFINITY)), "ratio", f64::INFINITY);
     check(RandomHorizontalFlip { p: 1.5 }.into(), "p", 1.5);
-    check(Normalize { mean: [0.0; 3], std: [1.0, 0.0, 1.0] }.into(), "std", 0.0);
+    check(Normalize { mean: [0.0; 3].into(), std: [1.0, 0.0, 1.0].into() }.into(), "std", 0.0);
     assert!(matches!(Recipe::imagenet_train(0), Err(RecipeError::Parameter { .. })));
     assert!(matches!(Recipe::imagenet_eval(60_000), Err(RecipeError::Parameter { .. })));
 }
@@ -152,7 +152,7 @@ fn the_hash_changes_with_everything_and_stays_otherwise() {
         recipe.hash(),
         Recipe::imagenet_train(225).unwrap().hash(),
         Recipe::imagenet_eval(224).unwrap().hash(),
-        recipe.clone().with_parity(Parity::Tensor).hash(),
+        recipe.clone().with_parity(Parity::Tensor).unwrap().hash(),
         recipe.clone().with_decode(DecodeMode::Exact).unwrap().hash(),
         recipe.clone().with_decode(DecodeMode::Fast { decode_margin: 1.5 }).unwrap().hash(),
         recipe.with_output(OutputSpec { dtype: Dtype::F16, ..F32 }).unwrap().hash(),

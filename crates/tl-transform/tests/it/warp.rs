@@ -229,7 +229,7 @@ fn every_warp_works_on_the_smallest_images() {
         ops.iter().flat_map(|op| [(1, 1), (1, 9), (8, 1), (2, 2)].map(|size| (op, size)))
     {
         for (parity, epoch) in PARITIES.into_iter().flat_map(|p| (0..20).map(move |e| (p, e))) {
-            let recipe = recipe(op.clone()).with_parity(parity);
+            let recipe = recipe(op.clone()).with_parity(parity).unwrap();
             let plan = recipe.plan(width, height, Draw { epoch, ..Draw::default() }).unwrap();
             let mut pixels = image(width, height);
             Runner::new().run(&plan.steps, parity, &mut pixels).unwrap();

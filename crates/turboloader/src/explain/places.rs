@@ -62,11 +62,14 @@ impl<'a> Beginnings<'a> {
     pub(super) fn of(recipe: &'a Recipe) -> Result<Self, RecipeError> {
         let cut = |count| -> Result<Recipe, RecipeError> {
             let ops: Vec<Op> = recipe.ops().iter().take(count).cloned().collect();
-            let output = OutputSpec { dtype: Dtype::U8, ..recipe.output() };
+            let pixels = recipe.pixels();
+            let made = |ops, dtype| {
+                let output = OutputSpec { dtype, ..recipe.output() };
+                Recipe::on_pixels(pixels, recipe.channels(), ops, output)
+            };
             // What makes floats cannot give integers, so that one of the two fits.
-            let cut = Recipe::new(ops.clone(), output)
-                .or_else(|_| Recipe::new(ops, OutputSpec { dtype: Dtype::F32, ..output }))?;
-            Ok(cut.with_parity(recipe.parity()))
+            let cut = made(ops.clone(), pixels.dtype()).or_else(|_| made(ops, Dtype::F32))?;
+            cut.with_parity(recipe.parity())
         };
         let recipes = (0..=recipe.ops().len()).map(cut).collect::<Result<_, _>>()?;
         Ok(Self { recipe, recipes })

@@ -1,5 +1,5 @@
-//! The fixed point coefficients of one axis, as `precompute_coeffs` and `normalize_coeffs_8bpc` of
-//! Pillow's `Resample.c` make them, for the part of the output that is wanted.
+//! The coefficients of one axis, as `precompute_coeffs` and, in fixed point, `normalize_coeffs_8bpc`
+//! of Pillow's `Resample.c` make them, for the part of the output that is wanted.
 
 mod tensor;
 
@@ -15,13 +15,40 @@ pub(super) const ONE: i32 = 1 << PRECISION_BITS;
 /// Added to a sum before its fraction bits are dropped.
 pub(crate) const ROUND: i32 = ONE / 2;
 
+/// A type of coefficients.
+pub(super) trait Weight: Copy {
+    /// The coefficient 1.
+    const ONE: Self;
+
+    /// The coefficient for a normalised weight.
+    fn of(weight: f64) -> Self;
+}
+
+/// In fixed point, for 8-bit samples.
+impl Weight for i32 {
+    const ONE: Self = ONE;
+
+    fn of(weight: f64) -> Self {
+        fixed_point(weight)
+    }
+}
+
+/// As they are, for wider samples.
+impl Weight for f64 {
+    const ONE: Self = 1.0;
+
+    fn of(weight: f64) -> Self {
+        weight
+    }
+}
+
 /// The source pixels that make one output pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Taps<'a> {
+pub(super) struct Taps<'a, W = i32> {
     /// The first source pixel.
     pub(super) start: usize,
     /// One coefficient for each source pixel from `start` on; never empty.
-    pub(super) weights: &'a [i32],
+    pub(super) weights: &'a [W],
 }
 
 impl Taps<'_> {
@@ -45,6 +72,9 @@ pub(super) struct AxisKey {
     pub(super) count: u32,
     /// Whether the sides of the result add up to no more than [`SMALL_SIDES`].
     pub(super) small: bool,
+    /// Whether [`Filter::Nearest`] multiplies the step instead of adding it up, as Pillow does in
+    /// mode `I;16` alone.
+    pub(super) multiplies: bool,
 }
 
 /// Up to here torch finds the pixels of `nearest-exact` with another rounding.
@@ -95,18 +125,19 @@ impl AxisKey {
     }
 
     /// The positions of Pillow's `ImagingScaleAffine`, which adds up the step instead of
-    /// multiplying.
+    /// multiplying, or of its affine transform.
     fn nearest(&self) -> impl Iterator<Item = u32> {
-        let step = self.span.length / f64::from(self.output);
-        let mut position = self.span.offset + step * 0.5;
-        for _ in 0..self.first {
-            position += step;
+        let Self { span, first, multiplies, .. } = *self;
+        let step = span.length / f64::from(self.output);
+        let mut sum = span.offset + step * 0.5;
+        for _ in 0..if multiplies { 0 } else { first } {
+            sum += step;
         }
-        let last = self.span.pixels - 1;
-        (0..self.count).map(move |_| {
-            let pixel = truncate(position).min(last);
-            position += step;
-            pixel
+        (first..first + self.count).map(move |index| {
+            let product = step * (f64::from(index) + 0.5) + span.offset;
+            let position = if multiplies { product } else { sum };
+            sum += step;
+            truncate(position).min(span.pixels - 1)
         })
     }
 }
@@ -155,11 +186,11 @@ impl Reach {
 ///
 /// Source pixels are counted from the first one of [`AxisKey::reads`].
 #[derive(Debug, Default)]
-pub(super) struct Axis {
+pub(super) struct Axis<W = i32> {
     key: Option<AxisKey>,
     /// First source pixel and end of the pixel's part of `weights`.
     bounds: Vec<(usize, usize)>,
-    weights: Vec<i32>,
+    weights: Vec<W>,
     exact: Vec<f64>,
 }
 
@@ -169,9 +200,37 @@ impl Axis {
         if self.key == Some(key) {
             return;
         }
+        if let Filter::Tensor(filter) = key.filter
+            && !key.filter.copies()
+            && !key.is_identity()
+        {
+            self.renew(key);
+            self.filter_tensor(key, filter);
+        } else {
+            self.prepare_pil(key);
+        }
+    }
+}
+
+impl Axis<f64> {
+    /// Makes `self` the coefficients of `key`, whose filter is Pillow's or copies pixels; free when
+    /// it already is.
+    pub(super) fn prepare_wide(&mut self, key: AxisKey) {
+        if self.key != Some(key) {
+            self.prepare_pil(key);
+        }
+    }
+}
+
+impl<W: Weight> Axis<W> {
+    fn renew(&mut self, key: AxisKey) {
         self.key = Some(key);
         self.bounds.clear();
         self.weights.clear();
+    }
+
+    fn prepare_pil(&mut self, key: AxisKey) {
+        self.renew(key);
         if key.is_identity() {
             self.copy_pixels(0..key.count);
             return;
@@ -183,8 +242,10 @@ impl Axis {
             Filter::Hamming => self.filter(key, filter::hamming),
             Filter::Bicubic => self.filter(key, filter::cubic),
             Filter::Lanczos => self.filter(key, filter::lanczos),
-            Filter::Tensor(_) if key.filter.copies() => self.copy_nearest(key),
-            Filter::Tensor(filter) => self.filter_tensor(key, filter),
+            Filter::Tensor(filter) => {
+                assert!(key.filter.copies(), "{filter:?} is a filter of 8-bit samples");
+                self.copy_nearest(key);
+            }
         }
     }
 
@@ -196,13 +257,13 @@ impl Axis {
         self.bounds.len()
     }
 
-    pub(super) fn taps(&self, index: usize) -> Taps<'_> {
+    pub(super) fn taps(&self, index: usize) -> Taps<'_, W> {
         let (start, end) = self.bounds[index];
         let from = index.checked_sub(1).map_or(0, |previous| self.bounds[previous].1);
         Taps { start, weights: &self.weights[from..end] }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Taps<'_>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Taps<'_, W>> {
         (0..self.len()).map(|index| self.taps(index))
     }
 
@@ -213,7 +274,7 @@ impl Axis {
 
     fn copy_pixels(&mut self, pixels: impl Iterator<Item = u32>) {
         for pixel in pixels {
-            self.weights.push(ONE);
+            self.weights.push(W::ONE);
             self.bounds.push((pixel as usize, self.weights.len()));
         }
     }
@@ -232,7 +293,7 @@ impl Axis {
             self.exact.extend(distances.map(|distance| weigh(distance * narrowing)));
             let sum: f64 = self.exact.iter().sum();
             let divisor = if sum == 0.0 { 1.0 } else { sum };
-            self.weights.extend(self.exact.iter().map(|weight| fixed_point(weight / divisor)));
+            self.weights.extend(self.exact.iter().map(|weight| W::of(weight / divisor)));
             self.bounds.push(((start - first) as usize, self.weights.len()));
         }
     }
@@ -259,7 +320,7 @@ mod tests {
 
     fn whole(filter: Filter, input: u32, output: u32) -> AxisKey {
         let span = Span { offset: 0.0, length: f64::from(input), pixels: input };
-        AxisKey { filter, span, output, first: 0, count: output, small: false }
+        AxisKey { filter, span, output, first: 0, count: output, small: false, multiplies: false }
     }
 
     const FILTERS: [Filter; 13] = [

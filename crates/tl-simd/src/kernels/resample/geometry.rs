@@ -25,6 +25,24 @@ impl<'a> ImageView<'a> {
     #[must_use]
     pub fn new(data: &'a [u8], width: u32, height: u32, row_bytes: usize, channels: usize) -> Self {
         assert!(matches!(channels, 1 | 3 | 4), "{channels} channels; 1, 3 or 4 are supported");
+        Self::of_pixels(data, width, height, row_bytes, channels)
+    }
+
+    /// As [`ImageView::new`], of pixels of any size: `channels` is their bytes. Kernels that compute
+    /// with 8-bit samples do not take them, but those that move pixels do.
+    ///
+    /// # Panics
+    ///
+    /// When `channels` is not 1 to 16; otherwise as [`ImageView::new`].
+    #[must_use]
+    pub fn of_pixels(
+        data: &'a [u8],
+        width: u32,
+        height: u32,
+        row_bytes: usize,
+        channels: usize,
+    ) -> Self {
+        assert!((1..=16).contains(&channels), "pixels of {channels} bytes; 1 to 16 are supported");
         let row = (width as usize).checked_mul(channels);
         let row = row.filter(|&row| row <= row_bytes).expect("a row fits into `row_bytes`");
         assert!(u32::try_from(row).is_ok(), "a row of {row} bytes is longer than 4 GiB");
@@ -84,7 +102,7 @@ impl<'a> ImageView<'a> {
     #[must_use]
     pub fn part(&self, rect: Rect) -> Self {
         let data = self.from(&rect);
-        Self::new(data, rect.width, rect.height, self.row_bytes, self.channels)
+        Self::of_pixels(data, rect.width, rect.height, self.row_bytes, self.channels)
     }
 
     /// The bytes from the first pixel of `rect` on; the image must contain all of it.
@@ -209,13 +227,7 @@ impl ResizeArea {
     /// window is not within `resized`.
     #[must_use]
     pub fn source(&self) -> Rect {
-        self.axes().map_or_else(Rect::default, |[columns, rows]| {
-            let x = columns.reads();
-            let y = rows.reads();
-            let width = x.end - x.start;
-            let height = y.end - y.start;
-            Rect { x: columns.base + x.start, y: rows.base + y.start, width, height }
-        })
+        self.axes().map_or_else(Rect::default, |[columns, rows]| columns.source(&rows))
     }
 
     /// Both axes, or nothing where the window is empty.
@@ -225,7 +237,11 @@ impl ResizeArea {
         let small = u64::from(resized.0) + u64::from(resized.1) <= SMALL_SIDES;
         let axis = |start, end, output, first, count| {
             let (base, span) = place(start, end);
-            PlacedAxis { base, key: AxisKey { filter, span, output, first, count, small } }
+            let multiplies = false;
+            PlacedAxis {
+                base,
+                key: AxisKey { filter, span, output, first, count, small, multiplies },
+            }
         };
         let columns = axis(area.left, area.right, resized.0, window.x, window.width);
         let rows = axis(area.top, area.bottom, resized.1, window.y, window.height);
@@ -255,8 +271,13 @@ pub(super) struct PlacedAxis {
 }
 
 impl PlacedAxis {
-    fn reads(&self) -> core::ops::Range<u32> {
-        self.key.reads()
+    /// The source pixels of this axis, that of columns, and of `rows`.
+    pub(super) fn source(&self, rows: &Self) -> Rect {
+        let x = self.key.reads();
+        let y = rows.key.reads();
+        let width = x.end - x.start;
+        let height = y.end - y.start;
+        Rect { x: self.base + x.start, y: rows.base + y.start, width, height }
     }
 }
 

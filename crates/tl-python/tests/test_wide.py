@@ -1,0 +1,305 @@
+"""Images of 16 bits, of floats and with alpha, against Pillow."""
+
+import itertools
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import turboloader as tl
+
+pytest.importorskip("PIL")
+
+from PIL import Image, ImageOps
+
+T = tl.transforms
+
+FILTERS = ["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"]
+FORMS = [("I;16", 1, "uint16"), ("F", 1, "float32"), ("RGBA", 4, "uint8"), ("16", 3, "uint16")]
+
+Pair = tuple[T.Transform, Callable[[Image.Image], Image.Image]]
+
+
+def pixels(rng: np.random.Generator, mode: str, height: int, width: int) -> np.ndarray:
+    """Random pixels of a mode; "16" has three channels of 16 bits."""
+    if mode == "RGBA":
+        return rng.integers(0, 256, (height, width, 4), dtype=np.uint8)
+    if mode == "F":
+        return rng.normal(0, 1000, (height, width, 1)).astype(np.float32)
+    channels = 3 if mode == "16" else 1
+    made = rng.integers(0, 65536, (height, width, channels), dtype=np.uint16)
+    return np.where(rng.random(made.shape) < 0.2, np.uint16(65535), made)
+
+
+def write(path: pathlib.Path, made: np.ndarray) -> None:
+    """A file of these pixels, TIFF for floats."""
+    if made.dtype == np.uint16 and made.shape[2] == 3:
+        path.with_suffix(".png").write_bytes(png16(made))
+    elif made.dtype == np.float32:
+        Image.fromarray(made[..., 0]).save(path.with_suffix(".tif"))
+    else:
+        Image.fromarray(made.squeeze()).save(path.with_suffix(".png"))
+
+
+def png16(made: np.ndarray) -> bytes:
+    """A PNG file of RGB in 16 bits, which Pillow does not write."""
+    import struct
+    import zlib
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        checksum = zlib.crc32(kind + data)
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", checksum)
+
+    height, width, _ = made.shape
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in made)
+    header = struct.pack(">IIBBBBB", width, height, 16, 2, 0, 0, 0)
+    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+def by_pillow(made: np.ndarray, change: Callable[[Image.Image], Image.Image]) -> np.ndarray:
+    """What Pillow makes of pixels, channel by channel where it has no mode of all."""
+    if made.dtype == np.uint8:
+        return np.asarray(change(Image.fromarray(made)))
+    channels = [change(Image.fromarray(channel.copy())) for channel in np.moveaxis(made, 2, 0)]
+    return np.stack([np.asarray(channel) for channel in channels], axis=2)
+
+
+def resized(rng: np.random.Generator) -> Pair:
+    """A resize to a random size with a random filter."""
+    height, width = (int(side) for side in rng.integers(1, 60, 2))
+    name = FILTERS[int(rng.integers(len(FILTERS)))]
+    method = Image.Resampling[name.upper()]
+    resize = T.Resize((height, width), interpolation=name)
+    return resize, lambda image: image.resize((width, height), method)
+
+
+def cropped(rng: np.random.Generator) -> Pair:
+    """The middle, with a border where the image is smaller."""
+    side = int(rng.integers(1, 50))
+
+    def crop(image: Image.Image) -> Image.Image:
+        width, height = image.size
+        left, top = max(side - width, 0) // 2, max(side - height, 0) // 2
+        right, bottom = (max(side - width, 0) + 1) // 2, (max(side - height, 0) + 1) // 2
+        array = np.asarray(image)
+        border = [(top, bottom), (left, right)] + [(0, 0)] * (array.ndim - 2)
+        array = np.pad(array, border)
+        height, width = array.shape[:2]
+        top, left = round((height - side) / 2), round((width - side) / 2)
+        return Image.fromarray(array[top : top + side, left : left + side].copy())
+
+    return T.CenterCrop(side), crop
+
+
+def padded(rng: np.random.Generator) -> Pair:
+    """A border of any kind."""
+    sides = [int(side) for side in rng.integers(0, 7, 4)]
+    fill = int(rng.integers(0, 256))
+    mode = ["constant", "edge", "reflect", "symmetric"][int(rng.integers(4))]
+
+    def pad(image: Image.Image) -> Image.Image:
+        array = np.asarray(image)
+        left, top, right, bottom = sides
+        border = [(top, bottom), (left, right)] + [(0, 0)] * (array.ndim - 2)
+        if mode == "constant":
+            return Image.fromarray(np.pad(array, border, constant_values=fill))
+        return Image.fromarray(np.pad(array, border, mode=mode))
+
+    return T.Pad(sides, fill=fill, padding_mode=mode), pad
+
+
+def flipped(rng: np.random.Generator) -> Pair:
+    """Left and right, or top and bottom, change places."""
+    if rng.random() < 0.5:
+        return T.RandomHorizontalFlip(1.0), ImageOps.mirror
+    return T.RandomVerticalFlip(1.0), ImageOps.flip
+
+
+@pytest.mark.parametrize(("mode", "channels", "dtype"), FORMS)
+def test_transforms_of_pillow(tmp_path: pathlib.Path, mode: str, channels: int, dtype: str) -> None:
+    """Any sequence of crops, resizes, borders and flips has the bits of Pillow."""
+    rng = np.random.default_rng([channels, len(dtype)])
+    for case in range(60):
+        folder = tmp_path / str(case)
+        folder.mkdir()
+        made = [pixels(rng, mode, *(int(side) for side in rng.integers(8, 50, 2))) for _ in "ab"]
+        for number, one in enumerate(made):
+            write(folder / str(number), one)
+        makers = [resized, cropped, padded, flipped]
+        chosen = [makers[int(which)](rng) for which in rng.integers(4, size=rng.integers(1, 5))]
+        chosen.append(resized(rng))
+        last = bool(rng.integers(2))
+        loader = tl.DataLoader(
+            folder,
+            2,
+            transform=[transform for transform, _ in chosen],
+            channels=channels,
+            pixels=dtype,
+            channels_last=last,
+        )
+        found = next(iter(loader))["image"].numpy()
+        assert found.dtype == dtype
+        found = found if last else np.moveaxis(found, 1, 3)
+        for one, result in zip(made, found, strict=True):
+            for _, change in chosen:
+                one = by_pillow(one, change)
+            names = [str(transform) for transform, _ in chosen]
+            assert np.array_equal(one.reshape(result.shape), result), (case, names)
+
+
+def test_images_as_stored(tmp_path: pathlib.Path) -> None:
+    """Without transforms a batch has the numbers of the files, in their own sizes and type."""
+    rng = np.random.default_rng(5)
+    for mode, channels, dtype in FORMS:
+        folder = tmp_path / dtype / str(channels)
+        folder.mkdir(parents=True)
+        made = [pixels(rng, mode, 5 + number, 9) for number in range(3)]
+        for number, one in enumerate(made):
+            write(folder / str(number), one)
+        loader = tl.DataLoader(folder, 3, channels=channels, pixels=dtype)
+        found = [image.numpy() for image in next(iter(loader))["image"]]
+        assert [image.dtype for image in found] == [dtype] * 3
+        assert all(np.array_equal(a, b) for a, b in zip(made, found, strict=True))
+        assert not [note for note in loader.notes if "bits" in note or "transparency" in note]
+
+
+def test_floats_of_wide_pixels(tmp_path: pathlib.Path) -> None:
+    """``ToFloat`` and ``Normalize`` give the numbers of torchvision's ``ToDtype(scale=True)``."""
+    torch = pytest.importorskip("torch")
+    v2 = pytest.importorskip("torchvision.transforms.v2.functional")
+    rng = np.random.default_rng(6)
+    mean, std = [0.5, 0.25, 0.125, 0.75], [0.3, 0.5, 0.2, 1.5]
+    for mode, channels, dtype in FORMS:
+        folder = tmp_path / dtype / str(channels)
+        folder.mkdir(parents=True)
+        made = pixels(rng, mode, 20, 30)
+        write(folder / "0", made)
+        count = max(channels, 3)
+        normalize = T.Normalize(mean[:count], std[:count])
+        for name in ("float32", "float16", "bfloat16"):
+            loader = tl.DataLoader(
+                folder,
+                1,
+                transform=[T.Resize((20, 30)), T.ToFloat(), normalize],
+                channels=channels,
+                pixels=dtype,
+                dtype=name,
+            )
+            found = next(iter(loader))["image"].torch()[0]
+            tensor = torch.from_numpy(np.moveaxis(made, 2, 0).copy())
+            tensor = v2.to_dtype(tensor, torch.float32, scale=True)
+            expected = v2.normalize(tensor, mean[:channels], std[:channels])
+            assert torch.equal(found, expected.to(found.dtype)), (mode, name)
+
+
+def joint_folder(folder: pathlib.Path, count: int) -> None:
+    """Images whose red and green are their columns and rows, and depths that say the same."""
+    for number in range(count):
+        height, width = 40 + number, 60 - number
+        y, x = np.mgrid[0:height, 0:width]
+        rgb = np.stack([x, y, 0 * x], axis=2).astype(np.uint8)
+        Image.fromarray(rgb).save(folder / f"{number}.png")
+        depth = (y * 256 + x + 1).astype(np.uint16)
+        Image.fromarray(depth).save(folder / f"{number}.depth.png")
+        Image.fromarray(depth.astype(np.float32)).save(folder / f"{number}.far.tif")
+
+
+def test_depths_move_with_their_images(tmp_path: pathlib.Path) -> None:
+    """A depth gets the crop and flips of its image, and neither its colours nor normalisation."""
+    joint_folder(tmp_path, 7)
+    fields = {
+        "depth": tl.Image("depth.png", channels=1, pixels="uint16"),
+        "far": tl.Image("far.tif", channels=1, pixels=np.float32),
+    }
+    crop = [T.RandomCrop(24), T.RandomHorizontalFlip(), T.RandomVerticalFlip()]
+    plain = tl.DataLoader(tmp_path, 3, transform=crop, fields=fields, seed=3)
+    colors = [*crop, T.ColorJitter(0.4, 0.4), T.GaussianBlur(3), T.ToFloat(), T.Normalize()]
+    colored = tl.DataLoader(
+        tmp_path, 3, transform=colors, fields=fields, seed=3, channels_last=True
+    )
+    turned = 0
+    for batch, other in zip(plain, colored, strict=True):
+        image = batch["image"].numpy().astype(np.int64)
+        expected = image[..., 1] * 256 + image[..., 0] + 1
+        turned += int((image[:, 0, 0, 0] > image[:, 0, -1, 0]).sum())
+        for one in (batch, other):
+            depth = one["depth"].numpy()
+            assert depth.dtype == np.uint16 and depth.shape == (len(image), 24, 24, 1)
+            assert np.array_equal(depth[..., 0], expected)
+            assert one["far"].numpy().dtype == np.float32
+            assert np.array_equal(one["far"].numpy()[..., 0], expected)
+    assert 0 < turned < 7
+
+
+def test_a_depth_with_its_own_transform(tmp_path: pathlib.Path) -> None:
+    """A transform of its own makes a further image independent, with its own pixels."""
+    joint_folder(tmp_path, 3)
+    fields = {"depth": tl.Image("depth.png", channels=1, pixels="uint16")}
+    transform = {"image": T.Resize((8, 8)), "depth": T.Resize((10, 12), interpolation="nearest")}
+    loader = tl.DataLoader(tmp_path, 3, transform=transform, fields=fields, dtype="float32")
+    batch = next(iter(loader))
+    assert batch["image"].numpy().dtype == np.float32
+    depth = batch["depth"].numpy()
+    assert depth.dtype == np.uint16
+    nearest = Image.open(tmp_path / "0.depth.png").resize((12, 10), Image.Resampling.NEAREST)
+    assert np.array_equal(depth[0, ..., 0], np.asarray(nearest))
+
+
+def test_wide_batches_are_the_same(tmp_path: pathlib.Path) -> None:
+    """Workers, caches and memory limits change no byte, and each form has its own recipe."""
+    rng = np.random.default_rng(9)
+    hashes = set()
+    for mode, channels, dtype in FORMS:
+        folder = tmp_path / dtype / str(channels)
+        folder.mkdir(parents=True)
+        for number in range(11):
+            write(folder / str(number), pixels(rng, mode, 20 + number, 33))
+        crop = [T.RandomResizedCrop(16), T.RandomHorizontalFlip()]
+        recipe = T.recipe(crop, channels=channels, pixels=dtype)
+        hashes.add(recipe.hash)
+        caches = [None, "64MB", tl.Cache(memory="64MB", decoded=True)]
+        caches.append(tl.Cache(disk="1GB", folder=tmp_path / "cache", decoded=True))
+        settings: list[dict[str, Any]] = [
+            {"num_workers": workers, "cache": cache}
+            for workers, cache in itertools.product((1, 3), caches)
+        ]
+        settings.append({"memory": "64MB"})
+        digests = set()
+        for setting in settings:
+            loader = tl.DataLoader(folder, 4, transform=recipe, seed=1, shuffle=True, **setting)
+            for _ in range(2):
+                epoch = [batch["image"].numpy().tobytes() for batch in loader]
+            digests.add(b"".join(epoch))
+        assert len(digests) == 1, (mode, dtype)
+    assert len(hashes) == len(FORMS)
+    assert T.recipe(crop, channels=3, pixels="uint8").hash == T.recipe(crop).hash
+
+
+def test_what_is_refused(tmp_path: pathlib.Path) -> None:
+    """Operations and files that do not go with the pixels are refused by name."""
+    for transform, channels, dtype, message in [
+        (T.ColorJitter(0.5), 1, "uint16", "ColorJitter cannot be done to u16 pixels, grey"),
+        (T.RandomApply([T.GaussianBlur(3)]), 4, "uint8", "GaussianBlur cannot be done to u8"),
+        (T.RandomRotation(5), 3, "float32", "RandomRotation cannot be done to f32 pixels, rgb"),
+        (T.Pad(1, fill=0.5), 1, "float32", "Pad .* fill is not a whole number"),
+        (T.Pad(1, fill=(1, 2, 3)), 4, "uint8", "Pad .* fill is not a whole number"),
+        ([T.ToFloat(), T.Normalize()], 4, "uint8", "need a number for each channel"),
+        ([T.ToFloat(), T.Normalize([0.5] * 4, [1] * 4)], 3, "uint8", "for each channel"),
+    ]:
+        with pytest.raises(tl.RecipeError, match=message):
+            tl.DataLoader(tmp_path, 4, transform=transform, channels=channels, pixels=dtype)
+    with pytest.raises(tl.RecipeError, match="parity `tensor`"):
+        T.recipe(T.Resize((4, 4)), pixels="uint16", parity="tensor")
+    with pytest.raises(tl.SettingError, match='pass pixels="uint16" too'):
+        T.recipe(T.Resize((4, 4)), dtype="uint16")
+    with pytest.raises(tl.SettingError, match="pixels is int32, expected uint8"):
+        T.recipe(T.Resize((4, 4)), pixels="int32")
+    Image.fromarray(np.zeros((4, 5, 3), np.uint8)).save(tmp_path / "0.png")
+    loader = tl.DataLoader(tmp_path, 1, pixels="uint16")
+    with pytest.raises(tl.LoaderError, match="u16 pixels of a PNG file of 8-bit unsigned"):
+        next(iter(loader))
+    fields = {"depth": tl.Image("depth.png", pixels="uint16")}
+    with pytest.raises(tl.SettingError, match=r"image `depth`: .*RandomRotation"):
+        tl.DataLoader(tmp_path, 1, transform=[T.Resize((4, 4)), T.RandomRotation(5)], fields=fields)

@@ -1,0 +1,133 @@
+//! The type and the channels of the pixels that a recipe works on.
+
+use super::Recipe;
+use crate::error::RecipeError;
+use crate::op::{Domain, Effect, Normalize, Op};
+use crate::output::{Channels, OutputSpec, PixelType};
+use crate::parity::Parity;
+
+impl Recipe {
+    /// [`Recipe::new`] of operations on pixels of this type and these channels.
+    ///
+    /// # Errors
+    /// As [`Recipe::new`], and [`RecipeError::Pixels`] for operations that are not defined for them.
+    pub fn on_pixels(
+        pixels: PixelType,
+        channels: Channels,
+        ops: Vec<Op>,
+        output: OutputSpec,
+    ) -> Result<Self, RecipeError> {
+        Self { output, channels, pixels, ..Self::decode() }.with_ops(ops)
+    }
+
+    /// The same recipe with results of these channels.
+    ///
+    /// # Errors
+    /// [`RecipeError::Pixels`] for operations that are not defined for them.
+    pub fn with_channels(self, channels: Channels) -> Result<Self, RecipeError> {
+        Self { channels, ..self }.checked()
+    }
+
+    /// The same recipe on pixels of this type, which are as files store them. The output has the same
+    /// type where the recipe does not convert to float.
+    ///
+    /// # Errors
+    /// [`RecipeError::Pixels`] for operations that are not defined for them.
+    pub fn with_pixels(self, pixels: PixelType) -> Result<Self, RecipeError> {
+        let mut output = self.output;
+        if output.dtype == self.pixels.dtype() && !self.makes_floats() {
+            output.dtype = pixels.dtype();
+        }
+        Self { pixels, output, ..self }.checked()
+    }
+
+    /// Whether the recipe converts pixels to floats.
+    #[must_use]
+    pub fn makes_floats(&self) -> bool {
+        self.ops.iter().any(|op| op.domain() == Domain::ToFloat)
+    }
+
+    /// The type of the pixels that operations get. Default 8 bits.
+    #[must_use]
+    pub fn pixels(&self) -> PixelType {
+        self.pixels
+    }
+
+    /// Whether pixels are others than 8-bit RGB or grey, so that operations can only move them.
+    #[must_use]
+    pub fn is_wide(&self) -> bool {
+        self.pixels != PixelType::U8 || self.channels == Channels::Rgba
+    }
+
+    /// The form of an image that moves with the results of this recipe: the same size and views,
+    /// with pixels of its own that stay as they are. [`Plan::keep_geometry`] makes its plans.
+    ///
+    /// # Errors
+    /// [`RecipeError::Pixels`] for operations that move pixels in a way that is not defined for it.
+    pub fn moving_along(&self, pixels: PixelType, channels: Channels) -> Result<Self, RecipeError> {
+        let output = OutputSpec { dtype: pixels.dtype(), layout: self.output.layout };
+        let mut along = Self { pixels, channels, output, batch_ops: Vec::new(), ..self.clone() };
+        along.ops.retain(|op| !matches!(op, Op::ToFloat(_) | Op::Normalize(_)));
+        let mut ops = along.ops.iter().enumerate();
+        let warps = |op: &&Op| along.is_wide() && op.effect() == Effect::Warp;
+        match ops.find_map(|(position, op)| Some((position, op.walk().find(warps)?.name()))) {
+            None => Ok(along),
+            Some((position, op)) => Err(RecipeError::Pixels {
+                position,
+                op,
+                pixels: pixels.name(),
+                channels: channels.name(),
+                reason: "it takes 8-bit pixels, RGB or grey",
+            }),
+        }
+    }
+
+    /// The channels of the results. Default RGB.
+    #[must_use]
+    pub fn channels(&self) -> Channels {
+        self.channels
+    }
+
+    /// Checks that the operations are defined for the type and the channels of the pixels, and that
+    /// the output has a type that they make.
+    pub(super) fn checked(self) -> Result<Self, RecipeError> {
+        let Self { pixels, channels, output: OutputSpec { dtype, .. }, .. } = self;
+        let to_float = self.ops.iter().any(|op| op.domain() == Domain::ToFloat);
+        if if to_float { !dtype.is_float() } else { dtype != pixels.dtype() } {
+            return Err(RecipeError::OutputType { dtype: dtype.name(), to_float });
+        }
+        for (position, op) in self.ops.iter().enumerate() {
+            for op in op.walk() {
+                if let Some(reason) = self.refusal(op) {
+                    let pixels = pixels.name();
+                    let channels = channels.name();
+                    let op = op.name();
+                    return Err(RecipeError::Pixels { position, op, pixels, channels, reason });
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// The reason why an operation is not defined for the type and the channels of the pixels.
+    fn refusal(&self, op: &Op) -> Option<&'static str> {
+        if let Op::Normalize(Normalize { mean, std }) = op
+            && !mean.is_for(self.channels, *std)
+        {
+            return Some("mean and std need a number for each channel");
+        }
+        if !self.is_wide() {
+            return None;
+        }
+        if op.effect() != Effect::Geometry {
+            return Some("it takes 8-bit pixels, RGB or grey");
+        }
+        if op.fill().is_some_and(|fill| !fill.is_for(self.channels)) {
+            return Some("its fill is not a whole number for all channels");
+        }
+        let is_tensor = self.parity == Parity::Tensor && self.pixels != PixelType::U8;
+        let is_smooth = op.interpolation().is_some_and(|filter| !filter.copies());
+        let reason = "parity `tensor` has nearest and nearest_exact alone for them";
+        (is_tensor && is_smooth).then_some(reason)
+    }
+}
