@@ -41,6 +41,11 @@ pub enum LabelDefect {
 /// The mark that editors on Windows write in front of UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// The text after its byte order mark, if it has one.
+pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
+}
+
 impl LabelField {
     pub(crate) fn of(extension: &[u8]) -> Option<Self> {
         if extension.eq_ignore_ascii_case(b"cls") {
@@ -66,7 +71,7 @@ impl LabelField {
     /// `label` is metadata of another kind and has none.
     pub(crate) fn parse(self, content: &[u8]) -> Result<Option<i64>, LabelDefect> {
         self.check_len(content.len() as u64)?;
-        let content = content.strip_prefix(BYTE_ORDER_MARK).unwrap_or(content);
+        let content = without_mark(content);
         match self {
             Self::Cls => {
                 let text = content.trim_ascii();

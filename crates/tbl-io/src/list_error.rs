@@ -143,12 +143,14 @@ pub enum ListDefect {
     /// Samples without a label in a table.
     #[error("{count} of {of} samples have no label here, first `{}`", Shown(first))]
     Unlabelled { count: u64, of: u64, first: Vec<u8> },
-    /// A category without a name, among sources that number categories differently.
+    /// A category to which its source gives no name, among sources that are joined by the names of
+    /// categories.
     #[error(
-        "an annotation has category {category}, which the source does not name; sources whose \
-         categories differ are joined by name"
+        "an annotation has category {category}, which {}; sources are joined by the names of \
+         categories: open a COCO file whose `categories` name it, or a TBL file made of one",
+        if *has_names { "the source does not name" } else { "has no name because the source stores none" }
     )]
-    UnnamedCategory { category: i64 },
+    UnnamedCategory { category: i64, has_names: bool },
     /// A kind of file that is not read yet.
     #[error("{what} is not read; expected {expected}")]
     Unread { what: String, expected: &'static str },

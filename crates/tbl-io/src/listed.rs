@@ -34,6 +34,8 @@ pub struct Listed {
     /// True if samples can be requested in the background, once that was asked.
     in_background: OnceLock<bool>,
     box_class_names: Vec<String>,
+    /// Their numbers, if they are not their places.
+    box_class_numbers: Vec<i64>,
 }
 
 /// The content of a list, besides its files.
@@ -65,11 +67,16 @@ impl Listed {
             parts.location = files.root().clone();
         }
         let in_background = OnceLock::new();
-        Self { parts, files, in_background, box_class_names: Vec::new() }
+        let box_class_names = Vec::new();
+        Self { parts, files, in_background, box_class_names, box_class_numbers: Vec::new() }
     }
 
-    pub(crate) fn with_box_class_names(self, box_class_names: Vec<String>) -> Self {
-        Self { box_class_names, ..self }
+    pub(crate) fn with_box_classes(
+        self,
+        box_class_names: Vec<String>,
+        box_class_numbers: Vec<i64>,
+    ) -> Self {
+        Self { box_class_names, box_class_numbers, ..self }
     }
 
     fn file(&self, index: u64) -> Result<u32, ReadError> {
@@ -179,6 +186,10 @@ impl SampleSource for Listed {
 
     fn box_class_names(&self) -> &[String] {
         &self.box_class_names
+    }
+
+    fn box_class_numbers(&self) -> &[i64] {
+        &self.box_class_numbers
     }
 
     fn will_need(&self, index: u64) {

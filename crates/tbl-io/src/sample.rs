@@ -88,9 +88,15 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     }
 
     /// The names of the classes of annotated objects, by the numbers that the field `json` has as
-    /// `/annotations/*/category_id`; empty for a number without a name. Empty, the default, without
-    /// annotations.
+    /// `/annotations/*/category_id`, or by [`box_class_numbers`](Self::box_class_numbers); empty for a
+    /// number without a name. Empty, the default, without annotations.
     fn box_class_names(&self) -> &[String] {
+        &[]
+    }
+
+    /// The numbers of the classes that [`box_class_names`](Self::box_class_names) lists, where they
+    /// are not their places. Empty, the default, where they are.
+    fn box_class_numbers(&self) -> &[i64] {
         &[]
     }
 

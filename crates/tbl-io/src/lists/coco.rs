@@ -89,7 +89,9 @@ pub(super) fn of_source(
         return Err(defect.at(&location, ListPlace::offset(offset)));
     }
     let samples = u32::try_from(content.images.len()).unwrap_or(u32::MAX);
-    let box_class_names = content.class_names(options.dense);
+    let has_places = options.dense || content.are_categories_listable();
+    let box_class_names = content.class_names(options.dense || !has_places);
+    let box_class_numbers = if has_places { Vec::new() } else { content.category_numbers() };
     let notes = content.stray_annotations().into_iter().collect();
     let annotations = content.annotations(source, &location, options)?;
     let column =
@@ -105,7 +107,7 @@ pub(super) fn of_source(
         limits: options.limits,
         notes,
     };
-    Ok(Listed::new(files, parts).with_box_class_names(box_class_names))
+    Ok(Listed::new(files, parts).with_box_classes(box_class_names, box_class_numbers))
 }
 
 /// The content of a file of annotations.
@@ -153,7 +155,7 @@ const EXPECTED_IMAGE: &str = "an image with `id` and `file_name`";
 const EXPECTED_OBJECT: &str = "an annotation with `image_id`";
 const EXPECTED_CATEGORY: &str = "a category with `id` and `name`";
 
-/// Categories with larger numbers have no name by their number.
+/// Categories with larger numbers have names without places of their own.
 const MAX_NAMED_CATEGORY: i64 = 1 << 16;
 
 impl Content {
@@ -268,17 +270,23 @@ impl Content {
         candidates.into_iter().find(has_first).map_or(folder, |root| Location::new(&root))
     }
 
-    /// The names of categories by the numbers that boxes have.
+    /// Whether a list can have the names of categories at the places of their numbers.
+    fn are_categories_listable(&self) -> bool {
+        self.categories.iter().all(|category| (0..MAX_NAMED_CATEGORY).contains(&category.id))
+    }
+
+    fn category_numbers(&self) -> Vec<i64> {
+        self.categories.iter().map(|category| category.id).collect()
+    }
+
+    /// The names of categories: one after the other if `dense`, otherwise at the places of their
+    /// numbers.
     fn class_names(&self, dense: bool) -> Vec<String> {
-        if dense {
-            return self.categories.iter().map(|category| category.name.clone()).collect();
-        }
         let mut names = Vec::new();
         for CategoryMembers { id, name } in &self.categories {
-            let Some(place) = usize::try_from(*id).ok().filter(|_| *id < MAX_NAMED_CATEGORY) else {
-                return Vec::new();
-            };
-            names.resize(place, String::new());
+            if !dense {
+                names.resize(usize::try_from(*id).unwrap_or_default(), String::new());
+            }
             names.push(name.clone());
         }
         names

@@ -89,6 +89,10 @@ impl SampleSource for Throttled {
         self.source.box_class_names()
     }
 
+    fn box_class_numbers(&self) -> &[i64] {
+        self.source.box_class_numbers()
+    }
+
     fn notes(&self) -> Vec<Note> {
         self.source.notes()
     }

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tbl_io::{
-    AsStored, Coco, Compression, ConvertOptions, ConvertSummary, Field, Labels, SampleSource,
-    Selection, Stores, Target, TblFile, open_coco,
+    AsStored, Coco, Compression, ConvertOptions, ConvertSummary, Field, Folder, Labels, NewSample,
+    SampleSource, Selection, Stores, StreamWriter, Target, TblFile, WriteOptions, open_coco,
 };
 
 /// A folder with an image, and annotations of it with these numbers of categories.
-fn coco(root: &Path, name: &str, categories: &[(u64, &str)], numbers: &[u64]) -> PathBuf {
+fn coco(root: &Path, name: &str, categories: &[(i64, &str)], numbers: &[i64]) -> PathBuf {
     let folder = root.join(name);
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("1.jpg"), name).unwrap();
-    let object = |number: &u64| json!({"image_id": 7, "bbox": [1, 2, 3, 4], "category_id": number, "text": "é\n"});
-    let category = |(id, name): &(u64, &str)| json!({"id": id, "name": name});
+    let object = |number: &i64| json!({"image_id": 7, "bbox": [1, 2, 3, 4], "category_id": number, "text": "é\n"});
+    let category = |(id, name): &(i64, &str)| json!({"id": id, "name": name});
     let content = json!({
         "images": [{"id": 7, "file_name": "1.jpg"}],
         "annotations": numbers.iter().map(object).collect::<Vec<_>>(),
@@ -26,9 +26,20 @@ fn coco(root: &Path, name: &str, categories: &[(u64, &str)], numbers: &[u64]) ->
     path
 }
 
+/// A folder with an image and these further files, which does not name categories.
+fn nameless(root: &Path, name: &str, files: &[(&str, &[u8])]) -> PathBuf {
+    let folder = root.join(name);
+    fs::create_dir_all(&folder).unwrap();
+    for (file, bytes) in [("a.0.jpg", &b"jpeg"[..])].iter().chain(files) {
+        fs::write(folder.join(file), bytes).unwrap();
+    }
+    folder
+}
+
 fn open(paths: &[PathBuf]) -> Vec<Box<dyn SampleSource>> {
     let open = |path: &PathBuf| match TblFile::open(path) {
         Ok(file) => Box::new(file) as Box<dyn SampleSource>,
+        Err(_) if path.is_dir() => Box::new(Folder::open(path).unwrap()),
         Err(_) => Box::new(open_coco(&Stores::new(), path, &Coco::default()).unwrap()),
     };
     paths.iter().map(open).collect()
@@ -102,11 +113,27 @@ fn different_numbers_are_joined_by_name_and_stay_joined_in_a_tbl_file() {
     }
 }
 
+/// The fields of the only sample of source number `source`, or the message of the error.
+fn fields(
+    sources: &[Box<dyn SampleSource>],
+    labels: &Labels,
+    source: usize,
+) -> Result<Vec<(String, String)>, String> {
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let mut fields: Vec<Field> = Vec::new();
+    labels
+        .read_fields_where(sources, source, 0, &mut |_, _| true, &mut fields)
+        .map_err(|error| error.to_string())?;
+    let fields = fields.into_iter();
+    Ok(fields.map(|Field { extension, bytes }| (text(extension), text(bytes))).collect())
+}
+
 #[test]
 fn numbers_that_agree_stay() {
     let root = tempfile::tempdir().unwrap();
     let a = coco(root.path(), "a", &[(1, "dog"), (3, "cat")], &[3, 1]);
     let b = coco(root.path(), "b", &[(3, "cat"), (5, "bird")], &[5, 3]);
+    // No source has a name for 99, which is therefore no other class.
     let none = coco(root.path(), "none", &[], &[99]);
     let sources = open(&[a, none, b]);
     let labels = Labels::resolve(&sources).unwrap();
@@ -124,6 +151,87 @@ fn numbers_that_agree_stay() {
 }
 
 #[test]
+fn a_number_never_gets_the_name_that_another_source_has_for_it() {
+    let root = tempfile::tempdir().unwrap();
+    let a = coco(root.path(), "a", &[(1, "dog"), (3, "cat")], &[3, 1]);
+    let partly = coco(root.path(), "partly", &[(1, "dog")], &[1, 3]);
+    let json = br#"{"annotations": [{"category_id": 7}, {"category_id": 1}]}"#;
+    let none = nameless(root.path(), "none", &[("a.0.json", json)]);
+    let other = nameless(root.path(), "other", &[("a.0.json", br#"{"annotations": [{}, 3]}"#)]);
+    let sources = open(&[a, partly, none, other]);
+    let labels = Labels::resolve(&sources).unwrap();
+    assert_eq!(labels.box_class_names(), ["", "dog", "", "cat"]);
+    let unnamed = "partly/instances.json: sample 0 (1.jpg): an annotation has category 3, which the \
+                   source does not name";
+    let nameless = "none: sample 0 (a.0.jpg): an annotation has category 1, which has no name because \
+                    the source stores none";
+    let advice = "; sources are joined by the names of categories: open a COCO file whose \
+                  `categories` name it, or a TBL file made of one";
+    for (source, expected) in [(1, unnamed), (2, nameless)] {
+        let message = fields(&sources, &labels, source).unwrap_err();
+        assert!(message.ends_with(&format!("{expected}{advice}")), "{message}");
+    }
+    let as_it_is = ("0.json".to_owned(), r#"{"annotations": [{}, 3]}"#.to_owned());
+    assert_eq!(fields(&sources, &labels, 3).unwrap(), [as_it_is]);
+    // Among sources without any names, all numbers are as they are.
+    let labels = Labels::resolve(&sources[2..]).unwrap();
+    let kept = fields(&sources[2..], &labels, 0).unwrap();
+    assert_eq!(kept, [("0.json".to_owned(), String::from_utf8(json.to_vec()).unwrap())]);
+}
+
+#[test]
+fn large_and_negative_numbers_are_joined_by_name() {
+    const LARGE: i64 = 1_000_000_000_000;
+    let root = tempfile::tempdir().unwrap();
+    let a = coco(root.path(), "a", &[(LARGE, "dog"), (LARGE + 1, "cat")], &[LARGE, LARGE + 1]);
+    let b = coco(root.path(), "b", &[(LARGE, "cat"), (-1, "dog")], &[-1, LARGE]);
+    let sources = open(&[a, b]);
+    let labels = Labels::resolve(&sources).unwrap();
+    assert_eq!(labels.box_class_names(), ["cat", "dog"]);
+    assert_eq!(categories(&sources, &labels), [vec!["dog", "cat"], vec!["dog", "cat"]]);
+    // One of them keeps its numbers, which a list of names cannot have.
+    let labels = Labels::resolve(&sources[..1]).unwrap();
+    assert!(labels.box_class_names().is_empty());
+    let first = document(&sources, &labels, 0);
+    assert_eq!(first["annotations"][0]["category_id"], LARGE);
+}
+
+#[test]
+fn the_field_json_is_renumbered_by_every_name_it_is_read_by_and_no_other_field() {
+    let root = tempfile::tempdir().unwrap();
+    let json = "{\"annotations\":[{\"category_id\":0}]}";
+    let new = "{\"annotations\":[{\"category_id\":1}]}";
+    let other = "{\"annotations\":[{\"category_id\":9}]}";
+    let marked = format!("\u{feff}{json}");
+    let all = [
+        ("0.JSON", json),
+        ("Json", &*marked),
+        ("txt", json),
+        ("panoptic.json", other),
+        ("0.panoptic.json", other),
+        ("9.json", other),
+    ];
+    let stored = root.path().join("a.tbl");
+    let mut writer = StreamWriter::create(&stored, WriteOptions::default()).unwrap();
+    writer.set_box_class_names(&["dog".to_owned()]);
+    let field = |(name, text): (&str, &str)| Field { extension: name.into(), bytes: text.into() };
+    let stored_fields = all.map(field);
+    let sample =
+        NewSample { key: Some(b"a.0.jpg"), fields: &stored_fields, ..NewSample::new(b"jpeg") };
+    writer.write_sample(&sample).unwrap();
+    writer.finish().unwrap();
+    let b = coco(root.path(), "b", &[(1, "cat"), (2, "dog")], &[2]);
+    let sources = open(&[stored, b]);
+    let labels = Labels::resolve(&sources).unwrap();
+    assert_eq!(labels.box_class_names(), ["cat", "dog"]);
+    let expected = all.map(|(name, text)| {
+        let is_json = ["0.JSON", "Json"].contains(&name);
+        (name.to_owned(), if is_json { new } else { text }.to_owned())
+    });
+    assert_eq!(fields(&sources, &labels, 0).unwrap(), expected);
+}
+
+#[test]
 fn a_category_without_a_name_is_an_error_where_numbers_change() {
     let root = tempfile::tempdir().unwrap();
     let a = coco(root.path(), "a", &[(1, "dog")], &[1]);
@@ -136,6 +244,7 @@ fn a_category_without_a_name_is_an_error_where_numbers_change() {
     assert_eq!((error.kind(), error.sample_index()), (tbl_io::ErrorKind::Data, Some(0)));
     let message = error.to_string();
     let expected = "instances.json: sample 0 (1.jpg): an annotation has category 9, which the source \
-                    does not name; sources whose categories differ are joined by name";
+                    does not name; sources are joined by the names of categories: open a COCO file \
+                    whose `categories` name it, or a TBL file made of one";
     assert!(message.ends_with(expected), "{message}");
 }
