@@ -42,7 +42,8 @@ impl Batch {
                 let numbers = <[f32]>::ref_from_bytes(self.column_bytes(column));
                 let numbers = numbers.expect("a column is aligned and whole");
                 let each = numbers.len() / self.len.max(1);
-                numbers.get(row * each..(row + 1) * each).unwrap_or_default()
+                // Points have two numbers or more; a batch without rows has none.
+                numbers.chunks_exact(each.max(1)).nth(row).unwrap_or_default()
             }
             None => {
                 let fields = self.fields(row).and_then(|fields| fields.keypoints.get(field));

@@ -21,8 +21,15 @@ pub enum AnnotationFault {
     /// The JSON has something else in a place.
     #[error("sidecar file `{column}`: expected {expected} at `{pointer}`")]
     Value { column: String, pointer: String, expected: &'static str },
+    /// The JSON has something else in place of points of an object.
+    #[error(
+        "sidecar file `{column}`: expected {} points of {} numbers at `{pointer}`",
+        shape[0],
+        shape[1]
+    )]
+    Points { column: String, pointer: String, shape: [usize; 2] },
     /// There are not as many labels or values as boxes.
-    #[error("sidecar file `{column}` has {boxes} boxes and {count} {what}")]
+    #[error("sidecar file `{column}` has {count} {what} for {boxes} boxes")]
     BoxCount { column: String, boxes: usize, what: &'static str, count: usize },
     /// The mask cannot be decoded.
     #[error("sidecar file `{column}`: {source}")]

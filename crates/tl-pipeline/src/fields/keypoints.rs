@@ -8,7 +8,7 @@ use super::annotate::Placed;
 use super::files::Files;
 use super::objects::{Objects, retain, single};
 use super::readers::KeypointLayout;
-use super::values::ValueReader;
+use super::values::{MOST_BYTES, ValueReader};
 use super::{Fields, ListPointer, ValueField, ValueFormat, ValueKind, refused};
 use crate::dataset::Dataset;
 use crate::error::{AnnotationFault, PipelineError};
@@ -22,8 +22,9 @@ use crate::table::{ColumnSpec, ColumnType};
 /// a column of the batch too ([`Batch::column_named`](crate::Batch::column_named)).
 ///
 /// A point has two numbers, across and down, or three: the third is its visibility as in COCO's
-/// files, where 0 stands for a point without a label. Lists of points show which, a list of numbers
-/// is one of triples. (0, 0) is the middle of the top left pixel.
+/// files, where 0 stands for a point without a label. Lists of points show which; a plain list of
+/// numbers is one of triples, unless `shape` says otherwise. (0, 0) is the middle of the top left
+/// pixel.
 ///
 /// Points move as `KeyPoints` of torchvision v2, and keep their coordinates outside the image. With
 /// visibility, those that come to lie outside have no label any more, and points without a label are
@@ -51,11 +52,6 @@ pub struct KeypointField {
 const MOST_POINTS: usize = 1 << 16;
 
 impl KeypointField {
-    /// The pairs of the 17 points of COCO's persons, as their names say: eyes, ears, shoulders,
-    /// elbows, wrists, hips, knees and ankles.
-    pub const COCO_FLIP_PAIRS: [[usize; 2]; 8] =
-        [[1, 2], [3, 4], [5, 6], [7, 8], [9, 10], [11, 12], [13, 14], [15, 16]];
-
     /// Keypoints in the sidecar file with extension `column`, without pairs.
     #[must_use]
     pub fn new(name: impl Into<String>, column: impl Into<String>, format: ValueFormat) -> Self {
@@ -73,7 +69,11 @@ impl KeypointField {
     fn objects(&self) -> Result<Option<ListPointer>, PipelineError> {
         match &self.format {
             ValueFormat::Json(pointer) if pointer.split('/').any(|token| token == "*") => {
-                ListPointer::parse(pointer).map(Some)
+                let parsed = ListPointer::parse(pointer);
+                parsed.map(Some).map_err(|error| self.refused(&error.to_string()))
+            }
+            ValueFormat::Json(pointer) if !(pointer.is_empty() || pointer.starts_with('/')) => {
+                Err(self.refused(&format!("invalid pointer `{pointer}`: expected `/` first")))
             }
             ValueFormat::Json(_) | ValueFormat::Text | ValueFormat::Npy | ValueFormat::Npz(_) => {
                 Ok(None)
@@ -123,14 +123,43 @@ impl KeypointField {
         ValueField { kind, ..ValueField::new(&self.name, &self.column, format) }
     }
 
+    /// The column of a sample's points. Without a shape in the settings, that of the first sample that
+    /// has points.
+    fn column_in(&self, dataset: &Dataset) -> Result<ColumnSpec, PipelineError> {
+        let values = self.values();
+        let mut spec = match values.configured_spec() {
+            Some(spec) => spec,
+            None => self.found_in(dataset, |files| {
+                let spec = values.spec_of(files, MOST_BYTES)?;
+                Ok(spec.filter(|spec| !spec.shape.contains(&0)))
+            })?,
+        };
+        if let [numbers] = spec.shape[..]
+            && numbers % 3 == 0
+        {
+            spec.shape = vec![numbers / 3, 3];
+        }
+        Ok(spec)
+    }
+
+    /// The result of `find` for the first sample that has one.
+    fn found_in<T>(
+        &self,
+        dataset: &Dataset,
+        find: impl Fn(&mut Files) -> Result<Option<T>, AnnotationFault>,
+    ) -> Result<T, PipelineError> {
+        let fields = Fields { keypoints: vec![self.clone()], ..Fields::default() };
+        let found = fields.first_found(dataset, find);
+        found.map_err(|reason| self.refused(&format!("they have no shape: {reason}")))
+    }
+
     /// The shape of the first object's points.
     fn shape_in(
         &self,
         dataset: &Dataset,
         pointer: &ListPointer,
     ) -> Result<[usize; 2], PipelineError> {
-        let fields = Fields { keypoints: vec![self.clone()], ..Fields::default() };
-        let shape = fields.first_found(dataset, |files| {
+        let shape = self.found_in(dataset, |files| {
             let objects = Objects { column: &self.column, document: files.document(&self.column)? };
             let mut shape = None;
             objects.each(pointer, LISTS, POINTS, |value| {
@@ -138,15 +167,13 @@ impl KeypointField {
                 Some(())
             })?;
             Ok(shape)
-        });
-        let shape =
-            shape.map_err(|reason| self.refused(&format!("they have no shape: {reason}")))?;
+        })?;
         self.check_shape(&shape)
     }
 }
 
 const LISTS: &str = "a list of keypoints";
-const POINTS: &str = "points of two or three numbers, as many as the field has";
+const POINTS: &str = "points of two or three numbers";
 
 /// The shape of the points of an object: lists of numbers, or triples without lists of their own.
 fn shape_of(value: &Value) -> Option<[usize; 2]> {
@@ -185,12 +212,11 @@ impl KeypointReader {
                 (known?, Place::Objects(pointer))
             }
             None => {
-                let values = field.values();
-                let spec = values.column_in(dataset)?;
+                let spec = field.column_in(dataset)?;
                 let shape = field.check_shape(&spec.shape)?;
-                let reader = ValueReader::new(&values, spec.clone(), columns.len());
+                let reader = ValueReader::new(&field.values(), spec.clone(), columns.len());
                 columns.push(spec);
-                (shape, Place::Sample(reader))
+                (shape, Place::Sample(reader.taking_flat()))
             }
         };
         Ok(Self { field: field.clone(), shape, place })
@@ -237,7 +263,9 @@ impl KeypointReader {
         let Place::Objects(pointer) = &self.place else { return Ok(()) };
         let column = &self.field.column;
         let objects = Objects { column, document: files.document(column)? };
-        objects.each(pointer, LISTS, POINTS, |value| push(value, self.shape, out))?;
+        let shape = self.shape;
+        let fault = |pointer| AnnotationFault::Points { column: column.clone(), pointer, shape };
+        objects.each_or(pointer, LISTS, fault, |value| push(value, shape, out))?;
         if let Some(stays) = stays {
             let numbers: usize = self.shape.iter().product();
             objects.check_count("sets of keypoints", stays.len(), out.len() / numbers)?;

@@ -20,6 +20,20 @@ impl<'a> Objects<'a> {
         pointer: &'v ListPointer,
         list: &'static str,
         element: &'static str,
+        take: impl FnMut(&'v Value) -> Option<()>,
+    ) -> Result<(), AnnotationFault>
+    where
+        'a: 'v,
+    {
+        self.each_or(pointer, list, |pointer| self.expected(pointer, element), take)
+    }
+
+    /// As [`each`](Self::each), with the error of a value at its pointer.
+    pub(super) fn each_or<'v>(
+        &self,
+        pointer: &'v ListPointer,
+        list: &'static str,
+        fault: impl Fn(String) -> AnnotationFault,
         mut take: impl FnMut(&'v Value) -> Option<()>,
     ) -> Result<(), AnnotationFault>
     where
@@ -29,7 +43,7 @@ impl<'a> Objects<'a> {
         let values = values.map_err(|place| self.expected(place.pointer, list))?;
         for (position, value) in values.enumerate() {
             let taken = value.ok().and_then(&mut take);
-            taken.ok_or_else(|| self.expected(pointer.of(position), element))?;
+            taken.ok_or_else(|| fault(pointer.of(position)))?;
         }
         Ok(())
     }

@@ -195,4 +195,4 @@ impl ValueField {
 }
 
 /// Bytes of a file that is read to learn a shape.
-const MOST_BYTES: u64 = 1 << 30;
+pub(super) const MOST_BYTES: u64 = 1 << 30;

@@ -397,7 +397,7 @@ fn annotations_that_cannot_be_used_are_the_samples_error() {
     let sample = |number| Annotated { fields: stored.clone(), ..boxed(number) };
     let failing = loader(dataset(folder.path(), sample), with(train(), fields));
     let error = failing.epoch(0).next().unwrap().unwrap_err().to_string();
-    assert!(error.ends_with("sidecar file `json` has 1 boxes and 2 labels"), "{error}");
+    assert!(error.ends_with("sidecar file `json` has 2 labels for 1 boxes"), "{error}");
 
     let mask = |stored: &[Field], expected: &str| {
         let mask = Some(MaskField::new("seg.png"));

@@ -149,7 +149,7 @@ fn masks_that_cannot_be_drawn_are_the_samples_error() {
     }
     let fewer = json!({"annotations": [{"bbox": [0, 0, 9, 9], "category_id": 1}], "three": []});
     let fields = Fields { boxes: Some(BoxField::coco("json")), ..instances("/three/*") };
-    assert_eq!(fault(&fewer, fields), "sidecar file `json` has 1 boxes and 0 masks");
+    assert_eq!(fault(&fewer, fields), "sidecar file `json` has 0 masks for 1 boxes");
 }
 
 #[test]

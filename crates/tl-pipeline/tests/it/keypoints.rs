@@ -143,8 +143,50 @@ fn points_of_samples_are_a_column() {
             assert_eq!(batch.keypoints(0, row), expected.as_flattened());
             seen += 1;
         }
+        for row in [batch.len(), usize::MAX / 6, usize::MAX / 2, usize::MAX] {
+            assert!(batch.keypoints(0, row).is_empty());
+        }
     }
     assert_eq!(seen, SAMPLES);
+}
+
+#[test]
+fn a_plain_list_of_a_samples_points_is_one_of_triples_unless_the_shape_says_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = |number: u32| match number {
+        // Its list of no points has no shape.
+        0 => json!({"marks": []}),
+        _ => json!({"marks": [1, 2, 2, 3, 4, 1], "pairs": [1, 2, 2, 3], "lists": [[1, 2], [2, 3]]}),
+    };
+    let named = |name: &str, shape| {
+        let pointer = ValueFormat::Json(format!("/{name}"));
+        KeypointField { shape, ..KeypointField::new(name, "json", pointer) }
+    };
+    let pairs = || named("pairs", Some([2, 2]));
+    let keypoints = vec![named("marks", None), pairs(), named("lists", None)];
+    let config = with(train(), Fields { keypoints, ..Fields::default() });
+    let config = LoaderConfig { on_error: OnError::Skip, ..config };
+    let loader = loader(dataset(folder.path(), samples(document)), config);
+    let batch = batches(&loader, 0).remove(0);
+    let shapes = [0, 1, 2].map(|field| batch.keypoint_shape(field).unwrap());
+    assert_eq!(shapes, [[2, 3], [2, 2], [2, 2]]);
+    assert_eq!(batch.column_named("marks").unwrap().spec.shape, [2, 3]);
+    assert_eq!(batch.keypoints(1, 0), batch.keypoints(2, 0));
+    let [only] = &loader.audit()[..] else { panic!("{:?}", loader.audit()) };
+    let expected = "sidecar file `json`: values of shape [0], expected [2, 3]";
+    assert_eq!((only.error.index, only.error.fault.to_string()), (0, expected.to_owned()));
+    // Numbers of another count are an error as before.
+    let document = |number: u32| match number {
+        3 => json!({"pairs": [1, 2, 2]}),
+        _ => json!({"pairs": [1, 2, 2, 3]}),
+    };
+    let config = LoaderConfig { on_error: OnError::Skip, ..with(train(), one(pairs())) };
+    let folder = tempfile::tempdir().unwrap();
+    let loader = self::loader(dataset(folder.path(), samples(document)), config);
+    batches(&loader, 0);
+    let [only] = &loader.audit()[..] else { panic!("{:?}", loader.audit()) };
+    let expected = "sidecar file `json`: values of shape [3], expected [2, 2]";
+    assert_eq!((only.error.index, only.error.fault.to_string()), (3, expected.to_owned()));
 }
 
 #[test]
@@ -185,8 +227,8 @@ fn fault(bad: &Value, fields: Fields) -> String {
 fn points_that_cannot_be_used_are_the_samples_error() {
     let of = |points: Value| json!({"annotations": [{"bbox": [1, 2, 3, 4], "category_id": 1, "keypoints": points}]});
     let points = || one(json_field("/annotations/*/keypoints"));
-    let expected = "sidecar file `json`: expected points of two or three numbers, as many as the \
-        field has at `/annotations/0/keypoints`";
+    let expected =
+        "sidecar file `json`: expected 2 points of 3 numbers at `/annotations/0/keypoints`";
     for bad in [
         json!([1, 2, 2, 3, 4]),
         json!([]),
@@ -210,14 +252,14 @@ fn points_that_cannot_be_used_are_the_samples_error() {
     let mut other = of(json!([]));
     other["more"] = json!([]);
     let fields = Fields { boxes: Some(BoxField::coco("json")), ..one(json_field("/more/*")) };
-    let expected = "sidecar file `json` has 1 boxes and 0 sets of keypoints";
+    let expected = "sidecar file `json` has 0 sets of keypoints for 1 boxes";
     assert_eq!(fault(&other, fields), expected);
 }
 
 #[test]
 fn settings_that_points_cannot_have_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
-    let document = |_| json!({"people": [[[1, 2], [3, 4]]], "marks": [1, 2, 3], "none": []});
+    let document = |_| json!({"people": [[[1, 2], [3, 4]]], "odd": [1, 2, 3, 4], "none": []});
     let refused = |field: KeypointField| {
         let dataset = dataset(folder.path(), samples(document));
         let refused = Loader::new(dataset, with(train(), one(field))).unwrap_err();
@@ -234,7 +276,11 @@ fn settings_that_points_cannot_have_are_refused_by_name() {
         (shape([2, 4]), "shape is [2, 4], expected [points, 2], or [points, 3] with visibility"),
         (shape([0, 2]), "shape is [0, 2]"),
         (json_field("/none/*"), "they have no shape: no sample has them"),
-        (json_field("/marks"), "shape is [3], expected [points, 2]"),
+        (json_field("/odd"), "shape is [4], expected [points, 2]"),
+        (json_field("/none"), "keypoints `keypoints`: they have no shape: no sample has them"),
+        (json_field("/nothing"), "keypoints `keypoints`: they have no shape: no sample has them"),
+        (json_field("people/*"), "keypoints `keypoints`: invalid pointer `people/*`: expected a"),
+        (json_field("marks"), "keypoints `keypoints`: invalid pointer `marks`: expected `/` first"),
         (json_field("/people/*/*"), "expected a JSON pointer with exactly one `*`"),
         (json_field("/nothing/*"), "expected a list of keypoints at `/nothing`"),
     ] {

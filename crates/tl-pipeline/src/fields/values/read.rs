@@ -22,6 +22,8 @@ pub(crate) struct ValueReader {
     spec: ColumnSpec,
     /// The place of the column in batches.
     column: usize,
+    /// True if a plain list of numbers fills any shape.
+    takes_flat: bool,
     member: Vec<u8>,
 }
 
@@ -35,7 +37,7 @@ enum Found<'a> {
 
 impl ValueField {
     /// The description of the column, if the settings have all of it.
-    pub(super) fn configured_spec(&self) -> Option<ColumnSpec> {
+    pub(in crate::fields) fn configured_spec(&self) -> Option<ColumnSpec> {
         let spec = |number, shape| Some(ColumnSpec { name: self.name.clone(), number, shape });
         let is_array = matches!(self.format, ValueFormat::Npy | ValueFormat::Npz(_));
         match &self.kind {
@@ -51,7 +53,7 @@ impl ValueField {
 
     /// The description of the column, which follows from the files of one sample; `None` if that
     /// sample lacks the value.
-    pub(super) fn spec_of(
+    pub(in crate::fields) fn spec_of(
         &self,
         files: &mut Files,
         limit: u64,
@@ -207,7 +209,12 @@ pub(in crate::fields) fn whole_or_real(value: &Json) -> Option<Value> {
 
 impl ValueReader {
     pub(crate) fn new(field: &ValueField, spec: ColumnSpec, column: usize) -> Self {
-        Self { field: field.clone(), spec, column, member: Vec::new() }
+        Self { field: field.clone(), spec, column, takes_flat: false, member: Vec::new() }
+    }
+
+    /// The reader that lets a plain list of numbers fill any shape.
+    pub(crate) fn taking_flat(self) -> Self {
+        Self { takes_flat: true, ..self }
     }
 
     /// The place of the column in batches.
@@ -222,7 +229,7 @@ impl ValueReader {
         limit: u64,
         out: &mut [u8],
     ) -> Result<(), AnnotationFault> {
-        let Self { field, spec, member, .. } = self;
+        let Self { field, spec, member, takes_flat, .. } = self;
         let found = field.find(files, member, limit)?;
         if let Found::Missing = found {
             let column = field.column.clone();
@@ -232,7 +239,7 @@ impl ValueReader {
             return if fits { Ok(()) } else { Err(field.misfit(Value::Real(value), spec.number)) };
         }
         match &field.kind {
-            ValueKind::Numbers { .. } => field.write_numbers(spec, found, out),
+            ValueKind::Numbers { .. } => field.write_numbers(spec, *takes_flat, found, out),
             ValueKind::Class(names) => {
                 let Found::Names(found) = found else { unreachable!("classes go by names") };
                 let [found] = found[..] else {
@@ -260,11 +267,13 @@ impl ValueField {
     fn write_numbers(
         &self,
         spec: &ColumnSpec,
+        takes_flat: bool,
         found: Found<'_>,
         out: &mut [u8],
     ) -> Result<(), AnnotationFault> {
+        let count: usize = spec.shape.iter().product();
         let check = |found: &[usize], is_fitting: bool| {
-            if is_fitting {
+            if is_fitting || found == spec.shape || (takes_flat && found == [count]) {
                 return Ok(());
             }
             let column = self.column.clone();
@@ -283,7 +292,7 @@ impl ValueField {
         };
         match found {
             Found::Array(array) => {
-                check(&array.shape, array.shape == spec.shape)?;
+                check(&array.shape, false)?;
                 if lies_as_wanted(&array, number) {
                     out.copy_from_slice(array.data);
                     return Ok(());
@@ -293,8 +302,7 @@ impl ValueField {
             Found::Numbers(numbers, shape) => {
                 // A text has no dimensions, so it fills those that are asked for.
                 let is_text = self.format == ValueFormat::Text;
-                let count: usize = spec.shape.iter().product();
-                check(&shape, shape == spec.shape || (is_text && numbers.len() == count))?;
+                check(&shape, is_text && numbers.len() == count)?;
                 numbers.into_iter().all(&mut write);
             }
             Found::Names(_) | Found::Missing => unreachable!("numbers have no names"),
