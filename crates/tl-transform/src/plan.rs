@@ -48,7 +48,10 @@ impl Plan {
         self.move_coordinates(boxes)
     }
 
-    /// Moves keypoints with the image, as [`Plan::move_boxes`] does boxes.
+    /// Moves keypoints with the image, as [`Plan::move_boxes`] does boxes. Warps follow
+    /// `rotate_keypoints`, `affine_keypoints`, `perspective_keypoints` and `elastic_keypoints` in
+    /// `f32`; where a perspective cannot be inverted, torchvision raises an error and the points stay
+    /// here.
     ///
     /// # Errors
     /// As [`Plan::move_boxes`].

@@ -13,7 +13,7 @@ mod warp;
 
 use serde::{Deserialize, Serialize};
 
-use crate::annotations::{BoundingBoxes, Coordinates, Keypoints, Mask};
+use crate::annotations::{BoundingBoxes, Coordinates, Mask};
 use crate::bounds::is_size;
 use crate::error::{AnnotationError, StepError};
 use crate::pass::Pass;
@@ -83,14 +83,6 @@ impl Step {
     /// [`AnnotationError::Size`] when they are not of an image that this is for.
     pub fn move_boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
         self.move_coordinates(boxes)
-    }
-
-    /// Moves keypoints with the image.
-    ///
-    /// # Errors
-    /// [`AnnotationError::Size`] when they are not of an image that this is for.
-    pub fn move_keypoints(&self, keypoints: &mut Keypoints) -> Result<(), AnnotationError> {
-        self.move_coordinates(keypoints)
     }
 
     pub(crate) fn move_coordinates<C: Coordinates>(

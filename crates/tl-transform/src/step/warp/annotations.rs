@@ -6,7 +6,7 @@ use super::elastic::Displacements;
 use super::matrix::{self, Parameters};
 use super::run::{Scratch, Source};
 use super::{Affine, Elastic, Perspective, Rotate, Warp, middle, real};
-use crate::annotations::{BoundingBoxes, Coordinates, Keypoints, Mask, Point};
+use crate::annotations::{BoundingBoxes, Coordinates, Mask, Point};
 use crate::bounds::is_size;
 use crate::error::AnnotationError;
 use crate::fill::Fill;
@@ -24,18 +24,6 @@ impl Warp {
     /// [`AnnotationError::Size`] when they are not of an image that this is for.
     pub fn move_boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
         self.move_coordinates(boxes)
-    }
-
-    /// Moves keypoints with the image.
-    ///
-    /// Follows `rotate_keypoints`, `affine_keypoints`, `perspective_keypoints` and
-    /// `elastic_keypoints`, in `f32`. Where a perspective cannot be inverted, torchvision raises an
-    /// error and the points stay here.
-    ///
-    /// # Errors
-    /// [`AnnotationError::Size`] when they are not of an image that this is for.
-    pub fn move_keypoints(&self, keypoints: &mut Keypoints) -> Result<(), AnnotationError> {
-        self.move_coordinates(keypoints)
     }
 
     pub(crate) fn move_coordinates<C: Coordinates>(
