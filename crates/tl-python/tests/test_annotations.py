@@ -174,7 +174,10 @@ def test_keypoint_settings_that_are_refused(folder: pathlib.Path) -> None:
         (tl.Keypoints(source, shape=(4, 4)), "shape is [4, 4], expected [points, 2]"),
         (tl.Keypoints(source, flip_pairs=[1, 2]), "flip_pairs is [1, 2], expected [(1, 2), ...]"),
         (tl.Keypoints(source, flip_pairs=[(3, 4)]), "flip_pairs has point 4, expected numbers"),
-        (tl.Keypoints("json:/nothing"), "have no shape: no sample has them"),
+        (tl.Keypoints("json:/nothing"), "keypoints `people`: they have no shape: no sample has"),
+        (tl.Keypoints("json:a/*/b"), "pointer is 'a/*/b', expected one such as '/a/b'"),
+        (tl.Keypoints("x.json:marks"), "pointer is 'marks', expected one such as '/a/b'"),
+        (tl.Array("json:marks"), "pointer is 'marks', expected one such as '/a/b'"),
         (tl.Keypoints("npz"), "which array?"),
     ]:
         with pytest.raises(tl.LoaderError) as caught:

@@ -308,10 +308,7 @@ class Request:
         if kind := self._STORED.get(type(field)):
             if place is not None and kind != "json":
                 raise SettingError(f"field {name}: only JSON files have places such as {place!r}")
-            if place and not place.startswith("/"):
-                raise SettingError(
-                    f"field {name}: pointer is {place!r}, expected one such as '/a/b'"
-                )
+            _check_pointer(name, place or "")
             self.stored.append((name, column, kind, place or ""))
         elif isinstance(field, Image):
             _refuse_place(name, place)
@@ -367,6 +364,11 @@ def _box_values(name: str, values: Any) -> list[tuple[str, str, str]]:
     return listed
 
 
+def _check_pointer(name: str, place: str) -> None:
+    if place and not place.startswith("/"):
+        raise SettingError(f"field {name}: pointer is {place!r}, expected one such as '/a/b'")
+
+
 def _pointer(name: str, column: str, place: str | None, example: str) -> str:
     if place is None:
         raise SettingError(
@@ -420,7 +422,8 @@ def _values(name: str, field: Field, column: str, place: str | None) -> dict[str
 def _format(name: str, column: str, place: str | None) -> str:
     """Return the format of a file that has numbers."""
     last = column.rpartition(".")[2]
-    if place is not None and place[:1] in ("", "/"):
+    if place is not None and (last == "json" or place[:1] in ("", "/")):
+        _check_pointer(name, place)
         return "json"
     if place is not None or last == "npz":
         if not place:
