@@ -98,28 +98,16 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let Some(index) = index else {
         return metadata::of_files(args, global);
     };
-    let (source, local) = data_set::open_sample(global, &args.file, index)?;
-    if args.metadata {
-        return metadata::of_sample(source.as_ref(), local, args);
-    }
-    let sample = Sample { source: &*source, local, index };
     let bytes = match &args.field {
+        Some(extension) => field(args, global, index, extension)?,
         None => {
+            let (source, local) = data_set::open_sample(global, &args.file, index)?;
+            if args.metadata {
+                return metadata::of_sample(source.as_ref(), local, args);
+            }
             let mut bytes = Vec::new();
-            sample.read_into(&mut bytes)?;
+            Sample { source: &*source, local, index }.read_into(&mut bytes)?;
             bytes
-        }
-        Some(extension) => {
-            let entry = sample.entry()?;
-            let of = sample.subject(&entry);
-            let no_field = Failure::setting(format_args!("{of}: no field `{extension}`"));
-            let mut fields = Vec::new();
-            sample.read_fields(&mut fields)?;
-            fields
-                .into_iter()
-                .find(|field| field.extension == extension.as_bytes())
-                .map(|field| field.bytes)
-                .ok_or(no_field)?
         }
     };
     match &args.output {
@@ -131,4 +119,28 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         }
     }
     Ok(Verdict::Good)
+}
+
+/// The field with this extension, as the whole data set has it: the numbers of categories depend on
+/// all sources.
+fn field(
+    args: &Args,
+    global: &GlobalArgs,
+    index: u64,
+    extension: &str,
+) -> Result<Vec<u8>, Failure> {
+    let dataset = data_set::open(global, &[&args.file])?;
+    data_set::require(global, &args.file, &dataset, index)?;
+    let mut fields = Vec::new();
+    let mut is_wanted = |name: &[u8], _| name == extension.as_bytes();
+    let read = dataset.read_fields_where(index, &mut is_wanted, &mut fields);
+    read.map_err(|error| error.in_data_set(index))?;
+    match fields.pop() {
+        Some(field) => Ok(field.bytes),
+        None => {
+            let sample = Sample::of(&dataset, index)?;
+            let of = sample.subject(&sample.entry()?);
+            Err(Failure::setting(format_args!("{of}: no field `{extension}`")))
+        }
+    }
 }

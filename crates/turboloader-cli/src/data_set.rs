@@ -5,9 +5,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use tbl_io::{
-    Entry, Field, Location, Note, ReadError, SampleSource, SampleSourceExt, Source, Stores,
-};
+use tbl_io::{Entry, Location, Note, ReadError, SampleSource, Source, Stores};
 use tl_pipeline::{Dataset, TableKind};
 
 use crate::args::GlobalArgs;
@@ -108,12 +106,6 @@ impl<'a> Sample<'a> {
     /// Replaces `bytes` with its own.
     pub(crate) fn read_into(&self, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         let read = self.source.read_into(self.local, bytes);
-        read.map_err(|error| error.in_data_set(self.index))
-    }
-
-    /// Appends its fields to `fields`.
-    pub(crate) fn read_fields(&self, fields: &mut Vec<Field>) -> Result<(), ReadError> {
-        let read = self.source.read_fields(self.local, fields);
         read.map_err(|error| error.in_data_set(self.index))
     }
 

@@ -162,3 +162,25 @@ fn validation_images_of_imagenet_get_their_labels() {
     let labels: Vec<_> = rows.iter().filter_map(|row| row["label"].as_i64()).collect();
     assert_eq!(labels, [1, 0]);
 }
+
+#[test]
+fn cat_shows_annotations_with_the_numbers_that_a_joined_data_set_has() {
+    let root = tempfile::tempdir().expect("a folder");
+    images(root.path());
+    for (number, category) in [(1, "dog"), (2, "cat")] {
+        let json = format!(
+            r#"{{"images": [{{"id": 1, "file_name": "i/{number}.bmp"}}],
+            "categories": [{{"id": 3, "name": "{category}"}}],
+            "annotations": [{{"image_id": 1, "category_id": 3}}]}}"#
+        );
+        write(root.path(), &format!("{number}.json"), json.as_bytes());
+    }
+    let pattern = root.path().join("{1..2}.json");
+    for (index, number) in [("0", 1), ("1", 0)] {
+        let json = tl(["cat", path(&pattern), index, "--field", "json"]).text();
+        let expected = format!(r#""category_id":{number}"#);
+        assert!(json.contains(&expected), "{index}: {json}");
+    }
+    let error = tl(["cat", path(&pattern), "2", "--field", "json"]).error(1);
+    assert!(error.contains("sample 2"), "{error}");
+}
