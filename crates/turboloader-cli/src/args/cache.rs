@@ -50,26 +50,43 @@ impl CacheArgs {
     }
 }
 
-/// A number of bytes: digits, and K, M, G or T. As in coreutils, `2G` and `2GiB` are powers of 1024,
-/// `2GB` of 1000.
+const NUMBER: &str = "expected bytes: a number such as 500000, 64G, 1.5G or 512 MiB";
+const UNIT: &str = "expected K, M, G or T after the number, as in 1.5G, 2GB or 512 MiB";
+const LARGE: &str = "larger than 16 EiB";
+
+/// A number of bytes, as Python takes it: digits, with or without a fraction, and K, M, G or T. As in
+/// coreutils, `2G` and `2GiB` are powers of 1024, `2GB` of 1000. Parts of a byte do not count.
 pub(super) fn size(text: &str) -> Result<u64, &'static str> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| "expected a number of bytes, as 500000 or 64G")?;
-    let letters = unit.to_ascii_uppercase();
-    let (letter, base): (&str, u64) = match letters.strip_suffix("IB") {
-        Some(letter) => (letter, 1024),
-        None => letters.strip_suffix('B').map_or((&*letters, 1024), |letter| (letter, 1000)),
+    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (whole, rest) = text.split_at(digits(text));
+    let (fraction, unit) = match rest.strip_prefix('.') {
+        Some(rest) => rest.split_at(digits(rest)),
+        None => ("0", rest),
     };
-    let power = match letter {
-        "" => 0,
-        "K" => 1,
-        "M" => 2,
-        "G" => 3,
-        "T" => 4,
-        _ => return Err("expected K, M, G or T after the number"),
+    if whole.is_empty() || fraction.is_empty() {
+        return Err(NUMBER);
+    }
+    let unit = u128::from(bytes_of(unit.strip_prefix(' ').unwrap_or(unit)).ok_or(UNIT)?);
+    let whole: u64 = whole.parse().map_err(|_| LARGE)?;
+    // A unit has 13 digits, so the others are parts of a byte.
+    let fraction = &fraction[..fraction.len().min(18)];
+    let parts: u128 = fraction.parse().map_err(|_| NUMBER)?;
+    let scale = fraction.bytes().fold(1_u128, |scale, _| scale * 10);
+    u64::try_from(u128::from(whole) * unit + parts * unit / scale).map_err(|_| LARGE)
+}
+
+/// The bytes of a unit; `None` for what is none.
+fn bytes_of(unit: &str) -> Option<u64> {
+    let unit = unit.to_ascii_lowercase();
+    let Some(letter) = unit.chars().next().filter(|letter| *letter != 'b') else {
+        return matches!(&*unit, "" | "b").then_some(1);
     };
-    number.checked_mul(base.pow(power)).ok_or("larger than 16 EiB")
+    let power = 1 + u32::try_from("kmgt".find(letter)?).ok()?;
+    match &unit[letter.len_utf8()..] {
+        "" | "i" | "ib" => Some(1024_u64.pow(power)),
+        "b" => Some(1000_u64.pow(power)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -78,25 +95,39 @@ mod tests {
 
     #[test]
     fn sizes_are_numbers_with_units() {
-        const NUMBER: &str = "expected a number of bytes, as 500000 or 64G";
-        const UNIT: &str = "expected K, M, G or T after the number";
         let expected = [
             ("0", Ok(0)),
             ("4096", Ok(4_096)),
             ("12B", Ok(12)),
             ("3k", Ok(3_072)),
+            ("3Ki", Ok(3_072)),
             ("64M", Ok(67_108_864)),
             ("2GiB", Ok(2_147_483_648)),
+            ("2 gib", Ok(2_147_483_648)),
             ("1TB", Ok(1_000_000_000_000)),
             ("3kb", Ok(3_000)),
             ("1T", Ok(1_099_511_627_776)),
+            ("1.5G", Ok(1_610_612_736)),
+            ("0.25 KiB", Ok(256)),
+            ("1.1kB", Ok(1_100)),
+            ("0.0009kB", Ok(0)),
+            ("1.9", Ok(1)),
+            ("0.9999999999999999999999999T", Ok(1_099_511_627_775)),
             ("16777215T", Ok(18_446_742_974_197_923_840)),
-            ("16777216T", Err("larger than 16 EiB")),
+            ("9007199254740993", Ok(9_007_199_254_740_993)),
+            ("16777216T", Err(LARGE)),
+            ("99999999999999999999", Err(LARGE)),
             ("", Err(NUMBER)),
             ("G", Err(NUMBER)),
             ("-1", Err(NUMBER)),
-            ("1.5G", Err(UNIT)),
-            ("5 G", Err(UNIT)),
+            ("1.G", Err(NUMBER)),
+            (".5G", Err(NUMBER)),
+            ("1,5G", Err(UNIT)),
+            ("1.5.2G", Err(UNIT)),
+            ("5  G", Err(UNIT)),
+            ("2iB", Err(UNIT)),
+            ("2P", Err(UNIT)),
+            ("2GiBi", Err(UNIT)),
         ];
         for (text, expected) in expected {
             assert_eq!(size(text), expected, "{text}");
