@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import pathlib
 import pickle
 import signal
@@ -113,10 +115,54 @@ def test_secrets_are_neither_shown_nor_pickled(store: tuple[pathlib.Path, str]) 
     with tl.DataLoader("s3://bucket/train-0.tbl", store=options) as loader:
         shown = f"{loader!r} {loader._settings!r} {loader.explain()} {loader.notes}"
         assert SECRET not in shown
-        with pytest.raises(
-            TypeError, match=r"a DataLoader with Store\(options=...\) cannot be pickled"
-        ):
+        with pytest.raises(TypeError, match="a Store with options cannot be pickled"):
             pickle.dumps(loader)
+        # It is copied in this process, with its options.
+        assert len(copy.deepcopy(loader)) == len(loader)
+
+
+HUSH = tl.Store({"secret_access_key": SECRET})
+
+
+def listed(folder: pathlib.Path) -> dict[str, str]:
+    """Files that list two images of a folder."""
+    names = ["animals/chelsea.jpg", "people/astronaut.jpg"]
+    objects = {"images": [{"id": i, "file_name": name} for i, name in enumerate(names)]}
+    texts = {
+        "coco.json": json.dumps({**objects, "annotations": [], "categories": []}),
+        "list.csv": "\n".join(["path", *names]),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return {name: str(folder / name) for name in texts}
+
+
+HOLDERS = {
+    "Store": lambda made: HUSH,
+    "open": lambda made: tl.open(PHOTOS, store=HUSH),
+    "view": lambda made: tl.open(PHOTOS, store=HUSH).take(2),
+    "selection": lambda made: tl.open(PHOTOS, store=HUSH).select(label="people"),
+    "concat": lambda made: tl.concat(tl.open(PHOTOS, store=HUSH), tl.open(PHOTOS)),
+    "mix": lambda made: tl.mix({tl.open(PHOTOS, store=HUSH): 1}),
+    "labels": lambda made: tl.open(PHOTOS, store=HUSH).with_labels([0] * 12),
+    "coco": lambda made: tl.coco(PHOTOS, made["coco.json"], store=HUSH),
+    "manifest": lambda made: tl.manifest(made["list.csv"], root=PHOTOS, store=HUSH),
+    "pairs": lambda made: tl.pairs(f"{PHOTOS}/*/*.jpg", x=f"{PHOTOS}/*/*.jpg", store=HUSH),
+    "loader": lambda made: tl.DataLoader(PHOTOS, store=HUSH),
+    "loader of a set": lambda made: tl.DataLoader(HOLDERS["coco"](made)),
+    "loader with labels": lambda made: tl.DataLoader(PHOTOS, labels=[0] * 12, store=HUSH),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_no_holder_of_a_store_pickles_its_options(holder: str, tmp_path: pathlib.Path) -> None:
+    held = HOLDERS[holder](listed(tmp_path))
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        with pytest.raises(TypeError, match="a Store with options cannot be pickled"):
+            pickle.dumps(held, protocol)
+    assert copy.copy(HUSH) is HUSH and copy.deepcopy([HUSH])[0] is HUSH
+    plain = tl.Store(hedge=False)
+    assert pickle.loads(pickle.dumps(plain)) == plain
 
 
 OPENS_A_SET = """

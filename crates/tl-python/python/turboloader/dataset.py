@@ -29,7 +29,7 @@ from ._settings import check_kinds
 from ._warnings import warn_of_notes
 from .exceptions import PathExistsError, SampleIndexError, SettingError, of_path
 from .fields import Field, Request
-from .settings import Store, StoreLike, as_store, refuse_to_pickle
+from .settings import Store, StoreLike, as_store
 
 if TYPE_CHECKING:
     import numpy as np
@@ -810,8 +810,6 @@ class Dataset:
         self.fields = fields
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._rebuild is _reopened:
-            refuse_to_pickle("data set", self._arguments[3])
         if self._rebuild is _numbered:
             base, made = self._arguments
             return _renumbered, (base._root(), made.indices().numpy()), self.fields

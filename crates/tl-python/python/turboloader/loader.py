@@ -18,7 +18,6 @@ from ._paths import shown
 from ._settings import SETTINGS, Settings, of_first_design
 from ._warnings import warn_of_notes
 from .exceptions import SettingError
-from .settings import refuse_to_pickle
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -482,7 +481,6 @@ class DataLoader(Generic[Format, Names]):
                 "a DataLoader cannot be pickled after its first epoch has begun: "
                 "pickle it before, and send its state_dict()"
             )
-        refuse_to_pickle("DataLoader", self._settings.store)
         return {name: value for name, value in self.__dict__.items() if name != "_native"}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:

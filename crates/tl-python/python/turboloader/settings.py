@@ -288,7 +288,7 @@ class Store(Group):
     options
         Options by name: ``region``, ``endpoint``, ``access_key_id``, ``anonymous`` and so on. They
         take precedence over the environment. They may be secret, so they are in no message, and
-        objects with options are not pickled.
+        neither a `Store` with options nor what has one can be pickled.
     credentials
         ``"auto"``: from options, environment and files; ``"instance"``: also from the metadata
         server of the machine.
@@ -335,6 +335,20 @@ unpack_to=None)
             self._set(deadline=_seconds("Store: deadline", self.deadline))
         if self.unpack_to is not None:
             self._set(unpack_to=os.fspath(self.unpack_to))
+
+    def __copy__(self) -> Store:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Store:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.options:
+            raise TypeError(
+                "a Store with options cannot be pickled, and neither can what has one, because "
+                "they may be secret: set environment variables instead"
+            )
+        return vars(self)
 
 
 def _count_or_share(setting: str, value: Any) -> int | float:
@@ -418,12 +432,3 @@ StoreLike = Store | Mapping[str, str | int | bool] | None
 def as_store(store: StoreLike) -> Store | None:
     """Return the settings of stores; a dict is its options."""
     return as_group("store", store, Store)
-
-
-def refuse_to_pickle(what: str, store: Any) -> None:
-    """Refuse to pickle an object with options of stores."""
-    if store is not None and store.options:
-        raise TypeError(
-            f"a {what} with Store(options=...) cannot be pickled, because they may be secret: "
-            "set environment variables instead"
-        )

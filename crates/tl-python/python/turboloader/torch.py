@@ -50,7 +50,7 @@ from ._turns import Turns
 from ._warnings import warn, warn_of_notes
 from .exceptions import LoaderError, SampleError, SampleIndexError, SettingError, StateError
 from .loader import DataLoader
-from .settings import Ranks, StoreLike, as_store, refuse_to_pickle
+from .settings import Ranks, StoreLike, as_store
 from .transforms import functions
 
 __all__ = ["Dataset", "IterableDataset"]
@@ -135,6 +135,7 @@ class IterableDataset(TorchIterableDataset):
         self._sharding = ShardingCheck(self._ranks.world_size, settings.get("ranks") is not None)
         self._settings = {
             **settings,
+            "store": as_store(settings.get("store")),
             "data": data,
             "batch_size": batch_size,
             "output_format": "torch",
@@ -287,7 +288,6 @@ class IterableDataset(TorchIterableDataset):
         return settings
 
     def __getstate__(self) -> dict[str, Any]:
-        refuse_to_pickle("data set", as_store(self._settings.get("store")))
         return {**self.__dict__, "_loaders": {}, "_present": None}
 
     def __repr__(self) -> str:
@@ -567,7 +567,6 @@ class Dataset(TorchDataset):
         self._accesses.load_state_dict({**state, "epoch": _number(state, "epoch")})
 
     def __getstate__(self) -> dict[str, Any]:
-        refuse_to_pickle("data set", self._store)
         return {name: value for name, value in self.__dict__.items() if name != "_opened"}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
