@@ -361,29 +361,48 @@ class Settings:
         return {**said, **self._of_recipes(), "exif": self.exif or None}
 
 
-def of_first_design(named: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments with the words of today for four of the documents that came first.
+def of_first_design(arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """Return keywords with the words of today for four of the documents that came first.
 
     Those documents are not ours to change, so their code runs as it stands: ``source``,
-    ``transforms``, ``prefetch_factor`` and ``worker_id``.
+    ``transforms``, ``prefetch_factor`` and ``worker_id``. Next to the word of today for the same
+    thing they are refused.
     """
     others = dict(named)
-    for old, new in (("source", "data"), ("transforms", "transform")):
+    for old, new, place_of_new in (("source", "data", 0), ("transforms", "transform", 2)):
         if old in others:
-            if new in others:
+            if new in others or len(arguments) > place_of_new:
                 raise SettingError(f"{old} is {new} by another name; pass only {new}")
             others[new] = others.pop(old)
     if "prefetch_factor" in others:
         memory = as_group("memory", others.get("memory"), Memory) or Memory()
+        if memory.prefetch:
+            raise SettingError(
+                "prefetch_factor is prefetch of memory by another name; pass only "
+                f"memory=tl.Memory(prefetch={memory.prefetch})"
+            )
         others["memory"] = replace(memory, prefetch=others.pop("prefetch_factor"))
     if "worker_id" in others:
-        worker, workers = others.pop("worker_id"), others.pop("num_workers", 0)
-        part, ranks = Ranks(worker, workers), place(others.get("ranks"))
-        # The other workers have the rest of this rank's part: together each sample once.
-        rank = part.rank * ranks.world_size + ranks.rank
-        others["ranks"] = Ranks(rank, part.world_size * ranks.world_size)
+        others.update(_of_worker(others.pop("worker_id"), others))
+        others.pop("num_workers")
         others.setdefault("tail", "drop" if others.get("drop_last") else "uneven")
     return others
+
+
+def _of_worker(number: Any, others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the place of one of several loaders, which ``num_workers`` counts."""
+    workers, ranks = others.get("num_workers", 0), others.get("ranks")
+    if ranks is not None and not isinstance(ranks, str):
+        raise SettingError("worker_id is the rank of ranks by another name; pass only ranks")
+    worker, count = whole("worker_id", number), whole("num_workers", workers)
+    if worker >= count:
+        raise SettingError(
+            f"worker_id is {worker}, expected less than num_workers ({count}), the number of "
+            "loaders that share the data set; or pass ranks=tl.Ranks(rank, world_size)"
+        )
+    # The other workers have the rest of this rank's part: together each sample once.
+    ours = place(ranks)
+    return {"ranks": Ranks(worker * ours.world_size + ours.rank, count * ours.world_size)}
 
 
 # The names of the arguments.

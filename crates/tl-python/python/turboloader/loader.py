@@ -226,7 +226,7 @@ class DataLoader(Generic[Format, Names]):
             raise SettingError(
                 f"the third argument is transform, not num_workers: pass num_workers={arguments[2]}"
             )
-        named = of_first_design(named)
+        named = of_first_design(arguments, named)
         refuse_unknown("DataLoader", named, SETTINGS)
         given = Settings(*arguments, **named).resolved()
         self._recipe = given.recipe()
