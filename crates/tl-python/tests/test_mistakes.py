@@ -720,3 +720,34 @@ def test_every_earlier_setting_names_its_successor():
         others = {"tl": tl, "rank": 0, "world_size": 8}
         settings = eval(f"dict({written.replace('{...}', '{}')})", others)
         assert len(settings) == 1 and Settings(P, **settings)
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "advice"),
+    [
+        ("tl.open", "storage_options", "pass store=tl.Store({...})"),
+        ("tl.open", "unpack_to", "pass store=tl.Store(unpack_to='secret')"),
+        ("tl.open", "stores", "did you mean store?"),
+        ("tl.manifest", "storage_options", "pass store=tl.Store({...})"),
+        ("tl.coco", "deadline", "pass store=tl.Store(deadline='secret')"),
+        ("tl.imagenet", "storage_options", "pass store=tl.Store({...})"),
+        ("tl.convert", "storage_options", "pass store=tl.Store({...})"),
+        ("tl.verify", "storage_options", "pass store=tl.Store({...})"),
+        ("tl.TblReader", "unpack_to", "pass store=tl.Store(unpack_to='secret')"),
+        ("tl.IdvFile", "connections", "pass store=tl.Store(connections='secret')"),
+        ("tl.TbfSegment", "credentials", "pass store=tl.Store(credentials='secret')"),
+        ("tlt.Dataset", "storage_options", "pass store=tl.Store({...})"),
+        ("tlt.Dataset", "on_error", "pass errors='secret'"),
+        ("tlt.IterableDataset", "on_error", "pass errors='secret'"),
+    ],
+)
+def test_earlier_settings_name_their_successor_wherever_it_is_one(call, name, advice):
+    names = {"tl": tl}
+    if call.startswith("tlt"):
+        pytest.importorskip("torch")
+        import turboloader.torch as tlt
+
+        names["tlt"] = tlt
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'") as caught:
+        eval(call, names)(P, **{name: "secret"})
+    assert str(caught.value).endswith(f": {advice}")

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 # Arguments of other loaders, and what takes their place.
 _ELSEWHERE = {
@@ -91,8 +96,27 @@ def refuse_unknown(owner: str, given: Mapping[str, Any], known: Iterable[str]) -
     if unknown is None:
         return
     said = nearest(unknown, listed)
-    if owner == "DataLoader" and unknown in _GROUPED:
+    if unknown in _GROUPED and _takes_group(owner, _GROUPED[unknown], listed):
         said = f": pass {_GROUPED[unknown].format(repr(given[unknown]))}"
     elif owner == "DataLoader" and unknown in _ELSEWHERE:
         said = f": {_ELSEWHERE[unknown]}"
     raise TypeError(f"{owner} got an unexpected keyword argument {unknown!r}{said}")
+
+
+def _takes_group(owner: str, form: str, known: Iterable[str]) -> bool:
+    """Return whether an argument such as ``store=tl.Store(...)`` is one of the owner's."""
+    name = form.partition("=")[0]
+    return owner == "DataLoader" or (name in ("errors", "store") and name in known)
+
+
+def advised(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Refuse arguments that do not exist in a function as `refuse_unknown` does."""
+    known = list(inspect.signature(function).parameters)
+    owner = function.__qualname__.removesuffix(".__init__").removesuffix(".__new__")
+
+    @functools.wraps(function)
+    def checked(*arguments: _P.args, **named: _P.kwargs) -> _R:
+        refuse_unknown(owner, named, known)
+        return function(*arguments, **named)
+
+    return checked

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _native
+from ._advice import advised
 from ._checks import names, one_or_more
 from ._native import ImageInfo, TblWriter, Tensor, open_raw_view
 from ._paths import expand, refuse_url
@@ -146,6 +147,7 @@ class TblReader(_native.TblReader):
     12
     """
 
+    @advised
     def __new__(cls, path: PathLike, *, store: StoreLike = None) -> Self:
         made = super().__new__(cls, os.fspath(path), as_store(store))
         return cast("Self", made)
@@ -155,6 +157,7 @@ class TblReader(_native.TblReader):
         return map(self.__getitem__, range(len(self)))
 
 
+@advised
 def verify(
     path: PathLike,
     *,
@@ -187,6 +190,7 @@ def verify(
     return _native.verify(os.fspath(path), decode=decode, workers=workers, stores=as_store(store))
 
 
+@advised
 def convert(
     sources: Dataset | PathLike | Sequence[PathLike],
     destination: PathLike,

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
+from ._advice import advised
 from ._paths import shown
 from .exceptions import SettingError
 from .settings import StoreLike, as_store
@@ -106,6 +107,7 @@ class IdvFile:
     (100, 2, 3)
     """
 
+    @advised
     def __init__(
         self,
         path: str | os.PathLike[str],

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
+from ._advice import advised
 from ._native import Tensor
 from ._paths import shown
 from .exceptions import SampleIndexError, SettingError
@@ -89,6 +90,7 @@ class TbfSegment:
     [0, 2, 4, 6]
     """
 
+    @advised
     def __init__(
         self,
         path: str | os.PathLike[str],

@@ -23,6 +23,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, overload
 
 from . import _native
+from ._advice import advised
 from ._checks import path_list, whole
 from ._paths import absolute, expand, is_url, shown
 from ._settings import check_kinds
@@ -54,6 +55,7 @@ _IMAGES = ("jpg", "jpeg", "png", "webp", "bmp", "tif", "tiff")
 _TEXTS = ("txt", "text", "caption", "cls", "csv", "md", "yaml", "yml", "xml")
 
 
+@advised
 def open(
     path: PathLike | Sequence[PathLike],
     *,

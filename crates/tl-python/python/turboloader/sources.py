@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _native
+from ._advice import advised
 from ._paths import absolute, shown
 from ._warnings import warn_of_notes
 from .dataset import Dataset, _plain, open
@@ -37,6 +38,7 @@ _Block = tuple[bytes, bytes, int]
 _Items = list[bytes | None] | _Block
 
 
+@advised
 def manifest(
     path: PathLike,
     *,
@@ -80,6 +82,7 @@ def manifest(
     return _made(_native.manifest, (_path(path), columns), path, store)
 
 
+@advised
 def coco(
     images: PathLike | None,
     annotations: PathLike,
@@ -157,6 +160,7 @@ def _coco_fields(names: Sequence[str], flip_pairs: Sequence[tuple[int, int]]) ->
     return kinds
 
 
+@advised
 def imagenet(
     root: PathLike,
     split: Literal["train", "val"] = "train",

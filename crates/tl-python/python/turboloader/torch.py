@@ -41,6 +41,7 @@ from torch.utils.data import get_worker_info
 
 from . import _native
 from ._accesses import Accesses
+from ._advice import advised
 from ._checks import check_choice, names, path_list, whole
 from ._paths import expand, is_url, shown
 from ._ranks import ShardingCheck
@@ -370,6 +371,7 @@ class Dataset(TorchDataset):
     (torch.Size([3, 224, 224]), 'animals')
     """
 
+    @advised
     def __init__(
         self,
         data: Any,
