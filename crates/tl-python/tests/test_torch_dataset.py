@@ -165,8 +165,11 @@ def test_files_of_a_sample_are_fields(pairs):
 
 @pytest.mark.parametrize("policy", ["skip", "fill"])
 def test_policies_of_batches_are_refused_by_name(pairs, policy):
-    with pytest.raises(tl.SettingError, match=f'errors is {policy}.*"replace"'):
-        tlt.Dataset(pairs, errors=policy)
+    for errors in (policy, tl.Errors(policy)):
+        with pytest.raises(tl.SettingError, match=f'errors is {policy}.*"replace"'):
+            tlt.Dataset(pairs, errors=errors)
+    with pytest.raises(tl.SettingError, match="Errors: at_most is a part of an epoch"):
+        tlt.Dataset(pairs, errors=tl.Errors("replace", at_most=3))
 
 
 def test_bad_samples_are_replaced_by_others(pairs):
@@ -178,7 +181,8 @@ def test_bad_samples_are_replaced_by_others(pairs):
         made()[4]
     found = []
     for threads in (1, 2):
-        dataset = made(errors="replace", threads=threads)
+        errors = "replace" if threads == 1 else tl.Errors("replace")
+        dataset = made(errors=errors, threads=threads)
         with pytest.warns(UserWarning, match="bad samples are replaced, .*4.bmp") as said:
             samples = [dataset.__getitems__([3, 4]) for _ in range(20)]
         assert len(said) == 1

@@ -51,7 +51,7 @@ from ._turns import Turns
 from ._warnings import warn, warn_of_notes
 from .exceptions import LoaderError, SampleError, SampleIndexError, SettingError, StateError
 from .loader import DataLoader
-from .settings import Ranks, StoreLike, as_store
+from .settings import Errors, Ranks, StoreLike, as_store
 from .transforms import functions
 
 __all__ = ["Dataset", "IterableDataset"]
@@ -349,8 +349,8 @@ class Dataset(TorchDataset):
         has is an error, a file that some samples lack is None.
     errors
         ``"raise"``, or ``"replace"`` to use another sample instead of a bad one, drawn from the
-        seed, the epoch and the number. All fields are then those of the other sample. The first bad
-        sample is a warning.
+        seed, the epoch and the number; or an `Errors` of these. All fields are then those of the
+        other sample. The first bad sample is a warning.
     store
         A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
 
@@ -387,10 +387,11 @@ class Dataset(TorchDataset):
         threads: int = 0,
         fields: Sequence[str] | Mapping[str, str] = _BOTH,
         columns: Sequence[str] = (),
-        errors: Literal["raise", "replace"] = "raise",
+        errors: Errors | Literal["raise", "replace"] = "raise",
         store: StoreLike = None,
     ) -> None:
         super().__init__()
+        errors = _policy(errors)
         if errors in ("skip", "fill"):
             raise SettingError(
                 f"errors is {errors}, but a data set of samples by number has a fixed length "
@@ -588,6 +589,18 @@ class _Called:
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]()
+
+
+def _policy(errors: Any) -> Any:
+    """Return the policy for bad samples, which nothing counts here."""
+    if not isinstance(errors, Errors):
+        return errors
+    if errors.at_most is not None:
+        raise SettingError(
+            "Errors: at_most is a part of an epoch, which samples by number do not have: leave it "
+            "out"
+        )
+    return errors.policy
 
 
 def _number(state: Mapping[str, Any], name: str) -> int:
