@@ -595,7 +595,13 @@ class Dataset:
         for one in listed:
             if isinstance(one, bool) or not hasattr(one, "__index__"):
                 raise SettingError(f"select: {one!r} is not a number, expected places or a mask")
-        return [self._place(operator.index(one)) for one in listed]
+        # A call of `len` for each would take most of the time.
+        count = len(self)
+        places = [operator.index(one) for one in listed]
+        for place in places:
+            if not -count <= place < count:
+                self._place(place)
+        return [place % count for place in places]
 
     def filter(self, condition: str | Callable[[SampleMeta], bool]) -> Dataset:
         """Return the samples that meet a condition on what is known without decoding them.
