@@ -48,7 +48,8 @@ def checked(name: str, *paths: pathlib.Path) -> str:
     if name == "pyright":
         settings = {"typeCheckingMode": "strict", "include": ["."]}
         (folder / "pyrightconfig.json").write_text(json.dumps(settings))
-        command = [*CHECKERS[name], "--project", str(folder), "--level", "error"]
+        options = ["--project", str(folder), "--level", "error", "--pythonpath", sys.executable]
+        command = [*CHECKERS[name], *options]
     else:
         command = [*CHECKERS[name], *map(str, paths)]
     command = [sys.executable, "-m", *command]
