@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import multiprocessing
 import pickle
 import sys
@@ -432,3 +433,111 @@ def test_importing_the_package_imports_no_framework(run):
         print(json.dumps([name for name in ("torch", "ray", "jax") if name in sys.modules]))
     """
     assert run([[sys.executable, "-c", textwrap.dedent(script)]]) == [[]]
+
+
+@pytest.fixture
+def poses(tmp_path):
+    """Images with a text, numbers and boxes next to them."""
+    folder = tmp_path / "poses"
+    folder.mkdir()
+    for number in range(12):
+        (folder / f"s{number:02d}.bmp").write_bytes(bmp(image(number)))
+        (folder / f"s{number:02d}.txt").write_text(f"caption {number}")
+        document = {"angle": number / 4, "boxes": [[0, 0, 4 + number % 3, 5]], "ids": [number]}
+        (folder / f"s{number:02d}.json").write_text(json.dumps(document))
+    return folder
+
+
+KINDS = {
+    "caption": tl.Text("txt"),
+    "angle": tl.Number("json:/angle"),
+    "boxes": tl.Boxes("json:/boxes/*", labels="/ids/*"),
+}
+
+
+def rows_of_loader(data, epoch, **settings):
+    """The fields of each sample, as a loader of ours has them in any order."""
+    loader = tl.DataLoader(data, 5, shuffle=True, output_format="pytorch", **settings)
+    loader.set_epoch(epoch)
+    rows = {}
+    for batch in loader:
+        for row, index in enumerate(batch["index"].tolist()):
+            rows[index] = {name: batch[name][row] for name in batch.keys()}  # noqa: SIM118
+    return rows
+
+
+@pytest.mark.parametrize("epoch", [0, 2])
+@pytest.mark.parametrize("form", ["of the call", "of the data set"])
+def test_fields_with_kinds_are_those_of_the_loader(poses, epoch, form):
+    expected = rows_of_loader(poses, epoch, transform=TRAIN, seed=9, fields=KINDS)
+    if form == "of the call":
+        dataset = tlt.Dataset(poses, TRAIN, seed=9, fields=KINDS)
+    else:
+        wanted = {name: name for name in ("image", "label", *KINDS, "box_labels", "box_index")}
+        dataset = tlt.Dataset(tl.open(poses, fields=KINDS), TRAIN, seed=9, fields=wanted)
+    dataset.set_epoch(epoch)
+    names = ["image", "label", "caption", "angle", "boxes", "box_labels", "box_index"]
+    for index in (0, 11, 5):
+        sample = dataset[index]
+        assert list(sample) == names
+        for name, value in sample.items():
+            other = expected[index][name]
+            if name == "caption":
+                assert value == other == f"caption {index}"
+            else:
+                assert torch.equal(torch.as_tensor(value), other), name
+        assert isinstance(sample["angle"], float) and isinstance(sample["label"], int)
+    pairs = tlt.Dataset(tl.open(poses, fields=KINDS), TRAIN, seed=9, fields=("image", "caption"))
+    pairs.set_epoch(epoch)
+    pixels, caption = pairs[-1]
+    assert torch.equal(pixels, expected[11]["image"]) and caption == "caption 11"
+    plain = tlt.Dataset(tl.open(poses, fields=KINDS), TRAIN, seed=9)
+    plain.set_epoch(epoch)
+    assert torch.equal(plain[3][0], expected[3]["image"]) and plain._settings is None
+
+
+def test_a_dict_of_transforms_gives_several_images(poses):
+    transform = {"weak": [T.Resize((4, 6)), T.ToTensor()], "strong": TRAIN}
+    expected = rows_of_loader(poses, 1, transform=transform, seed=3)
+    dataset = tlt.Dataset(poses, transform, lambda label: label + 5, seed=3)
+    dataset.set_epoch(1)
+    for index in (2, 7):
+        weak, strong, label = dataset[index]
+        assert torch.equal(weak, expected[index]["weak"]) and weak.shape == (3, 4, 6)
+        assert torch.equal(strong, expected[index]["strong"]) and label == 4
+    batches = torch.utils.data.DataLoader(dataset, batch_size=4, num_workers=2)
+    assert [len(weak) for weak, _, _ in batches] == [4, 4, 4]
+
+
+def test_channels_and_labels_are_those_of_the_loader(poses):
+    labels = [number % 3 for number in range(12)]
+    dataset = tlt.Dataset(poses, T.Resize((4, 4)), channels=1, labels=labels, seed=9)
+    expected = rows_of_loader(poses, 0, image_size=4, channels=1, labels=labels)
+    assert dataset.targets == labels
+    for index in (0, 8):
+        pixels, label = dataset[index]
+        assert pixels.shape == (1, 4, 4) and label == index % 3
+        assert torch.equal(pixels.movedim(0, -1), expected[index]["image"])
+    own = tlt.Dataset(poses, channels=1)
+    assert own[0][0].shape == (1, HEIGHT, WIDTH)
+
+
+def test_bad_fields_are_replaced(poses):
+    (poses / "s03.json").write_text('{"angle": "steep", "boxes": [], "ids": []}')
+    dataset = tlt.Dataset(poses, T.Resize((4, 4)), fields=KINDS, errors="replace")
+    with pytest.warns(
+        match=r"bad samples are replaced, the first: .* sample 3 .*expected a number"
+    ):
+        sample = dataset[3]
+    assert sample["caption"] != "caption 3"
+    with pytest.raises(tl.SampleError, match="sample 3"):
+        tlt.Dataset(poses, T.Resize((4, 4)), fields=KINDS)[3]
+
+
+def test_fields_that_are_refused(poses):
+    with pytest.raises(tl.SettingError, match="fields names captions, a sample has image, label"):
+        tlt.Dataset(tl.open(poses, fields=KINDS), fields=("image", "captions"))
+    with pytest.raises(tl.SettingError, match="labels: the data set is open already"):
+        tlt.Dataset(tl.open(poses), labels=[0] * 12)
+    with pytest.raises(tl.SettingError, match="columns names label"):
+        tlt.Dataset(poses, columns=["label"])

@@ -154,7 +154,7 @@ def shuffled(value: Any) -> str:
 
 def check_fields(fields: Any) -> None:
     """Refuse what is neither names of fields, nor a dict from names to fields or their kinds."""
-    if fields is None or _are_kinds(fields):
+    if fields is None or are_kinds(fields):
         return
     values = list(fields.values()) if isinstance(fields, Mapping) else names("fields", fields)
     if not (values and all(isinstance(one, str) for one in values)):
@@ -164,7 +164,7 @@ def check_fields(fields: Any) -> None:
         )
 
 
-def _are_kinds(fields: Any) -> bool:
+def are_kinds(fields: Any) -> bool:
     """Return whether a dict is not one of names alone; `Request` refuses other values."""
     return isinstance(fields, Mapping) and not all(isinstance(one, str) for one in fields.values())
 
@@ -263,7 +263,7 @@ class Settings:
     @property
     def picked(self) -> Sequence[str] | Mapping[str, str] | None:
         """The fields that a loop gets instead of a batch: a tuple, or a dict by new names."""
-        return None if _are_kinds(self.fields) else cast("Any", self.fields)
+        return None if are_kinds(self.fields) else cast("Any", self.fields)
 
     @property
     def _has_keys(self) -> bool:
@@ -272,7 +272,7 @@ class Settings:
 
     def _kinds(self) -> Mapping[str, Field]:
         """Return the fields of files next to the image: of the data set, and those given here."""
-        given = cast("Any", self.fields) if _are_kinds(self.fields) else {}
+        given = cast("Any", self.fields) if are_kinds(self.fields) else {}
         return given if self.data_set is None else {**self.data_set.fields, **given}
 
     @property

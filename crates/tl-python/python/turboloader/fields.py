@@ -290,6 +290,7 @@ class Request:
         self.masks: tuple[str, str] | None = None
         self.mask: dict[str, Any] | None = None
         self.renamed: dict[str, str] = {}
+        self.names = list(fields)
         for name, field in fields.items():
             if not isinstance(name, str) or not name:
                 raise SettingError(f"fields: {name!r} is not a name")

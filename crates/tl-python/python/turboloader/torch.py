@@ -43,13 +43,17 @@ from . import _native
 from ._accesses import Accesses
 from ._advice import advised
 from ._checks import check_choice, names, path_list, whole
+from ._native import Recipe
 from ._paths import expand, is_url, shown
 from ._ranks import ShardingCheck
-from ._recipes import recipe_of_samples
-from ._settings import opened, place
+from ._recipes import groups, recipe_of_samples
+from ._settings import Parity, are_kinds, opened, place
 from ._turns import Turns
 from ._warnings import warn, warn_of_notes
+from .dataset import Dataset as TurboDataset
+from .dataset import Labels, open
 from .exceptions import LoaderError, SampleError, SampleIndexError, SettingError, StateError
+from .fields import Bytes, Field, Request
 from .loader import DataLoader
 from .settings import Errors, Ranks, StoreLike, as_store
 from .transforms import functions
@@ -330,11 +334,11 @@ class Dataset(TorchDataset):
         A `turboloader.Dataset` or a view of one, or a folder of classes, a TAR archive, a TBL file,
         or a list or pattern of such.
     transform
-        As that of `turboloader.DataLoader`, also a ``Compose`` of torchvision. None gives images in
-        their own sizes.
+        As that of `turboloader.DataLoader`, also a ``Compose`` of torchvision, or a dict for
+        several images. None gives images in their own sizes.
     target_transform
         What is done to a label, as in torchvision.
-    image_size, dtype, decode_margin, parity, exif
+    image_size, dtype, decode_margin, parity, exif, channels, labels
         As those of `turboloader.DataLoader`. Channels come first, whatever a `Recipe` says.
     seed
         What transforms are random about.
@@ -342,8 +346,12 @@ class Dataset(TorchDataset):
         How many threads make the samples of ``__getitems__``; 0 for one for each core, and for one
         in a worker of torch's DataLoader.
     fields
-        The fields of a sample: a tuple of some of ``"image"``, ``"label"``, ``"index"``, ``"key"``
-        and `columns`, or a dict if a mapping gives their names.
+        The fields of a sample: a tuple of some of ``"image"``, ``"label"``, ``"index"``, ``"key"``,
+        `columns`, the images of a dict of transforms, and the fields of a data set
+        (``turboloader.open(path, fields=kinds)``); or a dict if a mapping gives their names. A dict
+        of names and kinds, as that of `turboloader.DataLoader`, gives dicts of image, label and
+        these. Fields with kinds and several images are made by a loader of one sample, which takes
+        some milliseconds: `turboloader.DataLoader` is the fast way to them.
     columns
         Files of a sample whose bytes are fields, by extension: ``["json"]``. A name that no sample
         has is an error, a file that some samples lack is None.
@@ -381,11 +389,13 @@ class Dataset(TorchDataset):
         image_size: int | tuple[int, int] | None = None,
         dtype: Any = None,
         decode_margin: float | None = None,
-        parity: str | None = None,
+        parity: Parity | None = None,
         exif: bool = False,
+        channels: int | None = None,
+        labels: Labels | None = None,
         seed: int = 42,
         threads: int = 0,
-        fields: Sequence[str] | Mapping[str, str] = _BOTH,
+        fields: Sequence[str] | Mapping[str, str] | Mapping[str, Field] = _BOTH,
         columns: Sequence[str] = (),
         errors: Errors | Literal["raise", "replace"] = "raise",
         store: StoreLike = None,
@@ -398,19 +408,41 @@ class Dataset(TorchDataset):
                 'and no batch: pass "raise" or "replace", or use IterableDataset'
             )
         check_choice("errors", errors, ("raise", "replace"))
-        self._data = opened(data, store)
+        kinds: Any = fields if are_kinds(fields) else {}
+        self._data = self._opened_for(data, transform, labels, kinds, store)
         self._paths = expand(path_list(data)) if self._data is None else []
         options = {"dtype": dtype, "decode_margin": decode_margin, "parity": parity}
-        self._recipe = recipe_of_samples(transform, image_size, False, **options)
+        options["channels"] = channels
+        (own_names, own), *others = groups(transform)
+        self._recipe = recipe_of_samples(own, image_size, False, **options)
         self._functions = functions(transform)
-        said = json.loads(self._recipe.to_json())
         # Pixels that nothing is done to have their channels last.
-        self._is_channels_last = not said["ops"] or said["output"]["layout"] == "hwc"
+        self._is_channels_last = _has_channels_last(self._recipe)
         self._seed, self._exif, self._threads = seed, exif, threads
-        self._target_transform, self._fields = target_transform, fields
+        self._target_transform = target_transform
         self._columns, self._replaces = names("columns", columns), errors == "replace"
         self._has_warned, self._store = False, as_store(store)
-        self._check_fields()
+        request = Request({} if self._data is None else self._data.fields)
+        images = [*own_names, *(name for group, _ in others for name in group)]
+        self._fields = _picked(fields, images, kinds, request)
+        further = {*self._columns, *request.names, *images, *request.of_boxes}
+        self._check_fields([own_names[0], *_SAMPLE[1:]], further)
+        # What a loader of one sample makes, if the fields are not those of images alone.
+        self._settings: dict[str, Any] | None = None
+        known = {"image", *_SAMPLE, *self._columns}
+        if isinstance(transform, Mapping) or not set(_sources(self._fields)) <= known:
+            self._settings = {
+                "transform": transform,
+                "image_size": image_size,
+                "exif": exif,
+                "channels_last": None if isinstance(own, Recipe) else False,
+                "fields": {name: Bytes(name) for name in self._columns} or None,
+                "output_format": "torch",
+                "keys": True,
+                "num_workers": 1,
+                "ranks": Ranks(0, 1),
+                **options,
+            }
         self._open()
         self._samples.require_images()
         if self._data is None:
@@ -441,12 +473,23 @@ class Dataset(TorchDataset):
             self._open()
         return self._opened
 
-    def _check_fields(self) -> None:
-        if taken := [name for name in self._columns if name in _SAMPLE]:
+    @staticmethod
+    def _opened_for(
+        data: Any, transform: Any, labels: Labels | None, kinds: Mapping[str, Field], store: Any
+    ) -> TurboDataset | None:
+        """Return an open data set; None for paths that need no more than their images."""
+        found = opened(data, store)
+        if found is not None and labels is not None:
+            raise SettingError("labels: the data set is open already; call its with_labels")
+        if found is None and (labels is not None or kinds or isinstance(transform, Mapping)):
+            found = open(data, labels=labels, store=store)
+        return found.with_fields(kinds) if found is not None and kinds else found
+
+    def _check_fields(self, own: list[str], further: set[str]) -> None:
+        if taken := [name for name in self._columns if name in own]:
             raise SettingError(f"columns names {taken[0]}, which is a field of every sample")
-        known = (*_SAMPLE, *self._columns)
-        wanted = self._fields
-        for name in wanted.values() if isinstance(wanted, Mapping) else names("fields", wanted):
+        known = [*own, *(name for name in sorted(further) if name not in own)]
+        for name in _sources(self._fields):
             if name not in known:
                 raise SettingError(
                     f"fields names {name}, a sample has {', '.join(known)}; columns adds files"
@@ -517,12 +560,13 @@ class Dataset(TorchDataset):
             warn(f"bad samples are replaced, the first: {error}")
 
     def _made(self, number: int, epoch: int, seed: int) -> Any:
+        if self._settings is not None:
+            return _named(self._fields, self._of_loader(number, epoch, seed))
         samples = self._samples
 
         def label() -> Any:
             found = samples.label(number)
-            known = -1 if found is None else found
-            return known if self._target_transform is None else self._target_transform(known)
+            return self._labelled(-1 if found is None else found)
 
         def image() -> Any:
             made = samples.image(number, epoch, seed=seed).torch()
@@ -539,6 +583,23 @@ class Dataset(TorchDataset):
             for at, name in enumerate(self._columns):
                 values[name] = functools.partial(lambda at: files()[at], at)
         return _named(self._fields, _Called(values))
+
+    def _labelled(self, label: int) -> Any:
+        return label if self._target_transform is None else self._target_transform(label)
+
+    def _of_loader(self, number: int, epoch: int, seed: int) -> dict[str, Any]:
+        """Return the fields of a sample as batches have them, channels first."""
+        assert self._data is not None and self._settings is not None
+        view = self._data._view("subset", [number])
+        with _QuietLoader(view, 1, seed=seed, **self._settings) as loader:
+            loader.set_epoch(epoch)
+            batch = next(iter(loader))
+            values = {name: _first(batch[name]) for name in batch.keys()}  # noqa: SIM118
+        values["label"] = self._labelled(values["label"])
+        if self._is_channels_last:
+            own = groups(self._settings["transform"])[0][0][0]
+            values[own] = values[own].movedim(-1, -3).contiguous()
+        return values
 
     @functools.cached_property
     def targets(self) -> list[int]:
@@ -579,6 +640,32 @@ class Dataset(TorchDataset):
     def __repr__(self) -> str:
         paths = self._data or [shown(path) for path in self._paths]
         return f"Dataset({paths}, {len(self)} samples: {self._recipe})"
+
+
+def _has_channels_last(recipe: Recipe) -> bool:
+    said = json.loads(recipe.to_json())
+    return not said["ops"] or said["output"]["layout"] == "hwc"
+
+
+def _picked(
+    fields: Any, images: list[str], kinds: Mapping[str, Field], request: Request
+) -> Sequence[str] | Mapping[str, str]:
+    """Return the fields of a sample, by their names or under others."""
+    if kinds:
+        return {name: name for name in (*images, "label", *kinds, *request.of_boxes)}
+    return (*images, "label") if fields == _BOTH else fields
+
+
+def _sources(fields: Sequence[str] | Mapping[str, str]) -> Sequence[str]:
+    """Return the fields that samples need to have."""
+    return list(fields.values()) if isinstance(fields, Mapping) else names("fields", fields)
+
+
+def _first(values: Any) -> Any:
+    """Return the value of the only row of a batch."""
+    if isinstance(values, list) or values.ndim > 1:
+        return values[0]
+    return values.item()
 
 
 class _Called:
