@@ -293,7 +293,15 @@ def test_items_in_memory(tmp_path: pathlib.Path) -> None:
                 raise IndexError(index)
             return files[index]
 
-    assert same(tl.from_items(Items()), 3, 3)  # type: ignore[arg-type]
+    assert same(tl.from_items(Items()), 3, 3)
+
+    class Broken(Items):
+        def __getitem__(self, index: int) -> bytes:
+            return files[index] if index < 2 else files[{}[index]]
+
+    with pytest.raises(tl.SampleError, match="item 2: KeyError: 2") as raised:
+        tl.from_items(Broken())
+    assert isinstance(raised.value.__cause__, KeyError)
     tl.convert(ds, tmp_path / "a.tbl")
     assert tl.open(tmp_path / "a.tbl").labels.tolist() == [1, 0, 1, 0]
     for wrong, message in [

@@ -12,14 +12,14 @@ import json
 import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from . import _native
 from ._advice import advised
 from ._paths import absolute, shown
 from ._warnings import warn_of_notes
 from .dataset import Dataset, _plain, open
-from .exceptions import PathNotFoundError, SettingError, of_path
+from .exceptions import PathNotFoundError, SampleError, SettingError, of_path
 from .fields import Boxes, Field, InstanceMasks, Keypoints, Number
 from .settings import Store, StoreLike, as_store
 
@@ -239,20 +239,37 @@ def pairs(
     return _made(_native.pairs, arguments, image, store)
 
 
+class _Indexed(Protocol):
+    """What `from_items` reads."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> Any: ...
+
+
 def from_items(
-    items: Sequence[Any],
+    items: _Indexed,
     *,
     labels: Sequence[int] | Sequence[str] | None = None,
 ) -> Dataset:
     """Return a data set of files of images in memory.
 
+    All items are read here, once and in order, and stay in memory: loaders and views share their
+    bytes. Labels, sizes, views and states need them before a batch is made, and the threads of a
+    loader do not wait for the interpreter. Items that do not fit are written by `TblWriter`, or
+    served by `turboloader.compat.MapDataLoader`, which calls an object for each batch.
+
     Parameters
     ----------
     items
         The bytes of each file, or a pair of bytes and a label, an integer or the name of a class.
-        A sequence, or any object with ``__len__`` and ``__getitem__``, which is read once.
+        A sequence, or any object with ``__len__`` and ``__getitem__``.
     labels
         The label of each item, if the items are bytes.
+
+    Raises
+    ------
+    SampleError
+        If an item cannot be read; the object's exception is the cause.
 
     Examples
     --------
@@ -262,7 +279,7 @@ def from_items(
     """
     if isinstance(items, (str, bytes, Mapping)):
         raise SettingError(f"items is {type(items).__name__}, expected a sequence of bytes")
-    found = [items[index] for index in range(len(items))]
+    found = [_read(items, index) for index in range(len(items))]
     samples, of_items = [], []
     for place, item in enumerate(found):
         is_pair = isinstance(item, tuple) and len(item) == 2
@@ -278,6 +295,13 @@ def from_items(
         raise SettingError("labels are given for some items, or twice: pass pairs, or labels")
     given = of_items if of_items else labels
     return _in_memory(samples, None, [], given, f"{len(found)} items")
+
+
+def _read(items: _Indexed, index: int) -> Any:
+    try:
+        return items[index]
+    except Exception as error:
+        raise SampleError(f"item {index}: {type(error).__name__}: {error}") from error
 
 
 def from_arrays(
