@@ -68,8 +68,8 @@ pub enum NpyError {
     Header { offset: usize, expected: &'static str },
     /// An array of something else than numbers.
     #[error(
-        "array of dtype `{descr}`, expected bool, integers of up to 64 bits, float16, float32 or \
-        float64"
+        "array of dtype `{}`, expected bool, integers of up to 64 bits, float16, float32 or float64",
+        crate::escape::Escaped(descr.as_bytes())
     )]
     Dtype { descr: String },
     /// There are more or fewer bytes of numbers than the shape says.

@@ -8,6 +8,8 @@ use std::io::Read;
 
 use flate2::{Crc, read::DeflateDecoder};
 
+use crate::escape::Escaped;
+
 use super::NpyError;
 
 const END: [u8; 4] = *b"PK\x05\x06";
@@ -36,7 +38,7 @@ pub fn npz_member(bytes: &[u8], name: &str, limit: u64, out: &mut Vec<u8>) -> Re
         if own != name.as_bytes() && own.strip_suffix(b".npy") != Some(name.as_bytes()) {
             if found.len() < MAX_LISTED {
                 let own = own.strip_suffix(b".npy").unwrap_or(own);
-                found.push(String::from_utf8_lossy(own).into_owned());
+                found.push(Escaped(own).to_string());
             }
             continue;
         }

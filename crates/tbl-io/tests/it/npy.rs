@@ -47,6 +47,22 @@ fn members_of_both_kinds_of_archives_are_read() {
 }
 
 #[test]
+fn messages_have_printable_names() {
+    let replaced = |bytes: &[u8], from: &[u8], to: &[u8]| {
+        let at = bytes.windows(from.len()).rposition(|window| window == from).unwrap();
+        let mut bytes = bytes.to_vec();
+        bytes[at..at + to.len()].copy_from_slice(to);
+        bytes
+    };
+    let array = replaced(&file("f4_fortran.npy"), b"<f4", b"<\x01\x7f");
+    let message = NpyArray::parse(&array).unwrap_err().to_string();
+    assert!(message.starts_with("array of dtype `<\\x01\\x7f`, expected bool"), "{message}");
+    let archive = replaced(&file("deflated.npz"), b"latent.npy", b"latent\x0enpy");
+    let message = member(&archive, "latent").unwrap_err().to_string();
+    assert_eq!(message, "no array `latent` in the .npz file; it has latent\\x0enpy, label");
+}
+
+#[test]
 fn damaged_archives_give_errors_and_never_other_numbers() {
     for name in ["stored.npz", "deflated.npz"] {
         let whole = file(name);
