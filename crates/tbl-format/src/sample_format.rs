@@ -105,6 +105,25 @@ impl SampleFormat {
         }
     }
 
+    /// The format of an image that begins with these bytes; [`Unknown`](Self::Unknown) for anything
+    /// else.
+    ///
+    /// ```
+    /// use tbl_format::SampleFormat;
+    /// assert_eq!(SampleFormat::from_magic(b"\xff\xd8\xff\xe0"), SampleFormat::Jpeg);
+    /// assert_eq!(SampleFormat::from_magic(b"GIF89a"), SampleFormat::Unknown);
+    /// ```
+    pub fn from_magic(bytes: &[u8]) -> Self {
+        match bytes {
+            [0xff, 0xd8, 0xff, ..] => Self::Jpeg,
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Self::Png,
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Self::WebP,
+            [b'B', b'M', ..] => Self::Bmp,
+            [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..] => Self::Tiff,
+            _ => Self::Unknown,
+        }
+    }
+
     /// The extension that files of this format are written with, without a dot: `bin` for formats
     /// without one.
     pub fn extension(self) -> &'static str {

@@ -184,10 +184,14 @@ impl SampleSource for InMemory {
     }
 
     fn facts(&self, index: u64) -> Result<Facts, ReadError> {
-        let bytes = len(&self.item(index)?);
+        let parts = self.item(index)?;
+        let bytes = len(&parts);
         let (width, height) = self.size.unwrap_or((0, 0));
-        let is_pixels = self.size.is_some();
-        let format = if is_pixels { SampleFormat::RawU8 } else { SampleFormat::Unknown };
+        // There is no name that would tell; a copy gets one by the format.
+        let format = match (self.size, parts) {
+            (Some(_), _) => SampleFormat::RawU8,
+            (None, [[], bytes] | [bytes, _]) => SampleFormat::from_magic(bytes),
+        };
         Ok(Facts { format, width, height, offset: 0, stored_bytes: bytes, bytes })
     }
 
@@ -237,6 +241,9 @@ mod tests {
         let mut bytes = vec![9; 9];
         samples.read_into(0, &mut bytes).unwrap();
         assert_eq!((samples.sample_count(), &bytes[..]), (2, &b"one"[..]));
+        assert_eq!(samples.facts(0).unwrap().format, SampleFormat::Unknown);
+        let jpegs = Items::rows(b"\xff\xd8\xff".to_vec(), held(b"abcd"), 2).unwrap();
+        assert_eq!(InMemory::files(jpegs).facts(1).unwrap().format, SampleFormat::Jpeg);
         let fields = |index| {
             let mut fields = Vec::new();
             samples.read_fields(index, &mut fields).unwrap();
