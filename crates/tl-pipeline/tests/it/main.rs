@@ -25,6 +25,7 @@ mod labels;
 mod lifetimes;
 mod memory;
 mod mixing;
+mod names;
 mod observing;
 mod places;
 mod readers;
