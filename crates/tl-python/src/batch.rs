@@ -172,7 +172,6 @@ impl Contents {
 /// is the annotation of a batch with ``output_format="torch"``. The memory belongs to the holders of
 /// the batch and its parts: it can be written, and the loader uses it again only when all of them
 /// are gone.
-#[expect(clippy::doc_markdown, reason = "a list of fields in the form of numpydoc")]
 #[doc = include_str!("batch/fields.txt")]
 #[pyclass(frozen, weakref, name = "Batch", module = "turboloader")]
 pub(crate) struct PyBatch {
