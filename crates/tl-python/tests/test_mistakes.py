@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import pathlib
+import re
 import warnings
 
 import numpy as np
@@ -751,3 +753,52 @@ def test_earlier_settings_name_their_successor_wherever_it_is_one(call, name, ad
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'") as caught:
         eval(call, names)(P, **{name: "secret"})
     assert str(caught.value).endswith(f": {advice}")
+
+
+MIGRATION = pathlib.Path(__file__).parents[3] / "docs" / "migration" / "turboloader.md"
+ROW = re.compile(r"^\| (?P<before>.*`.*) \| (?P<now>.*`.*) \|$", re.MULTILINE)
+CODE = re.compile(r"`(\w+=[^`]+)`")
+
+
+def arguments(code: str) -> dict[str, dict[str, str]]:
+    """What is passed to a loader, and to a group in it; a name stands for any value."""
+    keywords = ast.parse(f"f({code})", mode="eval").body.keywords
+    found = {}
+    for keyword in keywords:
+        value = keyword.value
+        within = {"": value}
+        if isinstance(value, ast.Call):
+            of_group = {str(place): one for place, one in enumerate(value.args)}
+            within = of_group | {one.arg: one.value for one in value.keywords}
+        found[keyword.arg] = {
+            name: "any" if isinstance(one, ast.Name) else ast.dump(one)
+            for name, one in within.items()
+        }
+    return found
+
+
+def test_the_table_of_earlier_settings_has_the_forms_of_messages():
+    _, _, section = MIGRATION.read_text().partition("## Settings")
+    table, _, _ = section.partition("## Conversion")
+    checked = 0
+    for row in ROW.finditer(table):
+        forms = [arguments(code) for code in CODE.findall(row["now"])]
+        for name, value in (one for code in CODE.findall(row["before"]) for one in given(code)):
+            with pytest.raises((TypeError, tl.SettingError)) as caught:
+                tl.DataLoader(P, **{name: value})
+            _, _, said = re.sub("such as", "pass", str(caught.value)).rpartition("pass ")
+            said = said if re.match(r"\w+=", said) else f"{name}={said}"
+            ((setting, parts),) = arguments(said).items()
+            assert any(
+                all(
+                    form.get(setting, {}).get(part) in (one, "any") or one == "any"
+                    for part, one in parts.items()
+                )
+                for form in forms
+            ), f"{name}: {said}"
+            checked += 1
+    assert checked >= 20
+
+
+def given(code: str) -> list[tuple[str, object]]:
+    return list(eval(f"dict({code})", {"folder": "/tmp/cache"}).items())

@@ -417,6 +417,10 @@ def as_group(setting: str, value: Any, kind: type[_Kind]) -> _Kind | None:
     """Return a group of settings, also of a value that is its first field; None stays."""
     if value is None or isinstance(value, kind):
         return value
+    if kind is Buckets and isinstance(value, (tuple, list)) and len(value) == 2:
+        window, multiple = value
+        form = f"{setting}=tl.Buckets({window!r}, multiple={multiple!r})"
+        raise SettingError(f"{setting} is {value!r}: pass {form}")
     name = kind.__name__
     is_dict = isinstance(value, Mapping) and kind not in (Columns, Store)
     if isinstance(value, Group) or is_dict or isinstance(value, bool):
