@@ -134,7 +134,10 @@ impl PyLoader {
             .ok_or_else(|| Error::setting(&format!("no form of output {}", settings.form)))?;
         let store = settings.store.as_ref();
         let (view, stores) = dataset.open(py, store.unwrap_or(&StoreSettings::default()))?;
-        let config = settings.config(view.dataset())?;
+        let mut config = settings.config(view.dataset())?;
+        if let Some(read_ahead) = stores.read_ahead {
+            config.read_ahead_bytes = read_ahead;
+        }
         let contents = Arc::new(Contents::new(&config, form, &settings)?);
         let loader = interruptible(py, || Loader::new(view, config))?.map_err(Error::from)?;
         let len = loader.len();

@@ -22,7 +22,7 @@ pub(crate) struct StoreSettings {
     options: BTreeMap<String, String>,
     credentials: String,
     connections: Option<usize>,
-    pub(crate) read_ahead: Option<u64>,
+    read_ahead: Option<u64>,
     deadline: Option<f64>,
     hedge: bool,
     /// The folder for plain copies of compressed archives.
@@ -70,6 +70,8 @@ pub(crate) struct DataStores {
     #[cfg(feature = "remote")]
     remotes: Vec<Arc<turboloader::RemoteStores>>,
     unpack_to: Option<PathBuf>,
+    /// The bytes of samples that loaders read ahead; none for a number of their own.
+    pub(crate) read_ahead: Option<u64>,
 }
 
 impl DataStores {
@@ -109,13 +111,16 @@ impl DataStores {
                 seconds.filter(|deadline| !deadline.is_zero()).ok_or_else(refused)?;
         }
         let unpack_to = settings.unpack_to.clone();
-        Ok(Self { remotes: vec![Arc::new(turboloader::RemoteStores::new(options))], unpack_to })
+        let remotes = vec![Arc::new(turboloader::RemoteStores::new(options))];
+        Ok(Self { remotes, unpack_to, read_ahead: settings.read_ahead })
     }
 
-    /// The stores of data sets that are joined, each once. The first opens paths.
+    /// The stores of data sets that are joined, each once. The first opens paths, and the largest
+    /// lead is that of all.
     pub(crate) fn joined<'s>(all: impl IntoIterator<Item = &'s Self>) -> Self {
-        let mut joined = Self { remotes: Vec::new(), unpack_to: None };
+        let mut joined = Self { remotes: Vec::new(), unpack_to: None, read_ahead: None };
         for stores in all {
+            joined.read_ahead = joined.read_ahead.max(stores.read_ahead);
             joined.unpack_to = joined.unpack_to.or_else(|| stores.unpack_to.clone());
             for remote in &stores.remotes {
                 if !joined.remotes.iter().any(|known| Arc::ptr_eq(known, remote)) {
@@ -167,14 +172,17 @@ impl DataStores {
             unpack_to,
         } = settings;
         let is_default = options.is_empty() && credentials == AUTO && *hedge;
-        if is_default && connections.is_none() && read_ahead.is_none() && deadline.is_none() {
-            return Ok(Self { unpack_to: unpack_to.clone() });
+        if is_default && connections.is_none() && deadline.is_none() {
+            return Ok(Self { unpack_to: unpack_to.clone(), read_ahead: *read_ahead });
         }
         Err(Error::setting(&"options of stores: this build lacks the feature `remote`"))
     }
 
     pub(crate) fn joined<'s>(all: impl IntoIterator<Item = &'s Self>) -> Self {
-        Self { unpack_to: all.into_iter().find_map(|stores| stores.unpack_to.clone()) }
+        all.into_iter().fold(Self { unpack_to: None, read_ahead: None }, |joined, stores| Self {
+            unpack_to: joined.unpack_to.or_else(|| stores.unpack_to.clone()),
+            read_ahead: joined.read_ahead.max(stores.read_ahead),
+        })
     }
 
     pub(crate) fn stats(&self) -> Vec<(&'static str, u64)> {

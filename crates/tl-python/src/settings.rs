@@ -223,9 +223,6 @@ impl Settings<'_> {
             config.on_error = errors.on_error()?;
             config.error_budget = errors.budget();
         }
-        if let Some(read_ahead) = self.store.as_ref().and_then(|store| store.read_ahead) {
-            config.read_ahead_bytes = read_ahead;
-        }
         if self.readers > 0 {
             config.readers = Readers::Threads(self.readers);
         }

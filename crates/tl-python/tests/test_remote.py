@@ -165,6 +165,26 @@ def test_no_holder_of_a_store_pickles_its_options(holder: str, tmp_path: pathlib
     assert pickle.loads(pickle.dumps(plain)) == plain
 
 
+@pytest.mark.parametrize(
+    "opened",
+    [
+        lambda store: {"data": PHOTOS, "store": store},
+        lambda store: {"data": PHOTOS, "labels": [0] * 12, "store": store},
+        lambda store: {"data": tl.open(PHOTOS, store=store)},
+        lambda store: {"data": tl.open(PHOTOS, store=store).with_labels([0] * 12).take(6)},
+        lambda store: {"data": tl.concat(tl.open(PHOTOS), tl.open(PHOTOS, store=store))},
+    ],
+)
+def test_the_lead_of_a_store_is_that_of_each_loader_of_its_data_set(opened) -> None:
+    settings = {"decode": False, "readers": 1, "memory": "150MB"}
+    with pytest.raises(tl.SettingError, match="the memory budget is 150000000 bytes"):
+        tl.DataLoader(**opened(None), **settings)
+    with tl.DataLoader(**opened(tl.Store(read_ahead="1MB")), **settings) as loader:
+        assert len(list(loader)) == 1
+    with pytest.raises(tl.SettingError, match="the memory budget is 150000000 bytes"):
+        tl.DataLoader(**opened(tl.Store(read_ahead="1GB")), **settings)
+
+
 OPENS_A_SET = """
 import signal, sys
 import turboloader as tl
