@@ -658,10 +658,23 @@ def test_sizes_have_units(data):
         ("3g", 3 << 30),
         ("2Gi", 2 << 30),
         ("100 B", 100),
+        ("1.9", 1),
+        ("0.9999999999999999999999999T", (1 << 40) - 1),
+        ("9007199254740993", 9007199254740993),
+        ("4000000000 GB", 4 * 10**18),
         (7, 7),
         (None, None),
     ):
         assert tl.Memory(written).budget == expected
+    for wrong in ("2iB", "2P", "1,5G", "1.G", ".5G", "G", "", "-1", "٣GB", "5  G", "2GiBi"):
+        with pytest.raises(tl.SettingError, match=r"budget is .*, expected bytes: a number, or"):
+            tl.Memory(wrong)
+    for large in ("9" * 400, "99999999TB", "9" * 5000, 1 << 63, str(1 << 63)):
+        with pytest.raises(tl.SettingError, match=r"^Memory: budget is .*(at most|expected) .*"):
+            tl.Memory(large)
+    for large in ("9" * 400, "99999999TB", (1 << 62) + 1):
+        with pytest.raises(tl.SettingError, match=f"at most {1 << 62} bytes"):
+            tl.Cache(disk=large)
     with pytest.raises(tl.SettingError, match="the memory budget is 1000 bytes"):
         tl.DataLoader(data, memory="1 kB", image_size=8)
     assert len(tl.DataLoader(data, memory="1GB", image_size=8)) == 4

@@ -10,10 +10,14 @@ from typing import Any
 
 from .exceptions import SettingError
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt])?(i?b|i)?", re.IGNORECASE)
+_SIZE = re.compile(
+    r"([0-9]{1,999})(?:\.([0-9]{1,999}))? ?(?:([kmgt])(i?b|i)?|b)?",
+    re.IGNORECASE,
+)
 
 # Of workers, ranks, sides, epochs and so on.
 _MOST = (1 << 32) - 1
+_MOST_BYTES = 1 << 62
 
 
 def check_choice(setting: str, value: Any, choices: Iterable[str]) -> None:
@@ -59,17 +63,26 @@ def byte_count(setting: str, value: Any) -> int:
 
     As in coreutils, ``"2G"`` and ``"2GiB"`` are powers of 1024, ``"2GB"`` of 1000.
     """
-    found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is not None:
-        number, prefix, unit = found.groups()
-        base = 1000 if (unit or "").lower() == "b" else 1024
-        return int(float(number) * base ** " kmgt".index((prefix or " ").lower()))
+    number = _of_text(value) if isinstance(value, str) else value
     try:
-        return whole(setting, value, most=1 << 62)
+        return whole(setting, number, most=_MOST_BYTES)
     except SettingError:
-        raise SettingError(
-            f"{setting} is {value!r}, expected bytes: a number, or text such as '2GB' or '512 MiB'"
-        ) from None
+        is_large = isinstance(number, int) and number > _MOST_BYTES
+        expected = "a number, or text such as '2GB' or '512 MiB'"
+        said = f"at most {_MOST_BYTES} bytes" if is_large else f"expected bytes: {expected}"
+        raise SettingError(f"{setting} is {value!r}, {said}") from None
+
+
+def _of_text(text: str) -> int | None:
+    """Return the bytes that a size in text stands for; parts of a byte are left out."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        return None
+    digits, parts, prefix, unit = found.groups()
+    parts = parts or ""
+    base = 1000 if (unit or "").lower() == "b" else 1024
+    scale = base ** " kmgt".index((prefix or " ").lower())
+    return int(digits + parts) * int(scale) // int(10 ** len(parts))
 
 
 def wholes(setting: str, values: Any) -> list[int]:
