@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, KeysView, Mapping, Set
 from typing import Any
 
 from .exceptions import SettingError
@@ -23,7 +23,8 @@ _MOST_BYTES = 1 << 62
 def check_choice(setting: str, value: Any, choices: Iterable[str]) -> None:
     """Refuse a value that is not one of the choices."""
     listed = list(choices)
-    if value not in listed:
+    # Arrays answer such a question for each of their elements.
+    if not isinstance(value, str) or value not in listed:
         raise SettingError(f"{setting} is {value}, expected one of {', '.join(listed)}")
 
 
@@ -87,11 +88,9 @@ def _of_text(text: str) -> int | None:
 
 def wholes(setting: str, values: Any) -> list[int]:
     """Return a list of whole numbers."""
-    try:
-        listed = list(values)
-    except TypeError:
-        raise SettingError(f"{setting} is {values!r}, expected a list of numbers") from None
-    return [whole(setting, value) for value in listed]
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise SettingError(f"{setting} is {values!r}, expected a list of numbers")
+    return [whole(setting, value) for value in values]
 
 
 def sides(setting: str, value: Any) -> list[int]:
@@ -110,7 +109,20 @@ def names(setting: str, names: Any) -> list[str]:
         raise SettingError(f"{setting} is the text {names!r}, expected a list of names")
     if not isinstance(names, Iterable):
         raise SettingError(f"{setting} is {names!r}, expected a list of names")
-    return list(names)
+    if isinstance(names, Set) and not isinstance(names, KeysView):
+        raise SettingError(f"{setting} is a set, which has no order: pass a list of names")
+    listed = list(names)
+    if others := [name for name in listed if not isinstance(name, str)]:
+        raise SettingError(f"{setting} has {others[0]!r}, expected names")
+    return listed
+
+
+def folder(setting: str, value: Any) -> str:
+    """Return the path of a folder as text."""
+    path = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(path, str):
+        raise SettingError(f"{setting} is {value!r}, expected the path of a folder")
+    return path
 
 
 def path_list(paths: Any, setting: str = "data") -> Any:

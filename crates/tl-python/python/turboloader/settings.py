@@ -23,7 +23,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, TypeVar
 
-from ._checks import byte_count, check_choice, check_flags, names, one_or_more, whole, wholes
+from ._checks import (
+    byte_count,
+    check_choice,
+    check_flags,
+    folder,
+    names,
+    one_or_more,
+    whole,
+    wholes,
+)
 from .exceptions import SettingError
 
 __all__ = ["Buckets", "Cache", "Columns", "Errors", "Memory", "Neighbors", "Ranks", "Store"]
@@ -80,8 +89,9 @@ class Cache(Group):
         if self.folder is not None and disk == 0:
             raise SettingError("Cache: folder needs disk, the size of the cache there")
         home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        folder = os.path.join(home, "turboloader") if self.folder is None else self.folder
-        self._set(memory=memory, disk=disk, folder=os.fspath(folder) if disk else None)
+        usual = os.path.join(home, "turboloader") if disk else None
+        of_disk = usual if self.folder is None else folder("Cache: folder", self.folder)
+        self._set(memory=memory, disk=disk, folder=of_disk)
 
 
 @dataclass(frozen=True)
@@ -271,6 +281,8 @@ class Columns(Group):
     block_bytes: int | str = 0
 
     def __post_init__(self) -> None:
+        if self.label is not None and not isinstance(self.label, str):
+            raise SettingError(f"Columns: label is {self.label!r}, expected the name of a column")
         self._set(
             columns=_requests("Columns: columns", self.columns),
             features=names("Columns: features", self.features),
@@ -334,7 +346,7 @@ unpack_to=None)
         if self.deadline is not None:
             self._set(deadline=_seconds("Store: deadline", self.deadline))
         if self.unpack_to is not None:
-            self._set(unpack_to=os.fspath(self.unpack_to))
+            self._set(unpack_to=folder("Store: unpack_to", self.unpack_to))
 
     def __copy__(self) -> Store:
         return self
@@ -375,8 +387,8 @@ def _count_or_share(setting: str, value: Any) -> int | float:
 def _seconds(setting: str, value: Any) -> float:
     """Return a time, which is more than nothing."""
     try:
-        seconds = float(value)
-    except (TypeError, ValueError):
+        seconds = math.nan if isinstance(value, (bool, str, bytes)) else float(value)
+    except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if not 0 < seconds < math.inf:
         raise SettingError(f"{setting} is {value!r}, expected seconds, more than 0")
@@ -405,7 +417,7 @@ def _requests(setting: str, columns: Any) -> dict[str, str | None]:
     from .transforms import dtype_name
 
     if isinstance(columns, Mapping):
-        types = columns.items()
+        types = zip(names(setting, columns), columns.values(), strict=True)
         return {name: None if dtype is None else dtype_name(dtype) for name, dtype in types}
     return dict.fromkeys(names(setting, columns))
 
