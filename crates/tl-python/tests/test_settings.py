@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import gc
 import inspect
@@ -462,6 +463,26 @@ def test_groups_have_one_form():
     assert tl.Store({"anonymous": True}).options == {"anonymous": "true"}
     assert "true" not in repr(tl.Store({"anonymous": "true"}))
     assert pickle.loads(pickle.dumps(tl.Cache("2GB"))) == tl.Cache("2GB")
+
+
+def test_groups_are_frozen():
+    fanouts, features, columns, options = [5, 3], ["a"], {"b": None}, {"region": "eu"}
+    made = tl.Columns(columns, features=features, neighbors=fanouts)
+    store = tl.Store(options)
+    fanouts.append(2)
+    features.append("c")
+    columns["d"] = options["token"] = "x"
+    assert made == tl.Columns(["b"], features=["a"], neighbors=tl.Neighbors([5, 3]))
+    assert (made.features, made.neighbors.fanouts) == (("a",), (5, 3))
+    assert store == tl.Store({"region": "eu"})
+    for group in (made, made.neighbors, store):
+        with pytest.raises(TypeError, match=f"unhashable type: '{type(group).__name__}'"):
+            hash(group)
+    plain = (tl.Cache("1kB"), tl.Errors(), tl.Ranks(0, 2), tl.Memory(), tl.Buckets(2))
+    assert len(set(plain)) == len(plain)
+    for group in (*plain, made, store):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(group, dataclasses.fields(group)[0].name, None)
 
 
 def test_a_value_is_the_first_field_of_a_group(data):

@@ -11,7 +11,8 @@
 ... )
 
 A value in place of a group is its first field: ``memory="4GB"`` is ``tl.Memory("4GB")``. Numbers of
-bytes may be text. The objects are frozen, and check their values when they are made.
+bytes may be text. The objects are frozen, and check their values when they are made. Those with
+dicts (`Columns`, `Neighbors` and `Store`) have copies of them and no hash.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from ._checks import (
     byte_count,
@@ -233,7 +234,7 @@ class Neighbors(Group):
     Examples
     --------
     >>> Neighbors([5, 3], columns=["embedding"]).fanouts
-    [5, 3]
+    (5, 3)
     """
 
     fanouts: Sequence[int]
@@ -241,8 +242,11 @@ class Neighbors(Group):
     columns: Requests = ()
     direction: Direction = "outgoing"
 
+    # It has a dict.
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+
     def __post_init__(self) -> None:
-        fanouts = wholes("Neighbors: fanouts", self.fanouts)
+        fanouts = tuple(wholes("Neighbors: fanouts", self.fanouts))
         if not fanouts:
             raise SettingError("Neighbors: fanouts is empty, expected a number for each hop")
         check_choice("Neighbors: direction", self.direction, ("outgoing", "incoming"))
@@ -270,7 +274,7 @@ class Columns(Group):
     Examples
     --------
     >>> Columns(features=["Age", "Fare"], label="Survived").features
-    ['Age', 'Fare']
+    ('Age', 'Fare')
     """
 
     columns: Requests = ()
@@ -280,12 +284,15 @@ class Columns(Group):
     neighbors: Neighbors | Sequence[int] | None = None
     block_bytes: int | str = 0
 
+    # It has a dict.
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+
     def __post_init__(self) -> None:
         if self.label is not None and not isinstance(self.label, str):
             raise SettingError(f"Columns: label is {self.label!r}, expected the name of a column")
         self._set(
             columns=_requests("Columns: columns", self.columns),
-            features=names("Columns: features", self.features),
+            features=tuple(names("Columns: features", self.features)),
             neighbors=as_group("Columns: neighbors", self.neighbors, Neighbors),
             block_bytes=byte_count("Columns: block_bytes", self.block_bytes),
         )
@@ -333,6 +340,9 @@ unpack_to=None)
     deadline: float | None = None
     hedge: bool = True
     unpack_to: str | os.PathLike[str] | None = None
+
+    # It has a dict.
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         check_choice("Store: credentials", self.credentials, ("auto", "instance"))
