@@ -326,17 +326,17 @@ MISTAKES = [
     (
         "tl.DataLoader(np.zeros((3,4,4,3),np.uint8))",
         "SettingError",
-        "data has a ndarray, expected paths: turboloader.from_items takes the bytes of images, turboloader.from_arrays arrays, turboloader.concat data sets",
+        "data has a value of type ndarray, expected paths: turboloader.from_items takes the bytes of images, turboloader.from_arrays arrays, turboloader.concat data sets",
     ),
     (
         'tl.DataLoader([b"abc"])',
         "SettingError",
-        "data has a bytes, expected paths: turboloader.from_items takes the bytes of images, turboloader.from_arrays arrays, turboloader.concat data sets",
+        "data has a value of type bytes, expected paths: turboloader.from_items takes the bytes of images, turboloader.from_arrays arrays, turboloader.concat data sets",
     ),
     (
         "tl.DataLoader([np.zeros(3)])",
         "SettingError",
-        "data has a ndarray, expected paths: turboloader.from_items takes the bytes of images, turboloader.from_arrays arrays, turboloader.concat data sets",
+        "data has a value of type ndarray, expected paths: turboloader.from_items takes the bytes of images, turboloader.from_arrays arrays, turboloader.concat data sets",
     ),
     ("tl.DataLoader([])", "SettingError", "no data set: the list of paths is empty"),
     ('tl.DataLoader("")', "SettingError", "the path of the data set is an empty text"),
@@ -430,12 +430,12 @@ MISTAKES = [
     (
         'tl.decode("a.jpg")',
         "TypeError",
-        "data is a str, expected the bytes of an image: pass pathlib.Path(..).read_bytes()",
+        "data has type str, expected the bytes of an image: pass pathlib.Path(..).read_bytes()",
     ),
     (
         'tl.decode(pathlib.Path("a.jpg"))',
         "TypeError",
-        "data is a PosixPath, expected the bytes of an image: pass pathlib.Path(..).read_bytes()",
+        "data has type PosixPath, expected the bytes of an image: pass pathlib.Path(..).read_bytes()",
     ),
     (
         "tl.decode(np.zeros(3))",
@@ -450,17 +450,17 @@ MISTAKES = [
     (
         'tl.probe("a")',
         "TypeError",
-        "data is a str, expected the bytes of an image: pass pathlib.Path(..).read_bytes()",
+        "data has type str, expected the bytes of an image: pass pathlib.Path(..).read_bytes()",
     ),
     (
         'T.Resize(8)(b"xx")',
         "TypeError",
-        "image is a bytes, expected an array: turboloader.decode(data).numpy() makes one of the bytes of a file",
+        "image has type bytes, expected an array: turboloader.decode(data).numpy() makes one of the bytes of a file",
     ),
     (
         'T.Resize(8)("a.jpg")',
         "TypeError",
-        "image is a str, expected an array: turboloader.decode(data).numpy() makes one of the bytes of a file",
+        "image has type str, expected an array: turboloader.decode(data).numpy() makes one of the bytes of a file",
     ),
     (
         "T.Resize(8)(np.zeros((8,8,3)))",

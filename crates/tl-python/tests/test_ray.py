@@ -202,9 +202,9 @@ def test_a_data_set_without_rows_makes_the_folder(tmp_path):
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("label", "cat", "column label has a str in row 2, expected a whole number"),
+        ("label", "cat", "column label has type str in row 2, expected a whole number"),
         ("label", 1.5, "column label has a float in row 2"),
-        ("key", 7, "column key has a int in row 2, expected a name"),
+        ("key", 7, "column key has type int in row 2, expected a name"),
     ],
 )
 def test_what_is_no_name_or_label_is_named(tmp_path, column, value, message):
@@ -222,7 +222,7 @@ def test_a_failed_write_leaves_nothing(data, tmp_path):
 
     folder = tmp_path / "out"
     one_spoilt = tlr.read_tbl(data, override_num_blocks=4).map(spoil)
-    with pytest.raises(Exception, match=r"column bytes has a int"):
+    with pytest.raises(Exception, match=r"column bytes has type int"):
         tlr.write_tbl(one_spoilt, folder)
     assert list(folder.iterdir()) == []
     with pytest.raises(Exception, match="no column pixels: the blocks have key, label"):

@@ -145,8 +145,8 @@ def test_labels_come_from_lists_dicts_and_files(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (3, "labels is a int, expected a list or an array of integers or of names"),
-        (lambda key: 1, "labels is a function, expected a list"),
+        (3, "labels has type int, expected a list or an array of integers or of names"),
+        (lambda key: 1, "labels has type function, expected a list"),
         ({3: 4}, "labels: 3 is not the name of a sample"),
         ({0: 4}, "labels: 0 is not the name of a sample"),
         ({"a": None}, "labels: None in place 0, expected integers alone or names of classes"),

@@ -108,7 +108,7 @@ def test_settings_are_checked_wherever_they_are_taken(options, tmp_path) -> None
         lambda **settings: compat.TblReaderV2(url, **settings),
     ):
         for settings, message in (
-            (SECRET, "Store: options is a str, expected a dict"),
+            (SECRET, "Store: options has type str, expected a dict"),
             ({"token": [SECRET]}, "expected text for 'token'"),
             ({"timeout": SECRET}, '"timeout" is not supported: set deadline'),
             (True, "store is True, expected a turboloader.Store"),

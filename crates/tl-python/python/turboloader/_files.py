@@ -45,7 +45,7 @@ def _bytes(data: Data) -> bytes:
     except TypeError:
         kind = type(data).__name__
         how = "pass its read()" if hasattr(data, "read") else "pass pathlib.Path(..).read_bytes()"
-        raise TypeError(f"data is a {kind}, expected the bytes of an image: {how}") from None
+        raise TypeError(f"data has type {kind}, expected the bytes of an image: {how}") from None
 
 
 def probe(data: Data) -> ImageInfo:

@@ -376,7 +376,7 @@ class TblDatasink(Datasink):
 def _check(column: str, row: int, value: Any, kinds: tuple[type, ...], expected: str) -> None:
     if not isinstance(value, kinds):
         kind = type(value).__name__
-        raise SampleError(f"column {column} has a {kind} in row {row}, expected {expected}")
+        raise SampleError(f"column {column} has type {kind} in row {row}, expected {expected}")
 
 
 class Conversion(NamedTuple):

@@ -411,7 +411,7 @@ def _options(options: Any, credentials: str) -> dict[str, str]:
         options = {}
     if not isinstance(options, Mapping):
         name = type(options).__name__
-        raise SettingError(f"Store: options is a {name}, expected a dict of names and values")
+        raise SettingError(f"Store: options has type {name}, expected a dict of names and values")
     made = {}
     for name, value in options.items():
         if not isinstance(name, str) or not isinstance(value, (str, bool, int)):

@@ -593,7 +593,7 @@ def _apply(transform: Transform, image: Any, draw: tuple[int, int, int]) -> Any:
     if isinstance(image, (str, bytes, bytearray, os.PathLike)):
         kind = type(image).__name__
         raise TypeError(
-            f"image is a {kind}, expected an array: turboloader.decode(data).numpy() makes one of "
+            f"image has type {kind}, expected an array: turboloader.decode(data).numpy() makes one of "
             "the bytes of a file"
         )
     is_torch = type(image).__module__.partition(".")[0] == "torch"

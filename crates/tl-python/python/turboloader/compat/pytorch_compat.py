@@ -224,7 +224,7 @@ class PyTorchCompatibleLoader:
         if sampler is not None:
             if not hasattr(sampler, "num_replicas"):
                 name = type(sampler).__name__
-                raise SettingError(f"sampler is a {name}, expected a DistributedSampler")
+                raise SettingError(f"sampler has type {name}, expected a DistributedSampler")
             ranks = {"world_rank": sampler.rank, "world_size": sampler.num_replicas}
             shuffle = bool(getattr(sampler, "shuffle", shuffle))
         self._batch_size, self._num_workers = batch_size, num_workers

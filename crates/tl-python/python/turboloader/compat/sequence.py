@@ -142,7 +142,7 @@ class MapDataLoader(_Batches):
         for method in ("__getitem__", "__len__"):
             if not hasattr(dataset, method):
                 name = type(dataset).__name__
-                raise TypeError(f"dataset is a {name} without {method}")
+                raise TypeError(f"dataset has type {name} without {method}")
         super().__init__(len(dataset), int(batch_size), shuffle, seed, drop_last)
         self.dataset = dataset
         self.num_workers = max(1, num_workers)
