@@ -181,6 +181,6 @@ fn cat_shows_annotations_with_the_numbers_that_a_joined_data_set_has() {
         let expected = format!(r#""category_id":{number}"#);
         assert!(json.contains(&expected), "{index}: {json}");
     }
-    let error = tl(["cat", path(&pattern), "2", "--field", "json"]).error(1);
+    let error = tl(["cat", path(&pattern), "2", "--field", "json"]).error(2);
     assert!(error.contains("sample 2"), "{error}");
 }
