@@ -388,6 +388,7 @@ impl PyDataset {
     }
 
     /// Counts of the samples, as a dict of what `Dataset.stats` documents.
+    #[pyo3(signature = (pixels) -> "dict[str, Any]")]
     fn stats<'py>(&self, py: Python<'py>, pixels: bool) -> PyResult<Bound<'py, PyDict>> {
         let survey = interruptible(py, || Survey::of(&self.view, pixels))?.map_err(Error::from)?;
         let dict = PyDict::new(py);
