@@ -52,7 +52,7 @@ fn warped(warp: Warp, points: &mut Keypoints) {
     let after = step.output_size((width, height));
     let tail = Pass::whole(after.0, after.1);
     let plan = Plan { steps: vec![step], tail, ..Plan::whole(width, height) };
-    plan.move_keypoints(points).unwrap();
+    plan.move_keypoints(points).expect("points that move");
 }
 
 /// The cases in the repository, or those of the file that `TL_TRANSFORM_KEYPOINTS` names.
