@@ -457,7 +457,7 @@ KINDS = {
 
 def rows_of_loader(data, epoch, **settings):
     """The fields of each sample, as a loader of ours has them in any order."""
-    loader = tl.DataLoader(data, 5, shuffle=True, output_format="pytorch", **settings)
+    loader = tl.DataLoader(data, 5, shuffle=True, output_format="torch", **settings)
     loader.set_epoch(epoch)
     rows = {}
     for batch in loader:
