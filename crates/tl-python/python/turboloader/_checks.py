@@ -140,8 +140,9 @@ def path_list(paths: Any, setting: str = "data") -> Any:
     other = next((one for one in listed if not isinstance(one, (str, os.PathLike))), None)
     if other is not None:
         raise SettingError(
-            f"{setting} has a value of type {type(other).__name__}, expected paths: turboloader.from_items takes "
-            "the bytes of images, turboloader.from_arrays arrays, turboloader.concat data sets"
+            f"{setting} has a value of type {type(other).__name__}, expected paths: "
+            "turboloader.from_items takes the bytes of images, turboloader.from_arrays arrays, "
+            "turboloader.concat data sets"
         )
     return listed
 

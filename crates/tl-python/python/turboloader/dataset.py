@@ -152,8 +152,8 @@ def _plain(labels: Any) -> Any:
         return dict(zip(listed, _labels(list(listed.values())), strict=True))
     if not isinstance(listed, Sequence) or isinstance(listed, (bytes, bytearray)):
         raise SettingError(
-            f"labels has type {type(labels).__name__}, expected a list or an array of integers or of "
-            "names of classes, a dict of them by the names of samples, or the path of a table"
+            f"labels has type {type(labels).__name__}, expected a list or an array of integers "
+            "or of names of classes, a dict of them by the names of samples, or the path of a table"
         )
     return _labels(list(listed))
 

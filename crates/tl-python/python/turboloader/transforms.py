@@ -593,8 +593,8 @@ def _apply(transform: Transform, image: Any, draw: tuple[int, int, int]) -> Any:
     if isinstance(image, (str, bytes, bytearray, os.PathLike)):
         kind = type(image).__name__
         raise TypeError(
-            f"image has type {kind}, expected an array: turboloader.decode(data).numpy() makes one of "
-            "the bytes of a file"
+            f"image has type {kind}, expected an array: turboloader.decode(data).numpy() makes one "
+            "of the bytes of a file"
         )
     is_torch = type(image).__module__.partition(".")[0] == "torch"
     pixels = image.permute(1, 2, 0).contiguous().numpy() if is_torch else np.asarray(image)
