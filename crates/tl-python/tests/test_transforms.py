@@ -82,6 +82,25 @@ def test_flips_mirror():
     np.testing.assert_array_equal(T.RandomInvert(p=1)(pixels), 255 - pixels)
 
 
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("RandomCrop", {"size": 8, "padding": 2}),
+        ("Pad", {"padding": 2}),
+        ("RandomZoomOut", {"p": 1.0}),
+        ("RandomRotation", {"degrees": 30}),
+        ("RandomAffine", {"degrees": 30}),
+        ("RandomPerspective", {"p": 1.0}),
+        ("ElasticTransform", {}),
+    ],
+)
+def test_no_fill_is_black(name, parameters):
+    kind = getattr(T, name)
+    black, none = (kind(**parameters, fill=fill)(image(1) + 1, sample=3) for fill in (0, None))
+    assert (black == 0).any()
+    np.testing.assert_array_equal(none, black)
+
+
 def test_normalising_is_arithmetic():
     pixels = image(2)
     made = (T.ToTensor() | T.Normalize(mean=[0.5, 0.25, 0.0], std=[0.5, 1.0, 2.0]))(pixels)

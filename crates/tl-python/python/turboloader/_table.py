@@ -33,7 +33,7 @@ _TYPES: Final = {
     "count_or_pair": "int | Sequence[int]",
     "counts": "int | Sequence[int]",
     "erasing_value": 'float | Sequence[float] | Literal["random"]',
-    "fill": "float | Sequence[float]",
+    "fill": "float | Sequence[float] | None",
     "filter": "Interpolation",
     "flag": "bool",
     "interval": "Sequence[float]",
@@ -112,7 +112,8 @@ def _wrapped(text: str) -> str:
 def type_of(parameter: Mapping[str, Any]) -> str:
     """Return the type of a parameter's values, as an annotation."""
     annotation = _TYPES[parameter["kind"]]
-    return f"{annotation} | None" if parameter.get("default", REQUIRED) is None else annotation
+    is_optional = parameter.get("default", REQUIRED) is None and "None" not in annotation
+    return f"{annotation} | None" if is_optional else annotation
 
 
 _SIGNATURES: Final = _native.signatures()

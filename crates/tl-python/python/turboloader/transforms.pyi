@@ -286,7 +286,7 @@ class RandomCrop(Transform):
     pad_if_needed : bool, default False
         Whether images that are still too small are padded on both sides by what is missing.
         Otherwise they are an error.
-    fill : float | Sequence[float], default 0
+    fill : float | Sequence[float] | None, default 0
         The colour outside the image: a number for all channels or (red, green, blue), 0 to 255;
         None for black.
     padding_mode : PaddingMode, default 'constant'
@@ -304,7 +304,7 @@ class RandomCrop(Transform):
         size: int | Sequence[int],
         padding: int | Sequence[int] | None = ...,
         pad_if_needed: bool = ...,
-        fill: float | Sequence[float] = ...,
+        fill: float | Sequence[float] | None = ...,
         padding_mode: PaddingMode = ...,
     ) -> None: ...
 
@@ -434,7 +434,7 @@ class Pad(Transform):
     padding : int | Sequence[int]
         The border: one width, (left and right, top and bottom), or (left, top, right, bottom), 0 to
         65535 pixels each.
-    fill : float | Sequence[float], default 0
+    fill : float | Sequence[float] | None, default 0
         The colour outside the image: a number for all channels or (red, green, blue), 0 to 255;
         None for black.
     padding_mode : PaddingMode, default 'constant'
@@ -448,7 +448,7 @@ class Pad(Transform):
     def __init__(
         self,
         padding: int | Sequence[int],
-        fill: float | Sequence[float] = ...,
+        fill: float | Sequence[float] | None = ...,
         padding_mode: PaddingMode = ...,
     ) -> None: ...
 
@@ -463,7 +463,7 @@ class RandomZoomOut(Transform):
 
     Parameters
     ----------
-    fill : float | Sequence[float], default 0
+    fill : float | Sequence[float] | None, default 0
         The colour outside the image: a number for all channels or (red, green, blue), 0 to 255;
         None for black.
     side_range : Sequence[float], default (1.0, 4.0)
@@ -477,7 +477,7 @@ class RandomZoomOut(Transform):
     p: float
     def __init__(
         self,
-        fill: float | Sequence[float] = ...,
+        fill: float | Sequence[float] | None = ...,
         side_range: Sequence[float] = ...,
         p: float = ...,
     ) -> None: ...
@@ -961,7 +961,7 @@ class RandomRotation(Transform):
         Whether the image is enlarged to hold all of its corners.
     center : Sequence[float] | None, default None
         The point that stays, (x, y) from the upper left corner; None for the middle.
-    fill : float | Sequence[float], default 0
+    fill : float | Sequence[float] | None, default 0
         The colour outside the image: a number for all channels or (red, green, blue), 0 to 255;
         None for black.
     """
@@ -977,7 +977,7 @@ class RandomRotation(Transform):
         interpolation: Interpolation = ...,
         expand: bool = ...,
         center: Sequence[float] | None = ...,
-        fill: float | Sequence[float] = ...,
+        fill: float | Sequence[float] | None = ...,
     ) -> None: ...
 
 class RandomAffine(Transform):
@@ -1003,7 +1003,7 @@ class RandomAffine(Transform):
     interpolation : Interpolation, default 'nearest'
         The filter: nearest, bilinear or bicubic; also torchvision's `InterpolationMode` or Pillow's
         number.
-    fill : float | Sequence[float], default 0
+    fill : float | Sequence[float] | None, default 0
         The colour outside the image: a number for all channels or (red, green, blue), 0 to 255;
         None for black.
     center : Sequence[float] | None, default None
@@ -1024,7 +1024,7 @@ class RandomAffine(Transform):
         scale: Sequence[float] | None = ...,
         shear: float | Sequence[float] | None = ...,
         interpolation: Interpolation = ...,
-        fill: float | Sequence[float] = ...,
+        fill: float | Sequence[float] | None = ...,
         center: Sequence[float] | None = ...,
     ) -> None: ...
 
@@ -1046,7 +1046,7 @@ class RandomPerspective(Transform):
     interpolation : Interpolation, default 'bilinear'
         The filter: nearest, bilinear or bicubic; also torchvision's `InterpolationMode` or Pillow's
         number.
-    fill : float | Sequence[float], default 0
+    fill : float | Sequence[float] | None, default 0
         The colour outside the image: a number for all channels or (red, green, blue), 0 to 255;
         None for black.
     """
@@ -1060,7 +1060,7 @@ class RandomPerspective(Transform):
         distortion_scale: float = ...,
         p: float = ...,
         interpolation: Interpolation = ...,
-        fill: float | Sequence[float] = ...,
+        fill: float | Sequence[float] | None = ...,
     ) -> None: ...
 
 class ElasticTransform(Transform):
@@ -1081,7 +1081,7 @@ class ElasticTransform(Transform):
         1000, or 0 for both.
     interpolation : Interpolation, default 'bilinear'
         The filter: nearest or bilinear.
-    fill : float | Sequence[float], default 0
+    fill : float | Sequence[float] | None, default 0
         The colour outside the image: a number for all channels or (red, green, blue), 0 to 255;
         None for black.
     """
@@ -1095,7 +1095,7 @@ class ElasticTransform(Transform):
         alpha: float | Sequence[float] = ...,
         sigma: float | Sequence[float] = ...,
         interpolation: Interpolation = ...,
-        fill: float | Sequence[float] = ...,
+        fill: float | Sequence[float] | None = ...,
     ) -> None: ...
 
 class AutoAugment(Transform):

@@ -34,7 +34,13 @@ def main() -> None:
     views = T.Views(2, [T.RandomChoice(policies), T.ToTensor()])
     pad = T.Pad((1, 2), fill=(1, 2, 3), padding_mode="reflect")
     mixing = [T.MixUp(num_classes=10), T.CutMix(alpha=0.5, num_classes=10)]
-    print(pad, T.Lambda(brighter), T.ToDtype("float32", scale=True), T.GaussianBlur(3, (0.1, 2)))
+    print(
+        pad,
+        T.Pad(2, fill=None),
+        T.Lambda(brighter),
+        T.ToDtype("float32", scale=True),
+        T.GaussianBlur(3, (0.1, 2)),
+    )
     tl.DataLoader("a.tar", 8, views, batch_transform=mixing, dtype=np.float16, parity="tensor")
     tl.DataLoader("a.tar", 8, [T.Resize(256), T.CenterCrop(224), brighter])
     tl.DataLoader("a.tar", 8, {"weak": T.Resize((8, 8)), "strong": [T.RandomCrop(8)]})
