@@ -257,6 +257,23 @@ def test_joined_coco_sets_share_their_categories(tmp_path: pathlib.Path) -> None
     assert names_of_boxes(extended) == [["cat", "dog"], ["bee"]]
 
 
+def test_categories_never_get_the_names_of_another_data_set(tmp_path: pathlib.Path) -> None:
+    named = tl.coco(None, write_coco(tmp_path / "coco", {1: "dog", 3: "cat"}, [3]))
+    images(tmp_path / "plain", ["1.bmp"])
+    document = {"annotations": [{"category_id": 3, "bbox": [1, 2, 3, 4]}]}
+    (tmp_path / "plain" / "1.json").write_text(json.dumps(document))
+    plain = tl.open(tmp_path / "plain")
+    assert plain[0]["json"] == document
+    joined = tl.concat(plain, named)
+    assert joined.box_classes == ["", "dog", "", "cat"]
+    assert joined[1]["json"]["annotations"][0]["category_id"] == 3
+    expected = r"sample 0 \(1.bmp\): .* category 3, which has no name because the source stores none"
+    with pytest.raises(tl.LoaderError, match=expected):
+        joined[0]["json"]
+    with pytest.raises(tl.LoaderError, match=expected):
+        names_of_boxes(joined)
+
+
 def test_imagenet_as_it_is_downloaded(tmp_path: pathlib.Path) -> None:
     images(tmp_path, [f"val/ILSVRC2012_val_{number:08}.JPEG" for number in (1, 2, 3)])
     images(tmp_path, ["train/n01/a.JPEG", "train/n02/b.JPEG"])
