@@ -162,8 +162,8 @@ impl Default for Sanitize {
     }
 }
 
-/// A mask in a sidecar file: a PNG file of one channel of up to 8 bits, whose numbers count and not
-/// their colours, as large as the image as it is decoded.
+/// A mask in a sidecar file: a PNG file of one channel, whose numbers count and not their colours; of
+/// up to 8 bits for [`MaskType::U8`], of up to 16 for others, as large as the image as it is decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MaskField {
     /// The extension of the sidecar file, without its leading dot.
@@ -191,6 +191,10 @@ pub enum MaskType {
     /// 8 bits a pixel.
     #[default]
     U8,
+    /// 16 bits a pixel.
+    U16,
+    /// 32-bit integers.
+    I32,
     /// 64-bit integers, which torch's losses want.
     I64,
 }
@@ -201,7 +205,20 @@ impl MaskType {
     pub const fn bytes(self) -> usize {
         match self {
             Self::U8 => 1,
+            Self::U16 => 2,
+            Self::I32 => 4,
             Self::I64 => 8,
+        }
+    }
+
+    /// The type of its numbers in the batch.
+    #[must_use]
+    pub const fn number(self) -> ColumnType {
+        match self {
+            Self::U8 => ColumnType::U8,
+            Self::U16 => ColumnType::U16,
+            Self::I32 => ColumnType::I32,
+            Self::I64 => ColumnType::I64,
         }
     }
 }
@@ -255,10 +272,12 @@ impl Fields {
         }
         let lists = recipe.output_size().is_none() && !pads;
         match &self.mask {
-            Some(MaskField { dtype: MaskType::I64, .. }) if lists => Err(refused(format!(
-                "recipe `{recipe}` leaves the size to the image; masks of their own sizes are \
+            Some(MaskField { dtype, .. }) if lists && *dtype != MaskType::U8 => {
+                Err(refused(format!(
+                    "recipe `{recipe}` leaves the size to the image; masks of their own sizes are \
                     bytes"
-            ))),
+                )))
+            }
             _ => Ok(()),
         }
     }

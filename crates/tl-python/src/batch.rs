@@ -243,8 +243,7 @@ impl PyBatch {
                 Tensor::new(memory.sizes.clone(), vec![rows, 2], Element::I32)
             }
             "mask" => {
-                let numbers = contents.mask? == MaskType::I64;
-                let element = if numbers { Element::I64 } else { Element::U8 };
+                let element = contents.mask?.number();
                 let spec = self.batch.spec()?;
                 let shape = vec![rows, spec.height as usize, spec.width as usize];
                 Tensor::new(memory.masks.clone(), shape, element)

@@ -287,8 +287,16 @@ impl Settings<'_> {
         let mask = self.mask.as_ref().map(|mask| {
             let dtype = match mask.dtype.as_str() {
                 "uint8" => MaskType::U8,
+                "uint16" => MaskType::U16,
+                "int32" => MaskType::I32,
                 "int64" => MaskType::I64,
-                other => return Err(none_of("the mask's dtype", other, "uint8 and int64")),
+                other => {
+                    return Err(none_of(
+                        "the mask's dtype",
+                        other,
+                        "uint8, uint16, int32 and int64",
+                    ));
+                }
             };
             Ok(MaskField { dtype, padding: mask.padding, ..MaskField::new(&mask.column) })
         });

@@ -13,6 +13,9 @@ pytest.importorskip("PIL")
 
 from PIL import Image, ImageOps
 
+# The second image of a sample that is a mask is found as an image first.
+pytestmark = pytest.mark.filterwarnings("ignore:.*samples have several images")
+
 T = tl.transforms
 
 FILTERS = ["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"]
@@ -303,3 +306,19 @@ def test_what_is_refused(tmp_path: pathlib.Path) -> None:
     fields = {"depth": tl.Image("depth.png", pixels="uint16")}
     with pytest.raises(tl.SettingError, match=r"image `depth`: .*RandomRotation"):
         tl.DataLoader(tmp_path, 1, transform=[T.Resize((4, 4)), T.RandomRotation(5)], fields=fields)
+
+
+def test_masks_of_16_bits(tmp_path: pathlib.Path) -> None:
+    """Masks of instances keep numbers of 16 bits, and move with their images."""
+    joint_folder(tmp_path, 5)
+    crop = [T.RandomCrop(24), T.RandomHorizontalFlip(), T.Pad(2, fill=7)]
+    for dtype in ("uint16", "int32", "int64"):
+        fields = {"mask": tl.Mask("depth.png", dtype=dtype)}
+        for batch in tl.DataLoader(tmp_path, 2, transform=crop, fields=fields, seed=4):
+            image = batch["image"].numpy()[:, 2:-2, 2:-2].astype(np.int64)
+            mask = batch["mask"].numpy()
+            assert mask.dtype == dtype and (mask[:, :2] == 7).all()
+            assert np.array_equal(mask[:, 2:-2, 2:-2], image[..., 1] * 256 + image[..., 0] + 1)
+    loader = tl.DataLoader(tmp_path, 2, transform=crop, fields={"mask": tl.Mask("depth.png")})
+    with pytest.raises(tl.LoaderError, match=r"mask `depth\.png` has 16 bits, and masks are u8"):
+        next(iter(loader))

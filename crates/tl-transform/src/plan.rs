@@ -9,7 +9,7 @@ use crate::error::{AnnotationError, StepError};
 use crate::output::OutputSpec;
 use crate::pass::Pass;
 use crate::render::CHANNELS;
-use crate::step::{Erase, Memory, Mix, Step};
+use crate::step::{Erase, Memory, Mix, Pad, Step};
 
 /// The plan for one image: a pass over its rows, steps on all its pixels, and another pass.
 ///
@@ -103,6 +103,29 @@ impl Plan {
             }
             !mixing
         })
+    }
+
+    /// The same moves with borders of 0.
+    #[must_use]
+    pub fn without_fill(&self) -> Self {
+        let black = |pass: Pass| Pass { fill: [0; 3], ..pass };
+        let step = |step: &Step| match *step {
+            Step::Pass(pass) => Step::Pass(black(pass)),
+            Step::Pad(pad) => Step::Pad(Pad { fill: [0; 3], ..pad }),
+            Step::Warp(warp) => Step::Warp(warp.without_fill()),
+            Step::Color(_)
+            | Step::Mix(_)
+            | Step::User(_)
+            | Step::Filter(_)
+            | Step::Noise(_)
+            | Step::Erase(_) => *step,
+        };
+        Self {
+            head: black(self.head),
+            steps: self.steps.iter().map(step).collect(),
+            tail: black(self.tail),
+            erasures: self.erasures.clone(),
+        }
     }
 
     /// Leaves out the steps that change pixels where they are, and what is erased: the plan of an

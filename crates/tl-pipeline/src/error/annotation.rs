@@ -34,6 +34,9 @@ pub enum AnnotationFault {
     /// The mask cannot be decoded.
     #[error("sidecar file `{column}`: {source}")]
     Mask { column: String, source: DecodeError },
+    /// The mask has numbers that those of the batch do not hold.
+    #[error("mask `{column}` has 16 bits, and masks are u8: u16, i32 and i64 hold its numbers")]
+    MaskDepth { column: String },
     /// The mask is not as large as the image.
     #[error("mask `{column}` has {width}x{height} pixels, the image {image_width}x{image_height}")]
     MaskSize { column: String, width: u32, height: u32, image_width: u32, image_height: u32 },

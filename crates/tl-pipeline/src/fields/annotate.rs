@@ -1,6 +1,6 @@
 //! Fields of one sample: read in addition to its image, and moved by the image's plan.
 
-use tl_decode::{DecodeOptions, Decoder, Image};
+use tl_decode::{DecodeOptions, Decoder, Image, PixelType};
 use tl_handoff::slab::ColumnsMut;
 use tl_transform::{Mask, Plan};
 
@@ -155,22 +155,49 @@ impl Annotator {
                 AnnotationFault::MaskSize { column, width, height, image_width, image_height };
             return Err(fault.into());
         }
-        let mask = Mask::new(width, height, std::mem::take(&mut self.image.data));
-        let mut mask = mask.map_err(AnnotationFault::from)?;
+        let is_wide = self.image.pixels == PixelType::U16;
+        if is_wide && field.dtype == MaskType::U8 {
+            return Err(AnnotationFault::MaskDepth { column: field.column.clone() }.into());
+        }
         let plan = placed.plan();
-        plan.move_mask(&mut mask).map_err(AnnotationFault::from)?;
         let size = plan.output_size();
-        assert_eq!(mask.size(), size, "a mask moves as its image does");
-        match placed.room {
-            Some(room) => write(mask.data(), size, field, room, out),
-            None => row.mask.extend_from_slice(mask.data()),
+        let moved = |plan: &Plan, numbers: Vec<u8>| -> Result<Mask, AnnotationFault> {
+            let mut mask = Mask::new(width, height, numbers)?;
+            plan.move_mask(&mut mask)?;
+            assert_eq!(mask.size(), size, "a mask moves as its image does");
+            Ok(mask)
+        };
+        let data = std::mem::take(&mut self.image.data);
+        if !is_wide {
+            let mask = moved(plan, data)?;
+            match placed.room {
+                Some(room) => write(mask.data(), None, size, field, room, out),
+                None => row.mask.extend_from_slice(mask.data()),
+            }
+            return Ok(());
+        }
+        // Moves copy numbers, so both bytes of a number move alike; a border has a number of 8 bits.
+        let words = data.as_chunks().0.iter().map(|word| u16::from_ne_bytes(*word).to_le_bytes());
+        let (low, high) = words.map(|[low, high]| (low, high)).unzip();
+        let low = moved(plan, low)?;
+        let high = moved(&plan.without_fill(), high)?;
+        if let Some(room) = placed.room {
+            write(low.data(), Some(high.data()), size, field, room, out);
         }
         Ok(())
     }
 }
 
-/// Writes a mask into the top left corner of its row, and the field's padding around it.
-fn write(mask: &[u8], size: (u32, u32), field: &MaskField, room: (u32, u32), out: &mut [u8]) {
+/// Writes a mask into the top left corner of its row, and the field's padding around it. `high` has the
+/// upper bytes of numbers of 16 bits.
+fn write(
+    mask: &[u8],
+    high: Option<&[u8]>,
+    size: (u32, u32),
+    field: &MaskField,
+    room: (u32, u32),
+    out: &mut [u8],
+) {
     let (width, height) = size;
     let number = field.dtype.bytes();
     let width = width as usize;
@@ -182,23 +209,27 @@ fn write(mask: &[u8], size: (u32, u32), field: &MaskField, room: (u32, u32), out
     }
     let (inside, below) = out.split_at_mut(room_width * height as usize * number);
     let rows = inside.chunks_exact_mut(room_width * number);
-    for (row, numbers) in rows.zip(mask.chunks_exact(width)) {
+    for ((row, numbers), start) in rows.zip(mask.chunks_exact(width)).zip((0..).step_by(width)) {
         let (row, beside) = row.split_at_mut(width * number);
-        put(field.dtype, numbers, row);
+        put(field.dtype, numbers, high.map(|high| &high[start..start + width]), row);
         field.pad(beside);
     }
     field.pad(below);
 }
 
-fn put(dtype: MaskType, numbers: &[u8], out: &mut [u8]) {
+fn put(dtype: MaskType, numbers: &[u8], high: Option<&[u8]>, out: &mut [u8]) {
+    let upper = high.unwrap_or_default().iter().copied().chain(std::iter::repeat(0));
+    let words = numbers.iter().zip(upper).map(|(low, high)| u16::from_le_bytes([*low, high]));
     match dtype {
         MaskType::U8 => out.copy_from_slice(numbers),
-        MaskType::I64 => {
-            for (&number, out) in numbers.iter().zip(out.as_chunks_mut().0) {
-                *out = i64::from(number).to_ne_bytes();
-            }
-        }
+        MaskType::U16 => fill(words.map(u16::to_ne_bytes), out),
+        MaskType::I32 => fill(words.map(|number| i32::from(number).to_ne_bytes()), out),
+        MaskType::I64 => fill(words.map(|number| i64::from(number).to_ne_bytes()), out),
     }
+}
+
+fn fill<const N: usize>(numbers: impl Iterator<Item = [u8; N]>, out: &mut [u8]) {
+    out.as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(out, number)| *out = number);
 }
 
 impl MaskField {
@@ -206,6 +237,8 @@ impl MaskField {
     pub(crate) fn pad(&self, out: &mut [u8]) {
         match self.dtype {
             MaskType::U8 => out.fill(self.padding),
+            MaskType::U16 => out.as_chunks_mut().0.fill(u16::from(self.padding).to_ne_bytes()),
+            MaskType::I32 => out.as_chunks_mut().0.fill(i32::from(self.padding).to_ne_bytes()),
             MaskType::I64 => out.as_chunks_mut().0.fill(i64::from(self.padding).to_ne_bytes()),
         }
     }
@@ -219,12 +252,17 @@ mod tests {
     fn masks_are_padded_in_either_type() {
         let field = MaskField { padding: 9, ..MaskField::new("png") };
         let mut out = [77; 12];
-        write(&[1, 2, 3, 4], (2, 2), &field, (4, 3), &mut out);
+        write(&[1, 2, 3, 4], None, (2, 2), &field, (4, 3), &mut out);
         assert_eq!(out, [1, 2, 9, 9, 3, 4, 9, 9, 9, 9, 9, 9]);
         let field = MaskField { dtype: MaskType::I64, ..field };
         let mut out = [77; 48];
-        write(&[1, 255], (1, 2), &field, (2, 3), &mut out);
+        write(&[1, 255], None, (1, 2), &field, (2, 3), &mut out);
         let numbers = out.as_chunks().0.iter().map(|bytes| i64::from_ne_bytes(*bytes));
         assert_eq!(numbers.collect::<Vec<_>>(), [1, 9, 255, 9, 9, 9]);
+        let field = MaskField { dtype: MaskType::U16, ..field };
+        let mut out = [77; 12];
+        write(&[1, 255], Some(&[2, 255]), (1, 2), &field, (2, 3), &mut out);
+        let numbers = out.as_chunks().0.iter().map(|bytes| u16::from_ne_bytes(*bytes));
+        assert_eq!(numbers.collect::<Vec<_>>(), [513, 9, 65535, 9, 9, 9]);
     }
 }

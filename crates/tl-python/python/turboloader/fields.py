@@ -91,7 +91,8 @@ class Mask(Field):
     Parameters
     ----------
     dtype
-        ``"uint8"``, or ``"int64"``, which losses of torch take.
+        ``"uint8"``, or ``"uint16"``, ``"int32"`` or ``"int64"`` (which losses of torch take), whose
+        files can have 16 bits, such as numbers of instances.
     padding
         The number around images that are padded, 0 to 255.
     """

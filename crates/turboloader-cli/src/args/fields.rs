@@ -105,7 +105,11 @@ impl From<BoxFormatChoice> for BoxFormat {
 pub(crate) enum MaskTypeChoice {
     /// Bytes
     U8,
-    /// 64-bit integers
+    /// 16 bits, for files of up to 16 bits
+    U16,
+    /// 32-bit integers, for files of up to 16 bits
+    I32,
+    /// 64-bit integers, for files of up to 16 bits
     I64,
 }
 
@@ -113,6 +117,8 @@ impl From<MaskTypeChoice> for MaskType {
     fn from(choice: MaskTypeChoice) -> Self {
         match choice {
             MaskTypeChoice::U8 => Self::U8,
+            MaskTypeChoice::U16 => Self::U16,
+            MaskTypeChoice::I32 => Self::I32,
             MaskTypeChoice::I64 => Self::I64,
         }
     }

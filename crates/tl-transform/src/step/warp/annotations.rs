@@ -94,6 +94,21 @@ impl Warp {
         if there { Ok(()) } else { Err(AnnotationError::Size { width, height }) }
     }
 
+    /// The same with a border of 0.
+    pub(crate) fn without_fill(self) -> Self {
+        let fill = |fill: Option<Fill>| fill.map(|_| Fill::BLACK);
+        match self {
+            Self::Rotate(rotate) => Self::Rotate(Rotate { fill: fill(rotate.fill), ..rotate }),
+            Self::Affine(affine) => Self::Affine(Affine { fill: fill(affine.fill), ..affine }),
+            Self::Perspective(perspective) => {
+                Self::Perspective(Perspective { fill: fill(perspective.fill), ..perspective })
+            }
+            Self::Elastic(elastic) => {
+                Self::Elastic(Elastic { fill: fill(elastic.fill), ..elastic })
+            }
+        }
+    }
+
     fn of_mask(&self) -> Self {
         let interpolation = Interpolation::Nearest;
         let fill = |fill: Option<Fill>| fill.map(Fill::mask);
