@@ -66,7 +66,8 @@ const NO_VIEWS: Failure =
 /// sample indices (u64), all little-endian. A batch with a row that does not count adds a byte for
 /// each row, 1 where it counts. Requested fields follow, sample by sample: name and columns, each
 /// after its length (u64; 2^64 - 1 if missing), the number of boxes (u64), the boxes (four f32
-/// each) and their labels (i64), how many numbers keypoints have (u64) and these (f32), and the mask.
+/// each) and their labels (i64), how many numbers keypoints have (u64) and these (f32), how
+/// many bytes the masks of objects have (u64) and these, and the mask.
 ///
 /// For tables, batches hold the numeric columns, or those given with --columns; a text column is
 /// read as bytes. Instead of images, the digest then covers the values of each column of the row,

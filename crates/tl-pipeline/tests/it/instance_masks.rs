@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tl_decode::{DecodeOptions, Limits};
 use tl_pipeline::{
-    Batch, Batching, BoxField, Buckets, Fields, InstanceMaskField, LoaderConfig, MaskField,
-    OnError, Shuffle, Work,
+    Batch, Batching, BoxField, Buckets, ErrorBudget, Fields, InstanceMaskField, KeypointField,
+    LoaderConfig, MaskField, OnError, SampleFault, Shuffle, ValueFormat, Work,
 };
 use tl_transform::{Recipe, Segmentation};
 
@@ -196,4 +196,92 @@ fn pointers_and_work_without_masks_are_refused() {
     let [height, width] = batch.sizes()[0].map(|side| side as usize);
     assert_eq!(batch.instance_masks(0).len(), 2 * width * height);
     assert!(batch.instance_masks(batch.len()).is_empty());
+}
+
+/// Documents of COCO with a damaged byte, a wild number, or the end cut off, never panic and never
+/// take more than their limit.
+#[test]
+fn damaged_documents_are_errors_of_their_samples() {
+    const WILD: [&str; 8] =
+        ["0", "-1", "1e300", "-1e19", "4294967295", "2147483648", "65536", "0.49999999"];
+    let mut rng = Rng(18);
+    let mut outcomes = [0, 0];
+    for round in 0..150 {
+        let folder = tempfile::tempdir().unwrap();
+        let damaged: Vec<Annotated> = (0..SAMPLES)
+            .map(|number| {
+                let mut good = document(number);
+                let text = &mut good.fields[0].bytes;
+                let at = rng.below(text.len());
+                match rng.below(4) {
+                    0 => text[at] ^= 1 << rng.below(8),
+                    1 if round % 3 == 0 => text.truncate(at),
+                    _ => {
+                        let is_digit = |&place: &usize| text[place].is_ascii_digit();
+                        let place = (at..text.len()).find(is_digit).unwrap_or(0);
+                        let wild = WILD[rng.below(WILD.len())].bytes();
+                        text.splice(place..=place, wild);
+                    }
+                }
+                good
+            })
+            .collect();
+        let sample = |number: u32| {
+            let Annotated { width, height, pixels, fields } = &damaged[number as usize];
+            let fields = fields.clone();
+            Annotated { width: *width, height: *height, pixels: pixels.clone(), fields }
+        };
+        let points = KeypointField {
+            shape: Some([3, 3]),
+            ..KeypointField::new(
+                "keypoints",
+                "json",
+                ValueFormat::Json("/annotations/*/keypoints".into()),
+            )
+        };
+        let fields = Fields {
+            boxes: Some(BoxField::coco("json")),
+            keypoints: vec![points],
+            instance_masks: Some(InstanceMaskField::coco("json")),
+            ..Fields::default()
+        };
+        let error_budget = ErrorBudget { count: Some(1000), rate: None };
+        let on_error = OnError::Fill;
+        let config = LoaderConfig { on_error, error_budget, ..with(train(), fields) };
+        let loader = loader(dataset(folder.path(), sample), config);
+        for batch in batches(&loader, round) {
+            outcomes[0] += batch.valid().iter().filter(|valid| **valid).count();
+        }
+        for entry in loader.audit() {
+            outcomes[1] += 1;
+            let fault = &entry.error.fault;
+            assert!(matches!(fault, SampleFault::Annotation(_)), "{fault}");
+            assert!(fault.to_string().len() < 400, "{fault}");
+        }
+    }
+    assert!(outcomes.iter().all(|&count| count > 300), "{outcomes:?}");
+}
+
+/// A sample with three objects as COCO lists them.
+fn document(number: u32) -> Annotated {
+    let Annotated { width, height, pixels, .. } = boxed(number);
+    let [polygon, runs] = segmentations(width, height);
+    let of = |segmentation: &Value| {
+        json!({"bbox": [1, 2, 30, 20.5], "category_id": 7, "segmentation": segmentation,
+            "keypoints": [1, 2, 2, 30.5, 20, 1, 0, 0, 0]})
+    };
+    let text = json!({"annotations": [of(&polygon), of(&runs), of(&polygon)]}).to_string();
+    Annotated { width, height, pixels, fields: vec![field("json", text)] }
+}
+
+/// `SplitMix64`.
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        usize::try_from((z ^ (z >> 31)) % end as u64).unwrap()
+    }
 }

@@ -1,7 +1,9 @@
 //! Arguments that add fields to batches, besides images, labels and indices.
 
 use clap::{Args, ValueEnum};
-use tl_pipeline::{BoxField, Fields, KeypointField, MaskField, MaskType, Sanitize, ValueFormat};
+use tl_pipeline::{
+    BoxField, Fields, InstanceMaskField, KeypointField, MaskField, MaskType, Sanitize, ValueFormat,
+};
 use tl_transform::BoxFormat;
 
 /// The fields of batches besides images, labels and indices.
@@ -63,6 +65,15 @@ pub(crate) struct FieldArgs {
     #[arg(long, value_name = "PAIRS", value_delimiter = ',', value_parser = pair,
           requires = "keypoints")]
     flip_pairs: Vec<[usize; 2]>,
+
+    /// Add the masks of objects, which are transformed with the image. POINTER is a JSON pointer to
+    /// polygons or run lengths of COCO in a sidecar file, such as /annotations/*/segmentation
+    #[arg(long, value_name = "POINTER")]
+    instance_masks: Option<String>,
+
+    /// The extension of the sidecar file that holds the masks of objects
+    #[arg(long, value_name = "EXTENSION", default_value = "json", requires = "instance_masks")]
+    instance_mask_column: String,
 
     /// Add masks, which are transformed with the image: the sidecar PNG files with this extension,
     /// such as seg.png
@@ -148,11 +159,15 @@ impl FieldArgs {
             padding: self.mask_padding,
             ..MaskField::new(column)
         });
+        let instance_masks = self.instance_masks.as_ref();
+        let instance_masks = instance_masks
+            .map(|pointer| InstanceMaskField::new(&self.instance_mask_column, pointer));
         Fields {
             keys: self.keys,
             columns: self.columns.clone(),
             boxes,
             keypoints: keypoints.into_iter().collect(),
+            instance_masks,
             mask,
             ..Fields::default()
         }

@@ -89,6 +89,11 @@ impl<'a> Contents<'a> {
             hash.update((numbers.len() as u64).to_le_bytes());
             numbers.iter().for_each(|number| hash.update(number.to_le_bytes()));
         }
+        if fields.instance_masks.is_some() {
+            let masks = batch.instance_masks(row);
+            hash.update((masks.len() as u64).to_le_bytes());
+            hash.update(masks);
+        }
         if fields.mask.is_some() {
             hash.update(self.part_of(batch.masks(), row));
             hash.update(batch.mask(row).unwrap_or_default());

@@ -140,6 +140,7 @@ fn what_does_not_fit_together_is_named() {
     refused("--mixing-group 5 --batch-size 4", "mixing_group is 5, expected a divisor");
     refused("--box-labels /a/*", "--boxes <POINTER>");
     refused("--flip-pairs 1-2", "--keypoints <POINTER>");
+    refused("--instance-mask-column x", "--instance-masks <POINTER>");
     refused("--mask-type i64", "--mask <EXTENSION>");
     refused("--boxes /a/*", "boxes, keypoints and masks go with one image for each sample");
     let unlabelled = write(folder.path(), "unlabelled.tar", &tar(&[(b"a.jpg", b"a")]));
@@ -304,7 +305,8 @@ fn grey(number: u8) -> Vec<u8> {
 fn boxes_keypoints_and_masks_are_in_the_rows() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let json = br#"{"annotations": [{"bbox": [0, 0.25, 1, 0.5], "category_id": 17},
-        {"bbox": [0.5, 0.5, 0.25, 0], "category_id": 18}], "points": [[0, 0.25, 2], [3, 0, 1]]}"#;
+        {"bbox": [0.5, 0.5, 0.25, 0], "category_id": 18}], "points": [[0, 0.25, 2], [3, 0, 1]],
+        "masks": [[[-1, -1, 3, -1, 3, 3, -1, 3]], {"size": [1, 1], "counts": [1]}]}"#;
     let (image, mask) = (bitmap([1, 2, 3]), grey(9));
     let members: [(&[u8], &[u8]); 3] =
         [(b"a.bmp", &image), (b"a.json", json), (b"a.seg.png", &mask)];
@@ -347,6 +349,11 @@ fn boxes_keypoints_and_masks_are_in_the_rows() {
     let both = [&decode[..], &boxes].concat();
     assert_eq!(rows(&[&data], &both).remove(0)["sha256"], sha256(&points));
     bench(&[&data], &[&decode[..], &["--flip-pairs", "1"]].concat()).error(2);
+    let mut masks = vec![1, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3];
+    masks.extend(2_u64.to_le_bytes());
+    masks.extend([1, 0]);
+    let decode = ["--recipe", "decode", "--instance-masks", "/masks/*"];
+    assert_eq!(rows(&[&data], &decode).remove(0)["sha256"], sha256(&masks));
     let wrong = ["--recipe", "decode", "--boxes", "/annotations/bbox"];
     let error = bench(&[&data], &wrong).error(2);
     assert!(error.contains("invalid pointer `/annotations/bbox`"), "{error}");
