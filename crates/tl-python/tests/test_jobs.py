@@ -54,6 +54,11 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
         mask.write_bytes(gray_png(np.full((6, 10), number, np.uint8)))
     for number in range(10):
         photo(f"photos/{'cats' if number % 2 else 'dogs'}/{number}.jpg", number)
+    for number in range(2):
+        photo(f"nyu/rgb/{number}.jpg", number)
+        depth = tmp_path / f"nyu/depth/{number}.png"
+        depth.parent.mkdir(exist_ok=True)
+        depth.write_bytes(gray_png(np.full((6, 10), 1000 + number, np.uint16)))
     kit = tmp_path / "ILSVRC2012/imagenet_2012_validation_synset_labels.txt"
     kit.write_text("n01\nn00\nn01\nn00\n")
     cifar = tmp_path / "cifar-10-batches-bin"
@@ -120,6 +125,9 @@ def test_jobs_give_the_batches_that_they_name(folder: pathlib.Path) -> None:
         tags = found["Several labels of an image"][0][1].tolist()
         assert sorted(tags) == [[0, 1, 1], [1, 0, 0]]
         assert sum(len(labels) for _, labels in found["Five folds"]) == 40
+        depth = found["Depth of 16 bits"][0][1].numpy()
+        assert (depth.dtype, depth.size) == (np.uint16, 2 * 224 * 224)
+        assert sorted(int(row.max()) for row in depth) == [1000, 1001]
 
 
 def test_the_page_counts_its_lines() -> None:

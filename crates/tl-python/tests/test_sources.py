@@ -62,8 +62,10 @@ def gray_png(pixels: np.ndarray) -> bytes:
             struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
         )
 
+    pixels = pixels.astype(pixels.dtype.newbyteorder(">"))
     rows = b"".join(b"\0" + row.tobytes() for row in pixels)
-    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    bits = 8 * pixels.dtype.itemsize
+    head = struct.pack(">IIBBBBB", width, height, bits, 0, 0, 0, 0)
     return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", head)
