@@ -238,6 +238,8 @@ def test_coco_with_one_call(coco: tuple[pathlib.Path, pathlib.Path]) -> None:
         crowd[:, 4:6] = 1
         assert np.array_equal(batch["masks"][5][0], crowd[:, ::-1])
         assert batch["keypoints"][1].shape == (1, 4, 3)
+        shapes = [one[1][name].shape for name in ("boxes", "masks", "keypoints")]
+        assert shapes == [(1, 4), (1, 21, 29), (1, 4, 3)]
     only_keypoints = only(tl.coco(*coco, fields="keypoints"))
     assert [len(points) for points in only_keypoints["keypoints"]] == [0, 1, 2, 0, 1, 2]
 
