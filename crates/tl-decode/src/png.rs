@@ -244,8 +244,13 @@ impl RowFormat {
 
     /// The colour that is transparent, as samples of the file.
     fn transparent_color(&self) -> Option<[u16; 3]> {
-        let words = self.transparency.as_ref()?.as_chunks::<2>().0;
-        let word = |index: usize| words.get(index).copied().map(u16::from_be_bytes);
+        // The library leaves out the upper bytes where samples have 8 bits or fewer.
+        let bytes = self.transparency.as_ref()?;
+        let words = bytes.as_chunks::<2>().0;
+        let word = |index: usize| match self.file_depth {
+            16 => words.get(index).copied().map(u16::from_be_bytes),
+            _ => bytes.get(index).copied().map(u16::from),
+        };
         match self.color_type {
             ColorType::Grayscale => word(0).map(|grey| [grey; 3]),
             ColorType::Rgb => Some([word(0)?, word(1)?, word(2)?]),

@@ -41,7 +41,8 @@ impl<'a> WideConverter<'a> {
         let opaque = if layout.format == SampleFormat::Float || bits > 16 {
             1.0
         } else {
-            let max = (1_u32 << bits) - 1;
+            let sign_bits = u16::from(layout.format == SampleFormat::Signed);
+            let max = (1_u32 << (bits - sign_bits)) - 1;
             f32::from(u16::try_from(max).unwrap_or(u16::MAX))
         };
         let alpha = alpha && color == Color::Rgba;
