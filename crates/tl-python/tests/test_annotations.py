@@ -170,9 +170,6 @@ def test_keypoint_settings_that_are_refused(folder: pathlib.Path) -> None:
     """A setting that cannot be names the field and what was expected."""
     source = KEYPOINTS.source
     for field, message in [
-        (tl.Keypoints(source, shape=(4,)), r"shape is (4,), expected (points, 2 or 3)"),
-        (tl.Keypoints(source, shape=(4, 4)), "shape is [4, 4], expected [points, 2]"),
-        (tl.Keypoints(source, flip_pairs=[1, 2]), "flip_pairs is [1, 2], expected [(1, 2), ...]"),
         (tl.Keypoints(source, flip_pairs=[(3, 4)]), "flip_pairs has point 4, expected numbers"),
         (tl.Keypoints("json:/nothing"), "keypoints `people`: they have no shape: no sample has"),
         (tl.Keypoints("json:a/*/b"), "pointer is 'a/*/b', expected one such as '/a/b'"),

@@ -174,8 +174,6 @@ REFUSED = {
     "place": ({"x": tl.Text("txt:/a")}, "only JSON files have places"),
     "pointer": ({"x": tl.Boxes("json")}, "expected a pointer after it"),
     "member": ({"x": tl.Array("npz")}, 'which array? such as "npz:latent"'),
-    "names": ({"x": tl.Label(classes="cat")}, "expected a list of names"),
-    "count": ({"x": tl.MultiLabel("txt")}, "classes is 0, expected how many"),
     "twice": ({"label": tl.Text("txt")}, "a batch would have two fields called `label`"),
     "masks": ({"a": tl.Mask("x"), "b": tl.Mask("y")}, "b is a second field of mask"),
     "unknown": ({"x": tl.Text("text")}, "json, kind, npy, npz"),
@@ -190,6 +188,53 @@ def test_refused(folder: pathlib.Path, case: str) -> None:
     with pytest.raises(tl.LoaderError) as caught:
         tl.DataLoader(folder, 4, image_size=8, fields=fields)
     assert message in str(caught.value)
+
+
+BAD_KINDS = {
+    "source": (lambda: tl.Text(3), "Text: source is 3, expected the extension of a file"),
+    "empty": (lambda: tl.Json(""), "Json: source is '', expected the extension"),
+    "channels": (lambda: tl.Image(channels=2), "Image: channels is 2, expected 1, 3 or 4"),
+    "pixels": (lambda: tl.Image(pixels="int32"), "Image: pixels is int32, expected one of uint8"),
+    "no pixels": (lambda: tl.Image(pixels=object), "Image: pixels is object, expected one"),
+    "padding": (lambda: tl.Mask(padding=300), "Mask: padding is 300, at most 255"),
+    "mask": (lambda: tl.Mask(dtype="int16"), "Mask: dtype is int16, expected one of uint8, uint16"),
+    "format": (lambda: tl.Boxes(format="coco"), "Boxes: format is coco, expected one of xyxy"),
+    "output": (lambda: tl.Boxes(output="yxyx"), "Boxes: output is yxyx, expected one of xyxy"),
+    "labels": (lambda: tl.Boxes(labels=["a"]), "Boxes: labels is ['a'], expected a pointer"),
+    "values": (lambda: tl.Boxes(values=["/a"]), "Boxes: values is ['/a'], expected a dict"),
+    "value": (lambda: tl.Boxes(values={"a": 3}), "Boxes: values has 'a': 3, expected a name"),
+    "points": (lambda: tl.Keypoints(shape=(3,)), "Keypoints: shape is (3,), expected (points"),
+    "numbers": (lambda: tl.Keypoints(shape=(3, 4)), "expected (points, 2 or 3)"),
+    "pairs": (lambda: tl.Keypoints(flip_pairs=[1, 2]), "flip_pairs is [1, 2], expected pairs"),
+    "shape": (lambda: tl.Array(shape="ab"), "Array: shape is 'ab', expected a list of numbers"),
+    "dtype": (lambda: tl.Array(dtype=object()), "expected a dtype such as 'float32'"),
+    "missing": (lambda: tl.Number(missing="no"), "Number: missing is 'no', expected a number"),
+    "names": (lambda: tl.Label(classes="cat"), "Label: classes is the text 'cat', expected a list"),
+    "twice": (lambda: tl.Label(classes=["a", "b", "a"]), "Label: classes has 'a' twice"),
+    "none": (lambda: tl.MultiLabel(classes=[]), "MultiLabel: classes is [], expected a list"),
+    "count": (lambda: tl.MultiLabel("txt"), "MultiLabel: classes is 0, expected how many there"),
+    "bool": (lambda: tl.MultiLabel(classes=True), "MultiLabel: classes is True, expected a whole"),
+    "set": (lambda: tl.MultiLabel(classes={"cat", "dog"}), "classes is a set, which has no order"),
+    "same": (lambda: tl.MultiLabel(classes=["a", "a"]), "MultiLabel: classes has 'a' twice"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_KINDS)
+def test_kinds_check_their_values(case: str) -> None:
+    """When they are made, before there is a data set."""
+    made, message = BAD_KINDS[case]
+    with pytest.raises(tl.SettingError) as caught:
+        made()
+    assert message in str(caught.value)
+
+
+def test_kinds_keep_values_in_one_form() -> None:
+    assert tl.Image(pixels=np.float32) == tl.Image(pixels="float32")
+    assert tl.Mask(dtype=np.dtype("int64")) == tl.Mask(dtype="int64")
+    assert tl.MultiLabel(classes=np.int64(3)).classes == 3
+    assert tl.Label(classes=(name for name in TAGS)).classes == TAGS
+    assert tl.Label(missing=np.int64(-1)).missing == -1
+    assert tl.Array(shape=[2, 3]) == tl.Array(shape=(2, 3))
 
 
 def test_transforms_by_name_that_are_refused(folder: pathlib.Path) -> None:

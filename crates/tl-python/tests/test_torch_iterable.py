@@ -283,6 +283,8 @@ def test_fields_have_the_names_that_are_asked_for(data):
     assert everything["image"].shape == (7, 3, 5, 5)
     with pytest.raises(KeyError, match="a batch has"):
         next(iter(dataset(data, fields=("images",))))
+    with pytest.raises(tl.SettingError, match="fields is a set, which has no order"):
+        dataset(data, fields={"image", "label"})
 
 
 def test_what_workers_cannot_do_is_an_error_by_name(data):

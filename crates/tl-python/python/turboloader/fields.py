@@ -11,14 +11,18 @@ extension and says what it is:
 ...     "latent": tl.Array("npy"),
 ... }
 >>> loader = tl.DataLoader("train.tar", 64, image_size=224, fields=fields)
+
+The objects are frozen, and check their values when they are made.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+from ._checks import check_choice, names, one_or_more, whole, wholes
 from .exceptions import SettingError
 
 __all__ = [
@@ -52,13 +56,67 @@ class Field:
 
     source: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.source is not None and not (isinstance(self.source, str) and self.source):
+            raise self._error("source", "expected the extension of a file, such as 'txt'")
+
     def place(self, name: str) -> tuple[str, str | None]:
         """Return the extension of the file, and the place in it."""
         source = name if self.source is None else self.source
-        if not isinstance(source, str) or not source:
-            raise SettingError(f"field {name}: source is {source!r}, expected an extension")
         extension, colon, place = source.partition(":")
         return extension.removeprefix("."), place if colon else None
+
+    def _setting(self, name: str) -> str:
+        """Return the name of a parameter as messages have it."""
+        return f"{type(self).__name__}: {name}"
+
+    def _error(self, name: str, expected: str) -> SettingError:
+        return SettingError(f"{self._setting(name)} is {getattr(self, name)!r}, {expected}")
+
+    def _set(self, **values: Any) -> None:
+        """Keep values in their checked form."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _check_missing(self) -> None:
+        """Keep the number for samples without the field as Python's own."""
+        missing: Any = getattr(self, "missing", None)
+        if missing is None:
+            return
+        is_whole = hasattr(missing, "__index__")
+        try:
+            number = operator.index(missing) if is_whole else float(missing)
+        except (TypeError, ValueError, OverflowError):
+            number = None
+        if number is None or isinstance(missing, (bool, str, bytes)):
+            raise self._error("missing", "expected a number")
+        self._set(missing=number)
+
+    def _check_dtype(self, choices: Sequence[str] = ()) -> None:
+        """Keep the name of a type, which is one of the choices."""
+        from .transforms import dtype_name
+
+        dtype: Any = getattr(self, "dtype", None)
+        if dtype is None and not choices:
+            return
+        try:
+            name = dtype_name(dtype)
+        except TypeError:
+            raise self._error("dtype", "expected a dtype such as 'float32'") from None
+        if choices:
+            check_choice(self._setting("dtype"), name, choices)
+        self._set(dtype=name)
+
+    def _class_names(self, classes: Any) -> list[str]:
+        """Return the names of classes, each of them once and in an order."""
+        setting = self._setting("classes")
+        listed = names(setting, classes)
+        if not listed:
+            raise SettingError(f"{setting} is {classes!r}, expected a list of names")
+        if len({*listed}) < len(listed):
+            twice = next(name for place, name in enumerate(listed) if name in listed[:place])
+            raise SettingError(f"{setting} has {twice!r} twice, expected each name once")
+        return listed
 
 
 @dataclass(frozen=True)
@@ -83,6 +141,23 @@ class Image(Field):
     channels: int | None = None
     pixels: Any = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.channels is not None:
+            channels = whole(self._setting("channels"), self.channels)
+            if channels not in (1, 3, 4):
+                raise self._error("channels", "expected 1, 3 or 4")
+            self._set(channels=channels)
+        if self.pixels is not None:
+            from .transforms import dtype_name
+
+            try:
+                pixels = dtype_name(self.pixels)
+            except TypeError:
+                pixels = repr(self.pixels)
+            check_choice(self._setting("pixels"), pixels, ("uint8", "uint16", "float32"))
+            self._set(pixels=pixels)
+
 
 @dataclass(frozen=True)
 class Mask(Field):
@@ -98,8 +173,13 @@ class Mask(Field):
     """
 
     _: KW_ONLY
-    dtype: str = "uint8"
+    dtype: Any = "uint8"
     padding: int = 255
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_dtype(("uint8", "uint16", "int32", "int64"))
+        self._set(padding=whole(self._setting("padding"), self.padding, most=255))
 
 
 @dataclass(frozen=True)
@@ -128,6 +208,24 @@ class Boxes(Field):
     values: Mapping[str, str | tuple[str, Any]] | None = None
     format: str = "xyxy"
     output: str = "xyxy"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("format", "output"):
+            check_choice(self._setting(name), getattr(self, name), ("xyxy", "xywh", "cxcywh"))
+        if self.labels is not None and not isinstance(self.labels, str):
+            raise self._error("labels", "expected a pointer such as '/annotations/*/id'")
+        values: Any = {} if self.values is None else self.values
+        if not isinstance(values, Mapping):
+            raise self._error("values", "expected a dict of pointers")
+        for name, value in values.items():
+            pair = (value, "float32") if isinstance(value, str) else value
+            is_pair = isinstance(pair, (tuple, list)) and len(pair) == 2
+            if not isinstance(name, str) or not is_pair or not isinstance(pair[0], str):
+                raise SettingError(
+                    f"{self._setting('values')} has {name!r}: {value!r}, expected a name and a "
+                    "pointer, or (pointer, dtype)"
+                )
 
 
 @dataclass(frozen=True)
@@ -183,6 +281,18 @@ class Keypoints(Field):
     shape: Sequence[int] | None = None
     flip_pairs: Sequence[tuple[int, int]] = ()
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.shape is not None:
+            shape = tuple(wholes(self._setting("shape"), self.shape))
+            if len(shape) != 2 or shape[1] not in (2, 3):
+                raise self._error("shape", "expected (points, 2 or 3)")
+            self._set(shape=shape)
+        pairs: Any = self.flip_pairs
+        listed = [_pair(pair) for pair in pairs] if isinstance(pairs, Sequence) else [()]
+        if not all(listed):
+            raise self._error("flip_pairs", "expected pairs of points: [(1, 2), ...]")
+
 
 @dataclass(frozen=True)
 class Array(Field):
@@ -203,6 +313,13 @@ class Array(Field):
     shape: Sequence[int] | None = None
     missing: float | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_dtype()
+        if self.shape is not None:
+            self._set(shape=tuple(wholes(self._setting("shape"), self.shape)))
+        self._check_missing()
+
 
 @dataclass(frozen=True)
 class Number(Field):
@@ -220,6 +337,11 @@ class Number(Field):
     dtype: Any = "float32"
     missing: float | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_dtype()
+        self._check_missing()
+
 
 @dataclass(frozen=True)
 class Label(Field):
@@ -236,6 +358,14 @@ class Label(Field):
     _: KW_ONLY
     classes: Sequence[str] | None = None
     missing: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.classes is not None:
+            self._set(classes=self._class_names(self.classes))
+        self._check_missing()
+        if isinstance(self.missing, float):
+            raise self._error("missing", "expected a whole number")
 
 
 @dataclass(frozen=True)
@@ -257,6 +387,17 @@ class MultiLabel(Field):
     classes: int | Sequence[str] = 0
     dtype: Any = "float32"
     missing: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        classes: Any = self.classes
+        if isinstance(classes, int) and not isinstance(classes, bool) and classes < 1:
+            raise self._error("classes", "expected how many there are, or their names")
+        is_count = hasattr(classes, "__index__")
+        checked = one_or_more(self._setting("classes"), classes) if is_count else None
+        self._set(classes=self._class_names(classes) if checked is None else checked)
+        self._check_dtype()
+        self._check_missing()
 
 
 @dataclass(frozen=True)
@@ -326,7 +467,7 @@ class Request:
             place = _pointer(name, column, place, "/boxes/*")
             self._one("boxes", name, self.boxes)
             settings = {"labels": field.labels, "format": field.format, "output": field.output}
-            values = _box_values(name, field.values or {})
+            values = _box_values(field.values or {})
             self.boxes = {"column": column, "boxes": place, "values": values, **settings}
         elif isinstance(field, Keypoints):
             self.keypoints.append(_keypoints(name, field, column, place))
@@ -353,12 +494,10 @@ class Request:
             self.renamed[kind] = name
 
 
-def _box_values(name: str, values: Any) -> list[tuple[str, str, str]]:
+def _box_values(values: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return names, pointers and types of the numbers of boxes."""
     from .transforms import dtype_name
 
-    if not isinstance(values, Mapping):
-        raise SettingError(f"field {name}: values is {values!r}, expected a dict of pointers")
     listed = []
     for key, value in values.items():
         pointer, dtype = (value, "float32") if isinstance(value, str) else value
@@ -387,35 +526,26 @@ def _refuse_place(name: str, place: str | None) -> None:
 
 def _values(name: str, field: Field, column: str, place: str | None) -> dict[str, Any]:
     """Return a field of numbers as the native library reads it."""
-    from .transforms import dtype_name
-
-    format = _format(name, column, place)
-    kind, names, count = "numbers", [], None
+    kind, classes, count = "numbers", [], None
     shape: list[int] | None = []
-    dtype = getattr(field, "dtype", "int64")
     if isinstance(field, Array):
-        shape = None if field.shape is None else [int(side) for side in field.shape]
+        shape = None if field.shape is None else list(field.shape)
     elif isinstance(field, MultiLabel):
         kind = "multi_hot"
-        if isinstance(field.classes, int):
-            count = field.classes
-        else:
-            names = _names(name, field.classes)
-            count = len(names)
-        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-            raise SettingError(f"field {name}: classes is {field.classes!r}, expected how many")
+        classes = [] if isinstance(field.classes, int) else list(field.classes)
+        count = field.classes if isinstance(field.classes, int) else len(classes)
     elif isinstance(field, Label) and field.classes is not None:
-        kind, names = "class", _names(name, field.classes)
+        kind, classes = "class", list(field.classes)
     missing = getattr(field, "missing", None)
     return {
         "name": name,
         "column": column,
-        "format": format,
+        "format": _format(name, column, place),
         "place": place or "",
         "kind": kind,
-        "dtype": None if dtype is None else dtype_name(dtype),
+        "dtype": getattr(field, "dtype", "int64"),
         "shape": shape,
-        "names": names,
+        "names": classes,
         "count": count,
         "missing": None if missing is None else float(missing),
     }
@@ -436,32 +566,18 @@ def _format(name: str, column: str, place: str | None) -> str:
 
 def _keypoints(name: str, field: Keypoints, column: str, place: str | None) -> dict[str, Any]:
     """Return a field of keypoints as the native library reads it."""
-    shape = None if field.shape is None else _wholes(field.shape)
-    if shape is not None and len(shape) != 2:
-        raise SettingError(f"field {name}: shape is {field.shape!r}, expected (points, 2 or 3)")
-    pairs = field.flip_pairs
-    listed = [_wholes(pair) for pair in pairs] if isinstance(pairs, Sequence) else [[]]
-    if not all(len(pair) == 2 for pair in listed):
-        raise SettingError(f"field {name}: flip_pairs is {pairs!r}, expected [(1, 2), ...]")
     return {
         "name": name,
         "column": column,
         "format": _format(name, column, place),
         "place": place or "",
-        "shape": shape,
-        "flip_pairs": listed,
+        "shape": None if field.shape is None else list(field.shape),
+        "flip_pairs": [list(pair) for pair in field.flip_pairs],
     }
 
 
-def _wholes(values: Any) -> list[int]:
-    """Return whole numbers from 0 on, or an empty list for anything else."""
+def _pair(values: Any) -> tuple[int, ...]:
+    """Return two whole numbers from 0 on, or nothing for anything else."""
     listed = [] if isinstance(values, str) or not isinstance(values, Sequence) else list(values)
     is_whole = all(isinstance(one, int) and one >= 0 for one in listed)
-    return listed if is_whole else []
-
-
-def _names(name: str, classes: Any) -> list[str]:
-    listed = [] if isinstance(classes, str) else list(classes)
-    if not listed or not all(isinstance(one, str) for one in listed):
-        raise SettingError(f"field {name}: classes is {classes!r}, expected a list of names")
-    return listed
+    return tuple(listed) if is_whole and len(listed) == 2 else ()

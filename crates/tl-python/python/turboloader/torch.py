@@ -47,7 +47,7 @@ from ._native import Recipe
 from ._paths import expand, is_url, shown
 from ._ranks import ShardingCheck
 from ._recipes import groups, recipe_of_samples
-from ._settings import Parity, are_kinds, opened, place
+from ._settings import Parity, are_kinds, check_fields, opened, place
 from ._turns import Turns
 from ._warnings import warn, warn_of_notes
 from .dataset import Dataset as TurboDataset
@@ -136,6 +136,7 @@ class IterableDataset(TorchIterableDataset):
         for name in ("output_format", "worker_id"):
             if name in settings:
                 raise SettingError(f"{name}: not supported by torch data sets; leave it out")
+        check_fields(fields)
         self._ranks = place(settings.get("ranks"))
         self._sharding = ShardingCheck(self._ranks.world_size, settings.get("ranks") is not None)
         self._settings = {
