@@ -280,6 +280,28 @@ def test_wide_batches_are_the_same(tmp_path: pathlib.Path) -> None:
     assert T.recipe(crop, channels=3, pixels="uint8").hash == T.recipe(crop).hash
 
 
+def test_samples_of_torch_have_these_pixels(tmp_path: pathlib.Path) -> None:
+    """Samples by number are those of a loader, with a transform and without one."""
+    torch = pytest.importorskip("torch")
+    tlt = pytest.importorskip("turboloader.torch")
+    rng = np.random.default_rng(3)
+    crop = [T.RandomCrop(12), T.RandomHorizontalFlip()]
+    for mode, channels, dtype in FORMS:
+        folder = tmp_path / dtype / str(channels)
+        folder.mkdir(parents=True)
+        for number in range(3):
+            write(folder / str(number), pixels(rng, mode, 20 + number, 33))
+        for transform in (crop, None, {"image": crop}):
+            said = {"transform": transform, "channels": channels, "pixels": dtype, "seed": 5}
+            dataset = tlt.Dataset(folder, **said)
+            loader = tl.DataLoader(folder, 1, output_format="numpy", **said)
+            for number, batch in enumerate(loader):
+                found, _ = dataset[number]
+                assert found.dtype == getattr(torch, dtype)
+                expected = np.moveaxis(batch["image"][0], -1, 0)
+                assert np.array_equal(found.numpy(), expected), (mode, transform)
+
+
 def test_what_is_refused(tmp_path: pathlib.Path) -> None:
     """Operations and files that do not go with the pixels are refused by name."""
     for transform, channels, dtype, message in [

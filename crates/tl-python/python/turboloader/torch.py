@@ -339,7 +339,7 @@ class Dataset(TorchDataset):
         several images. None gives images in their own sizes.
     target_transform
         What is done to a label, as in torchvision.
-    image_size, dtype, decode_margin, parity, exif, channels, labels
+    image_size, dtype, decode_margin, parity, exif, channels, pixels, labels
         As those of `turboloader.DataLoader`. Channels come first, whatever a `Recipe` says.
     seed
         What transforms are random about.
@@ -393,6 +393,7 @@ class Dataset(TorchDataset):
         parity: Parity | None = None,
         exif: bool = False,
         channels: int | None = None,
+        pixels: Any = None,
         labels: Labels | None = None,
         seed: int = 42,
         threads: int = 0,
@@ -413,7 +414,7 @@ class Dataset(TorchDataset):
         self._data = self._opened_for(data, transform, labels, kinds, store)
         self._paths = expand(path_list(data)) if self._data is None else []
         options = {"dtype": dtype, "decode_margin": decode_margin, "parity": parity}
-        options["channels"] = channels
+        options.update(channels=channels, pixels=pixels)
         (own_names, own), *others = groups(transform)
         self._recipe = recipe_of_samples(own, image_size, False, **options)
         self._functions = functions(transform)
