@@ -302,6 +302,32 @@ def test_samples_of_torch_have_these_pixels(tmp_path: pathlib.Path) -> None:
                 assert np.array_equal(found.numpy(), expected), (mode, transform)
 
 
+def test_samples_have_further_images_and_wide_masks(tmp_path: pathlib.Path) -> None:
+    """A sample has them as they are stored, in their own sizes."""
+    joint_folder(tmp_path, 2)
+    small = np.arange(12, dtype=np.uint8).reshape(3, 4)
+    Image.fromarray(small).save(tmp_path / "0.small.png")
+    fields = {
+        "depth": tl.Image("depth.png", channels=1, pixels="uint16"),
+        "far": tl.Image("far.tif", channels=1, pixels="float32"),
+        "small": tl.Image("small.png"),
+        "mask": tl.Mask("depth.png", dtype="int64"),
+    }
+    ds = tl.open(tmp_path, fields=fields)
+    sample = ds[0]
+    depth = np.asarray(Image.open(tmp_path / "0.depth.png"))
+    assert sample.depth.dtype == "uint16" and sample.far.dtype == "float32"
+    assert sample.mask.dtype == "int64"
+    for found in (sample.depth.numpy()[..., 0], sample.far.numpy()[..., 0], sample.mask.numpy()):
+        assert np.array_equal(found, depth)
+    assert np.array_equal(sample.small.numpy(), np.repeat(small[..., None], 3, 2))
+    assert np.array_equal(sample.image.numpy(), np.asarray(Image.open(tmp_path / "0.png")))
+    with pytest.raises(tl.SampleError, match=r"sample 1 .*small\.png"):
+        ds[1].small  # noqa: B018
+    only_mask = tl.open(tmp_path, fields={"mask": tl.Mask("depth.png", dtype="int32")})
+    assert np.array_equal(only_mask[0].mask.numpy(), depth)
+
+
 def test_what_is_refused(tmp_path: pathlib.Path) -> None:
     """Operations and files that do not go with the pixels are refused by name."""
     for transform, channels, dtype, message in [

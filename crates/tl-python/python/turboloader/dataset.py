@@ -978,14 +978,15 @@ _WORDS = {"Json": "JSON", "MultiLabel": "classes", "Label": "class"}
 class Sample(Mapping[str, Any]):
     """A sample: its fields by name, decoded when they are asked for.
 
-    ``image`` is a `Tensor` of (height, width, 3) in red, green and blue; of samples that are not
-    images, ``data`` has the bytes. ``label`` is None without one.
+    ``image`` is a `Tensor` of (height, width, 3) in red, green and blue, with 8 bits: alpha is left
+    out, and 16 bits and floats are reduced as by a `DataLoader` without ``pixels``. Of samples that
+    are not images, ``data`` has the bytes. ``label`` is None without one.
 
     Fields that `Dataset.with_fields` gave a kind are as in batches: numbers, texts, and tensors of
-    arrays, masks, boxes and images. The other files go by their extensions: JSON is parsed, text is
-    ``str``, images are tensors, and ``.npy`` files arrays. Those without a known extension are
-    images or arrays by their content, otherwise bytes, which `raw` has of every file. Fields are
-    also attributes: ``sample.image``.
+    arrays, masks, boxes and images in their own sizes. The other files go by their extensions: JSON
+    is parsed, text is ``str``, images are tensors, and ``.npy`` files arrays. Those without a known
+    extension are images or arrays by their content, otherwise bytes, which `raw` has of every file.
+    Fields are also attributes: ``sample.image``.
     """
 
     def __init__(self, dataset: Dataset, place: int) -> None:
@@ -1036,8 +1037,9 @@ class Sample(Mapping[str, Any]):
         from .settings import Ranks
 
         view = self._dataset._view("subset", [self._place])
-        decode = Request(self._kinds).needs_image
-        with DataLoader(view, 1, decode=decode, num_workers=1, ranks=Ranks(0, 1)) as loader:
+        request = Request(self._kinds)
+        settings = {"transform": self._in_own_sizes(request), "decode": request.needs_image}
+        with DataLoader(view, 1, **settings, num_workers=1, ranks=Ranks(0, 1)) as loader:
             batch = next(iter(loader))
             for name in batch.keys():  # noqa: SIM118
                 if name not in _OF_EVERY_BATCH:
@@ -1045,6 +1047,27 @@ class Sample(Mapping[str, Any]):
                     is_number = isinstance(values, _native.Tensor) and values.ndim == 1
                     self._values[name] = values.item(0) if is_number else values[0]
         self._has_read_kinds = True
+
+    def _in_own_sizes(self, request: Request) -> Any:
+        """Return transforms to the size that each image has, where a batch needs one size."""
+        from .transforms import Resize
+
+        is_wide = request.mask is not None and request.mask["dtype"] != "uint8"
+        if not (request.images or is_wide):
+            return None
+        files = {name.lower(): data for name, data in self._files.items()}
+        columns = {name: column for name, (column, _) in request.images.items()}
+        stored = {name: files.get(column.lower()) for name, column in columns.items()}
+        transforms = {}
+        for name, data in {"image": self._native.read(self._place), **stored}.items():
+            try:
+                info = _native.probe(data or b"")
+                size = info.height, info.width
+            except ValueError:
+                # The loader says which sample is bad or lacks the file.
+                size = 1, 1
+            transforms[name] = Resize(size, interpolation="nearest")
+        return transforms
 
     def raw(self, name: str) -> bytes:
         """Return the bytes of a file as they are stored."""
