@@ -25,7 +25,7 @@ pub use given::GivenLabels;
 /// The labels of a data set that consists of one or more sources.
 ///
 /// Each source has labels of one kind. Stored labels (`.cls`, `.json`, TBL) count in a TBL file that
-/// has any, and in a TAR archive or folder where more than half of the samples have one. Otherwise
+/// has a list of them or any, and in a TAR archive or folder where more than half of the samples have one. Otherwise
 /// class folders give the labels of the source, if it has at least two: the first folder below the
 /// one that all its samples share, the classes sorted by name and numbered from 0. If neither
 /// applies, the few stored labels count. An archive named by a number of `WordNet` with samples that
@@ -90,7 +90,8 @@ struct SourceFacts<'a> {
     /// A TAR archive or a folder: labels are separate files, and a stray one does not
     /// decide for the others.
     has_label_files: bool,
-    /// A manifest: it states all labels.
+    /// A manifest, or a TBL file if it has a list of labels: the list states all of them, and may
+    /// have none.
     states_all: bool,
 }
 
@@ -117,7 +118,7 @@ impl Labels {
                 class_names: source.class_names(),
                 sample_count: source.sample_count(),
                 has_label_files: matches!(source.kind(), SourceKind::Folder | SourceKind::Tar),
-                states_all: source.kind() == SourceKind::Manifest,
+                states_all: matches!(source.kind(), SourceKind::Manifest | SourceKind::Tbl2),
             };
             let parent = archive_folders.as_ref().map_or(&[][..], |folders| &folders[number]);
             found.push(Found::read(source, of_source, parent, &mut folders)?);
@@ -283,7 +284,7 @@ impl Labels {
         Err(changed.for_sample(index, None))
     }
 
-    fn is_unreadable(&self, source: usize, index: u64) -> bool {
+    pub(crate) fn is_unreadable(&self, source: usize, index: u64) -> bool {
         self.unreadable.binary_search(&(source, index)).is_ok()
     }
 

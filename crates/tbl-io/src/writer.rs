@@ -157,6 +157,14 @@ impl StreamWriter {
         names.clone_into(&mut self.names.box_classes);
     }
 
+    /// Writes the list of labels even if no sample has one, which tells readers that the folders of
+    /// the samples are not their classes. Version 1 has neither.
+    pub(crate) fn state_labels(&mut self) {
+        if let Some(sections) = &mut self.sections {
+            sections.state_labels();
+        }
+    }
+
     /// Adds a metadata block to sample `sample`, which has been written, or with `None` to the
     /// whole file. Blocks of a sample stay in the order in which they are added; they come before
     /// those that it was written with.

@@ -104,6 +104,9 @@ impl TblSink {
         let mut writer = StreamWriter::create(path, options)?;
         writer.set_class_names(selection.class_names());
         writer.set_box_class_names(selection.box_class_names());
+        if selection.has_folders_for_no_labels()? {
+            writer.state_labels();
+        }
         let mut keeps = Keeps::None;
         match compression {
             Compression::Zstd(level) => {

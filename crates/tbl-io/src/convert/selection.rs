@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::error::ConvertError;
 use super::metadata::tbl_file;
 use crate::error::ReadError;
-use crate::labels::Labels;
+use crate::labels::{LabelOrigin, Labels};
 use crate::sample::{Field, MetadataBlock, SampleSource, SampleSourceExt};
 use crate::starts::Starts;
 
@@ -68,6 +68,22 @@ impl<'a> Selection<'a> {
     pub(super) fn is_part(&self) -> bool {
         let all: u64 = self.sources.iter().map(|source| source.sample_count()).sum();
         self.chosen.is_some() || self.sample_count() < all
+    }
+
+    /// Whether a reader could take folders for the labels of samples that all have none. The folders
+    /// of all samples count: a part is read with its siblings or without them.
+    pub(super) fn has_folders_for_no_labels(&self) -> Result<bool, ReadError> {
+        let mut numbers = 0..self.sample_count();
+        if numbers.any(|number| !matches!(self.try_label(number), Ok(None))) {
+            return Ok(false);
+        }
+        let counts = self.sources.iter().map(|source| source.sample_count());
+        let places = self.sources.iter().zip(counts);
+        let samples = places.flat_map(|(&source, count)| (0..count).map(move |at| (source, at)));
+        // A damaged entry will be reported when its turn comes.
+        let keys = samples.map(|(source, at)| source.entry(at).ok().and_then(|entry| entry.key));
+        let found = Labels::of_archive(keys.map(|key| (key, Ok(None))))?;
+        Ok(found.origin() == LabelOrigin::ClassFolders)
     }
 
     /// The class names of all sources, indexed by label.

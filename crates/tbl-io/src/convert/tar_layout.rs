@@ -93,7 +93,9 @@ impl FileLayout {
 
     fn plan(selection: &Selection<'_>, place: Place) -> Result<Self, ConvertError> {
         let writes_labels = !labels_are_read_back(selection)?;
-        let marks_unlabelled = writes_labels && !written_labels_are_read_back(selection)?;
+        let marks_unlabelled = writes_labels
+            && (!written_labels_are_read_back(selection)?
+                || selection.has_folders_for_no_labels()?);
         let numbers = 0..selection.sample_count();
         let last = numbers.map(|number| selection.number_of(number)).max().unwrap_or(0);
         let class_names = if writes_labels { selection.class_names().len() as u64 } else { 0 };
@@ -198,7 +200,9 @@ impl FileLayout {
         self.unstored.fields += (member.fields.len() - fields.len()) as u64;
         let found = label_of(name, bytes, &fields);
         let MemberLabel::Known(label) = member.label else { return fields };
-        let label = label.or_else(|| self.marks_unlabelled.then_some(UNLABELLED));
+        // A field of a sample without a label can look like one.
+        let is_marked = self.marks_unlabelled || found != Ok(None);
+        let label = label.or_else(|| is_marked.then_some(UNLABELLED));
         let missing = label.filter(|_| self.writes_labels && found != Ok(label));
         let Some(label) = missing else { return fields };
         let label_names = label_names(name, &fields);
@@ -371,5 +375,11 @@ fn are_read_back(
         source.entry(index).ok().and_then(|entry| entry.key)
     });
     let found = Labels::of_archive(keys.zip(stored))?;
-    Ok(numbers().all(|number| selection.locate(number).label == found.label(0, number)))
+    let is_read_back = |number| {
+        if found.is_unreadable(0, number) {
+            return selection.try_label(number).is_err();
+        }
+        selection.locate(number).label == found.label(0, number)
+    };
+    Ok(numbers().all(is_read_back))
 }

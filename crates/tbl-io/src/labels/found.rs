@@ -60,6 +60,7 @@ impl Found {
                 if !facts.has_label_files {
                     problems = other_labels_of_unlabelled(source, &stored)?;
                 }
+                let stored = if labelled == 0 { Vec::new() } else { stored };
                 return Ok(Self { stored, problems, ..Self::default() });
             }
         }

@@ -113,11 +113,17 @@ pub(super) fn repair<P: Prepare>(
     Ok(summary)
 }
 
-/// Copies names of classes, dictionary and metadata blocks of the whole file. False where they cannot be read: the damage of
-/// their section is reported with the structure.
+/// Copies names of classes, dictionary and metadata blocks of the whole file, and the statement that
+/// no sample has a label. False where they cannot be read: the damage of their section is reported
+/// with the structure.
 fn keep_file_metadata(file: &TblFile, writer: &mut StreamWriter) -> Result<bool, ConvertError> {
     writer.set_class_names(file.class_names());
     writer.set_box_class_names(file.box_class_names());
+    if unless_io(file.stored_labels())?
+        .is_ok_and(|labels| labels.is_some_and(|list| !list.is_empty()))
+    {
+        writer.state_labels();
+    }
     // Without it, samples that need it are lost, and say so.
     if let Some(dictionary) = unless_io(file.dictionary())?.unwrap_or(None) {
         writer.set_dictionary(dictionary.bytes())?;

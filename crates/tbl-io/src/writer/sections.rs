@@ -69,7 +69,8 @@ pub(super) struct Sections {
     row_indexes: RowIndexTableBuilder,
     first_indexed: u64,
     labels: List,
-    any_label: bool,
+    /// The list of labels is written: some sample has one, or all are stated to have none.
+    has_labels: bool,
     checksums: List,
     /// Blocks of the whole file that are not ours.
     file_blocks: Spool,
@@ -144,7 +145,7 @@ impl Sections {
             row_indexes: RowIndexTableBuilder::new(),
             first_indexed: 0,
             labels: List::new(ExtensionKind::Labels, folder),
-            any_label: false,
+            has_labels: false,
             checksums: List::new(ExtensionKind::Checksums, folder),
             file_blocks: Spool::new(folder),
             file_block_count: 0,
@@ -168,11 +169,16 @@ impl Sections {
         checked.map_err(|defect| (self.most_blocks.0, defect))
     }
 
+    /// Writes the list of labels even if no sample has one.
+    pub(super) fn state_labels(&mut self) {
+        self.has_labels = true;
+    }
+
     /// Takes in sample `index`; samples come in order.
     pub(super) fn push(&mut self, index: u64, encoded: &Encoded) -> io::Result<()> {
         self.push_name(index, encoded.key.as_deref())?;
         self.push_row_index(index, encoded)?;
-        self.any_label |= encoded.label.is_some();
+        self.has_labels |= encoded.label.is_some();
         self.labels.push(&encoded.label.unwrap_or(NO_LABEL).to_le_bytes())?;
         self.checksums.push(&encoded.crc32c.to_le_bytes())?;
         let count = encoded.block_count();
@@ -303,7 +309,7 @@ impl Sections {
         if names.any() {
             write_block(ExtensionKind::ClassNames, &names.body()?, out)?;
         }
-        if self.any_label {
+        if self.has_labels {
             self.labels.write(out)?;
         }
         self.checksums.write(out)?;
