@@ -291,6 +291,74 @@ def test_imagenet_as_it_is_downloaded(tmp_path: pathlib.Path) -> None:
         tl.imagenet(tmp_path / "train")
 
 
+def test_numbers_of_imagenet_val_that_are_not_those_of_train_are_noted(
+    tmp_path: pathlib.Path,
+) -> None:
+    images(tmp_path, [f"train/n0{number}/a.JPEG" for number in (1, 2, 3)])
+    images(tmp_path, ["val/n02/a.JPEG", "val/n03/b.JPEG"])
+    expected = r"val has 2 classes and train 3: `n02` is 0 here and 1 there"
+    with pytest.warns(UserWarning, match=expected):
+        assert tl.imagenet(tmp_path, "val").labels.tolist() == [0, 1]
+    images(tmp_path, ["val/n01/c.JPEG"])
+    assert tl.imagenet(tmp_path, "val").classes == ["n01", "n02", "n03"]
+    images(tmp_path, ["val/n00/d.JPEG"])
+    with pytest.warns(UserWarning, match="`n00` is 0 here and no class there"):
+        tl.imagenet(tmp_path, "val")
+
+
+def test_the_ground_truth_of_one_class_is_noted(tmp_path: pathlib.Path) -> None:
+    images(tmp_path, ["val/ILSVRC2012_val_00000001.JPEG"])
+    images(tmp_path, ["train/n01/a.JPEG", "train/n02/b.JPEG"])
+    (tmp_path / "imagenet_2012_validation_synset_labels.txt").write_text("n02\n")
+    with pytest.warns(UserWarning, match="val has 1 class and train 2: `n02` is 0 here"):
+        tl.imagenet(tmp_path, "val")
+
+
+@pytest.mark.parametrize("name", ["key", "index", "bytes", "valid", "size"])
+def test_fields_with_the_names_of_every_sample_are_refused(
+    tmp_path: pathlib.Path, name: str
+) -> None:
+    images(tmp_path, ["a/0.png", "b/0.png"])
+    expected = f"field {name}: samples and batches have their own {name}, choose another name"
+    with pytest.raises(SettingError, match=expected):
+        tl.from_arrays(np.zeros((2, 4, 4, 3), np.uint8), **{name: np.zeros(2)})
+    with pytest.raises(SettingError, match=expected):
+        tl.pairs(str(tmp_path / "a/*.png"), **{name: str(tmp_path / "b/*.png")})
+
+
+def test_a_reserved_column_is_read_under_another_name(tmp_path: pathlib.Path) -> None:
+    images(tmp_path, ["a/0.png", "b/0.png"])
+    table = tmp_path / "m.csv"
+    table.write_text("path,index,key\na/0.png,7,x\nb/0.png,8,y\n")
+    with pytest.raises(SettingError, match="field key: samples have their own key"):
+        tl.manifest(table).with_fields({"key": tl.Text("key")})
+    ds = tl.manifest(table).with_fields({"row": tl.Text("index"), "name": tl.Text("key")})
+    assert (ds[1]["row"], ds[1]["name"], ds[1].index) == ("8", "y", 1)
+    batch = next(iter(tl.DataLoader(ds, batch_size=2, image_size=8)))
+    assert (batch["row"], batch["name"]) == (["7", "8"], ["x", "y"])
+    assert batch["index"].numpy().tolist() == [0, 1]
+
+
+def test_copies_have_the_labels_of_their_source(tmp_path: pathlib.Path) -> None:
+    images(tmp_path, ["a/0.png", "b/0.png"])
+    table = tmp_path / "m.jsonl"
+    table.write_text(
+        '{"path": "a/0.png", "json": {"label": 3}}\n{"path": "b/0.png", "json": {"label": 4}}\n'
+    )
+    ds = tl.manifest(table)
+    for name, to in [("m.tbl", "tbl"), ("m.tar", "tar")]:
+        tl.convert(ds, tmp_path / name, to=to, sync=False)
+        copy = tl.open(tmp_path / name)
+        assert (copy.labels.tolist(), copy.classes) == ([-1, -1], [])
+        assert copy[0]["json"] == {"label": 3} and copy[0].label in (None, -1)
+
+
+def test_pairs_have_no_field_called_label(tmp_path: pathlib.Path) -> None:
+    images(tmp_path, ["a/0.png", "b/0.png"])
+    with pytest.raises(SettingError, match="field label: samples and batches have their own"):
+        tl.pairs(str(tmp_path / "a/*.png"), label=str(tmp_path / "b/*.png"))
+
+
 def test_items_in_memory(tmp_path: pathlib.Path) -> None:
     files = [bmp(image(number)) for number in range(4)]
     ds = tl.from_items(files, labels=["b", "a", "b", "a"])

@@ -436,6 +436,8 @@ class Request:
         for name, field in fields.items():
             if not isinstance(name, str) or not name:
                 raise SettingError(f"fields: {name!r} is not a name")
+            if name == "key":
+                raise SettingError("field key: samples have their own key, choose another name")
             if isinstance(field, type) and issubclass(field, Field):
                 raise SettingError(
                     f"fields: {name} is the class {field.__name__}; pass an instance"

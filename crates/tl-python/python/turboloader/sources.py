@@ -11,14 +11,14 @@ import errno
 import json
 import os
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from . import _native
 from ._advice import advised
 from ._paths import absolute, shown
-from ._warnings import warn_of_notes
-from .dataset import Dataset, _plain, open
+from ._warnings import warn, warn_of_notes
+from .dataset import _OF_EVERY_BATCH, Dataset, _plain, open
 from .exceptions import PathNotFoundError, SampleError, SettingError, of_path
 from .fields import Boxes, Field, InstanceMasks, Keypoints, Number
 from .settings import Store, StoreLike, as_store
@@ -178,7 +178,8 @@ def imagenet(
         ``"train"``, whose classes are the folders or the archives in the archive; or ``"val"``. The
         labels of validation images that are not in class folders come from the development kit
         (``ILSVRC2012_devkit_t12.tar.gz``, unpacked or not), from ``LOC_val_solution.csv`` or from
-        ``imagenet_2012_validation_synset_labels.txt``.
+        ``imagenet_2012_validation_synset_labels.txt``. Classes that occur are numbered in sorted
+        order; if a class has another number in the folder ``train``, a warning says so.
     store
         A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
     """
@@ -190,7 +191,28 @@ def imagenet(
     if not found:
         raise of_path(PathNotFoundError, errno.ENOENT, folder, f"neither {' nor '.join(names)}")
     dataset = open(found[0], store=store)
-    return dataset if split == "train" or dataset.classes else _imagenet_val(dataset, folder)
+    if split == "train":
+        return dataset
+    val = dataset if dataset.classes else _imagenet_val(dataset, folder)
+    _warn_of_other_numbers(val.classes, os.path.join(folder, "train"))
+    return val
+
+
+def _warn_of_other_numbers(classes: Sequence[str], train: str) -> None:
+    """Warn if a class has not the number that it has in the folder of training images."""
+    if not os.path.isdir(train):
+        return
+    with os.scandir(train) as entries:
+        others = sorted(entry.name for entry in entries if entry.is_dir())
+    for number, name in enumerate(classes):
+        if others[number : number + 1] != [name]:
+            there = others.index(name) if name in others else "no class"
+            plural = "class" if len(classes) == 1 else "classes"
+            warn(
+                f"val has {len(classes)} {plural} and train {len(others)}: `{name}` is {number} "
+                f"here and {there} there; pass labels to with_labels to number val as train"
+            )
+            return
 
 
 def _imagenet_val(dataset: Dataset, folder: str) -> Dataset:
@@ -233,10 +255,20 @@ def pairs(
     """
     if not patterns:
         raise SettingError('pairs needs the pattern of a field, such as mask="masks/*.png"')
+    _check_names(patterns)
     lines = None if split is None else _path(split)
     fields = [(name, absolute(pattern)) for name, pattern in patterns.items()]
     arguments = (absolute(image), fields, lines, unpaired)
     return _made(_native.pairs, arguments, image, store)
+
+
+def _check_names(fields: Iterable[str]) -> None:
+    """Refuse fields that a sample or a batch would not show."""
+    for name in fields:
+        if name in _OF_EVERY_BATCH:
+            raise SettingError(
+                f"field {name}: samples and batches have their own {name}, choose another name"
+            )
 
 
 class _Indexed(Protocol):
@@ -329,6 +361,7 @@ def from_arrays(
     """
     import numpy as np
 
+    _check_names(fields)
     pixels = np.ascontiguousarray(image)
     shape = pixels.shape[1:]
     channels = shape[2] if len(shape) == 3 else 1
