@@ -171,16 +171,21 @@ pub struct MaskField {
     /// The type of the numbers in the batch; images in their own sizes have masks of
     /// [`MaskType::U8`].
     pub dtype: MaskType,
-    /// The value around masks that are padded. Default 255, which torchvision's references leave
-    /// out of the loss. Borders that the recipe adds have 0, or the number of a grey border.
-    pub padding: u8,
+    /// The number of pixels outside the stored mask: around images that the batch pads, and where
+    /// the recipe pads or leaves pixels uncovered. Default `None`: [`MaskField::BATCH_PADDING`] in
+    /// batches, and in the recipe 0, or the number of a grey fill, as in torchvision.
+    pub padding: Option<u8>,
 }
 
 impl MaskField {
+    /// The number around images that the batch pads, unless the field has its own: 255, which
+    /// torchvision's references leave out of the loss.
+    pub const BATCH_PADDING: u8 = u8::MAX;
+
     /// The mask in sidecar file `column`, in bytes.
     #[must_use]
     pub fn new(column: impl Into<String>) -> Self {
-        Self { column: column.into(), dtype: MaskType::U8, padding: u8::MAX }
+        Self { column: column.into(), dtype: MaskType::U8, padding: None }
     }
 }
 

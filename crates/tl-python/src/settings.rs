@@ -190,7 +190,7 @@ struct KeypointSettings {
 struct MaskSettings {
     column: String,
     dtype: String,
-    padding: u8,
+    padding: Option<u8>,
 }
 
 impl Settings<'_> {

@@ -167,6 +167,41 @@ def test_masks_and_boxes_as_fields(tmp_path: pathlib.Path) -> None:
     assert "mask" not in batch and "boxes" not in batch
 
 
+UNCOVERED = {
+    "pad": T.Pad(3, fill=90),
+    "crop": T.RandomCrop((19, 20), padding=4),
+    "if_needed": T.RandomCrop((14, 15), pad_if_needed=True),
+    "center": T.CenterCrop(18),
+    "zoom_out": T.RandomZoomOut(p=1.0),
+    "rotation": T.RandomRotation((30, 45)),
+    "affine": T.RandomAffine(10, translate=(0.3, 0.3)),
+    "perspective": T.RandomPerspective(0.6, p=1.0),
+}
+
+
+@pytest.mark.parametrize("case", UNCOVERED)
+@pytest.mark.parametrize("number", [7, 700])
+def test_padding_of_masks(tmp_path: pathlib.Path, case: str, number: int) -> None:
+    """An explicit padding is outside the mask after transforms; else their fill is, or 0."""
+    pytest.importorskip("PIL")
+    from PIL import Image
+
+    (tmp_path / "a.bmp").write_bytes(bmp(image(0, height=11, width=12)))
+    stored = np.full((11, 12), number, np.uint8 if number < 256 else np.uint16)
+    Image.fromarray(stored).save(tmp_path / "a.seg.png")
+    transform = T.Compose([UNCOVERED[case], T.Resize((30, 30))])
+
+    def mask(**settings: int) -> np.ndarray:
+        fields = {"mask": tl.Mask("seg.png", dtype="int64", **settings)}
+        (batch,) = tl.DataLoader(tmp_path, 1, transform=transform, fields=fields)
+        return batch["mask"].numpy().copy()
+
+    default, explicit = mask(), mask(padding=255)
+    fill = 90 if case == "pad" else 0
+    assert set(np.unique(default)) == {fill, number}
+    np.testing.assert_array_equal(explicit, np.where(default == fill, 255, default))
+
+
 REFUSED = {
     "class": ({"x": tl.Text}, "x is the class Text; pass an instance"),
     "other": ({"x": 5}, "x is 5, expected a kind such as tl.Text()"),

@@ -6,6 +6,7 @@ use tl_simd::resample::Rect;
 
 use crate::annotations::{BoundingBoxes, Coordinates, Keypoints, Mask};
 use crate::error::{AnnotationError, StepError};
+use crate::fill::Fill;
 use crate::output::OutputSpec;
 use crate::pass::Pass;
 use crate::render::CHANNELS;
@@ -105,14 +106,15 @@ impl Plan {
         })
     }
 
-    /// The same moves with borders of 0.
+    /// The same moves, which fill what they leave without pixels with `number`.
     #[must_use]
-    pub fn without_fill(&self) -> Self {
-        let black = |pass: Pass| Pass { fill: [0; 3], ..pass };
+    pub fn with_fill(&self, number: u8) -> Self {
+        let fill = [number; 3];
+        let filled = |pass: Pass| Pass { fill, ..pass };
         let step = |step: &Step| match *step {
-            Step::Pass(pass) => Step::Pass(black(pass)),
-            Step::Pad(pad) => Step::Pad(Pad { fill: [0; 3], ..pad }),
-            Step::Warp(warp) => Step::Warp(warp.without_fill()),
+            Step::Pass(pass) => Step::Pass(filled(pass)),
+            Step::Pad(pad) => Step::Pad(Pad { fill, ..pad }),
+            Step::Warp(warp) => Step::Warp(warp.with_fill(Fill::Grey(number.into()))),
             Step::Color(_)
             | Step::Mix(_)
             | Step::User(_)
@@ -121,9 +123,9 @@ impl Plan {
             | Step::Erase(_) => *step,
         };
         Self {
-            head: black(self.head),
+            head: filled(self.head),
             steps: self.steps.iter().map(step).collect(),
-            tail: black(self.tail),
+            tail: filled(self.tail),
             erasures: self.erasures.clone(),
         }
     }

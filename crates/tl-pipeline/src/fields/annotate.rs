@@ -159,7 +159,8 @@ impl Annotator {
         if is_wide && field.dtype == MaskType::U8 {
             return Err(AnnotationFault::MaskDepth { column: field.column.clone() }.into());
         }
-        let plan = placed.plan();
+        let filled = field.padding.map(|number| placed.plan().with_fill(number));
+        let plan = filled.as_ref().unwrap_or_else(|| placed.plan());
         let size = plan.output_size();
         let moved = |plan: &Plan, numbers: Vec<u8>| -> Result<Mask, AnnotationFault> {
             let mut mask = Mask::new(width, height, numbers)?;
@@ -176,11 +177,11 @@ impl Annotator {
             }
             return Ok(());
         }
-        // Moves copy numbers, so both bytes of a number move alike; a border has a number of 8 bits.
+        // Moves copy numbers, so both bytes of a number move alike; a fill has 8 bits.
         let words = data.as_chunks().0.iter().map(|word| u16::from_ne_bytes(*word).to_le_bytes());
         let (low, high) = words.map(|[low, high]| (low, high)).unzip();
         let low = moved(plan, low)?;
-        let high = moved(&plan.without_fill(), high)?;
+        let high = moved(&plan.with_fill(0), high)?;
         if let Some(room) = placed.room {
             write(low.data(), Some(high.data()), size, field, room, out);
         }
@@ -235,11 +236,12 @@ fn fill<const N: usize>(numbers: impl Iterator<Item = [u8; N]>, out: &mut [u8]) 
 impl MaskField {
     /// Fills a part of a row with the field's padding.
     pub(crate) fn pad(&self, out: &mut [u8]) {
+        let padding = self.padding.unwrap_or(Self::BATCH_PADDING);
         match self.dtype {
-            MaskType::U8 => out.fill(self.padding),
-            MaskType::U16 => out.as_chunks_mut().0.fill(u16::from(self.padding).to_ne_bytes()),
-            MaskType::I32 => out.as_chunks_mut().0.fill(i32::from(self.padding).to_ne_bytes()),
-            MaskType::I64 => out.as_chunks_mut().0.fill(i64::from(self.padding).to_ne_bytes()),
+            MaskType::U8 => out.fill(padding),
+            MaskType::U16 => out.as_chunks_mut().0.fill(u16::from(padding).to_ne_bytes()),
+            MaskType::I32 => out.as_chunks_mut().0.fill(i32::from(padding).to_ne_bytes()),
+            MaskType::I64 => out.as_chunks_mut().0.fill(i64::from(padding).to_ne_bytes()),
         }
     }
 }
@@ -250,7 +252,7 @@ mod tests {
 
     #[test]
     fn masks_are_padded_in_either_type() {
-        let field = MaskField { padding: 9, ..MaskField::new("png") };
+        let field = MaskField { padding: Some(9), ..MaskField::new("png") };
         let mut out = [77; 12];
         write(&[1, 2, 3, 4], None, (2, 2), &field, (4, 3), &mut out);
         assert_eq!(out, [1, 2, 9, 9, 3, 4, 9, 9, 9, 9, 9, 9]);

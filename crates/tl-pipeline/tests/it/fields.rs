@@ -195,6 +195,36 @@ fn a_mask_moves_as_an_image_of_it_does() {
     assert!(moved > 100_000, "{moved} pixels are no test");
 }
 
+/// As `masked`, without a 0, so that a 0 in the batch is a pixel that the recipe left uncovered.
+fn covered(number: u32) -> Annotated {
+    let (width, height, mut numbers) = mask(number);
+    numbers.iter_mut().for_each(|number| *number = (*number).max(1));
+    let fields = vec![field("seg.png", png(width, height, &numbers))];
+    Annotated { width, height, pixels: grey(&numbers), fields }
+}
+
+#[test]
+fn the_padding_of_a_mask_is_what_recipes_leave_uncovered() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut uncovered = 0;
+    for ops in chains() {
+        let mask = MaskField { padding: Some(200), ..MaskField::new("seg.png") };
+        let fields = Fields { mask: Some(mask), ..Fields::default() };
+        let recipe = recipe(&ops);
+        let fixed = recipe.output_size().is_some();
+        let loader = loader(dataset(folder.path(), covered), with(Work::Images(recipe), fields));
+        for batch in batches(&loader, 0) {
+            let lists = (0..batch.len()).filter_map(|row| batch.mask(row)).collect::<Vec<_>>();
+            let masks = if fixed { batch.masks().to_vec() } else { lists.concat() };
+            let images = red(&batch);
+            uncovered += images.iter().filter(|pixel| **pixel == 0).count();
+            let expected = images.iter().map(|&pixel| if pixel == 0 { 200 } else { pixel });
+            assert!(masks.iter().copied().eq(expected), "{ops:?}");
+        }
+    }
+    assert!(uncovered > 10_000, "{uncovered} pixels are no test");
+}
+
 /// The edges of what is white.
 fn extent(image: &[u8], width: usize) -> Option<[f32; 4]> {
     let white = |place: &usize| image[*place] > 127;

@@ -45,7 +45,7 @@ fn sample(number: u32) -> Annotated {
 }
 
 fn mask(column: &str) -> Fields {
-    let mask = MaskField { padding: 0, ..MaskField::new(column) };
+    let mask = MaskField { padding: Some(0), ..MaskField::new(column) };
     Fields { mask: Some(mask), ..Fields::default() }
 }
 

@@ -169,17 +169,22 @@ class Mask(Field):
         ``"uint8"``, or ``"uint16"``, ``"int32"`` or ``"int64"`` (which losses of torch take), whose
         files can have 16 bits, such as numbers of instances.
     padding
-        The number around images that are padded, 0 to 255.
+        The number of pixels outside the stored mask, 0 to 255: around images that the batch pads,
+        and where transforms pad or leave pixels uncovered (``RandomCrop``, ``CenterCrop``, ``Pad``,
+        ``RandomZoomOut``, ``RandomRotation`` and others). It replaces their ``fill``. By default
+        255 in batches, and after transforms 0 or the number of a grey ``fill``, as in torchvision.
+        Where 0 is a class, pass the number that your loss ignores: ``padding=255``.
     """
 
     _: KW_ONLY
     dtype: Any = "uint8"
-    padding: int = 255
+    padding: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_dtype(("uint8", "uint16", "int32", "int64"))
-        self._set(padding=whole(self._setting("padding"), self.padding, most=255))
+        if self.padding is not None:
+            self._set(padding=whole(self._setting("padding"), self.padding, most=255))
 
 
 @dataclass(frozen=True)

@@ -85,9 +85,10 @@ pub(crate) struct FieldArgs {
           requires = "mask")]
     mask_type: MaskTypeChoice,
 
-    /// The value of pixels that padding adds to a mask
-    #[arg(long, value_name = "NUMBER", default_value_t = u8::MAX, requires = "mask")]
-    mask_padding: u8,
+    /// The number of pixels outside a mask, in batches and after transforms [default: 255 in
+    /// batches, the recipe's fill after transforms]
+    #[arg(long, value_name = "NUMBER", requires = "mask")]
+    mask_padding: Option<u8>,
 }
 
 /// The meaning of a box's four numbers.

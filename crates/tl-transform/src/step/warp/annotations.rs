@@ -94,18 +94,16 @@ impl Warp {
         if there { Ok(()) } else { Err(AnnotationError::Size { width, height }) }
     }
 
-    /// The same with a border of 0.
-    pub(crate) fn without_fill(self) -> Self {
-        let fill = |fill: Option<Fill>| fill.map(|_| Fill::BLACK);
+    /// The same with another fill.
+    pub(crate) fn with_fill(self, fill: Fill) -> Self {
+        let fill = Some(fill);
         match self {
-            Self::Rotate(rotate) => Self::Rotate(Rotate { fill: fill(rotate.fill), ..rotate }),
-            Self::Affine(affine) => Self::Affine(Affine { fill: fill(affine.fill), ..affine }),
+            Self::Rotate(rotate) => Self::Rotate(Rotate { fill, ..rotate }),
+            Self::Affine(affine) => Self::Affine(Affine { fill, ..affine }),
             Self::Perspective(perspective) => {
-                Self::Perspective(Perspective { fill: fill(perspective.fill), ..perspective })
+                Self::Perspective(Perspective { fill, ..perspective })
             }
-            Self::Elastic(elastic) => {
-                Self::Elastic(Elastic { fill: fill(elastic.fill), ..elastic })
-            }
+            Self::Elastic(elastic) => Self::Elastic(Elastic { fill, ..elastic }),
         }
     }
 
