@@ -58,7 +58,9 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
         photo(f"nyu/rgb/{number}.jpg", number)
         depth = tmp_path / f"nyu/depth/{number}.png"
         depth.parent.mkdir(exist_ok=True)
-        depth.write_bytes(gray_png(np.full((6, 10), 1000 + number, np.uint16)))
+        millimetres = np.full((6, 10), 1000 + number, np.uint16)
+        millimetres[::3, ::3] = 0  # Holes.
+        depth.write_bytes(gray_png(millimetres))
     kit = tmp_path / "ILSVRC2012/imagenet_2012_validation_synset_labels.txt"
     kit.write_text("n01\nn00\nn01\nn00\n")
     cifar = tmp_path / "cifar-10-batches-bin"
@@ -125,9 +127,10 @@ def test_jobs_give_the_batches_that_they_name(folder: pathlib.Path) -> None:
         tags = found["Several labels of an image"][0][1].tolist()
         assert sorted(tags) == [[0, 1, 1], [1, 0, 0]]
         assert sum(len(labels) for _, labels in found["Five folds"]) == 40
-        depth = found["Depth of 16 bits"][0][1].numpy()
-        assert (depth.dtype, depth.size) == (np.uint16, 2 * 224 * 224)
-        assert sorted(int(row.max()) for row in depth) == [1000, 1001]
+        depth = found["Depth of 16 bits"][0][1]
+        assert (depth.dtype, depth.size) == (np.float32, 2 * 224 * 224)
+        metres = sorted((set(np.unique(row).tolist()) - {0} for row in depth), key=max)
+        assert metres == [{1.0}, {float(np.float32(1.001))}] and (depth == 0).any()
 
 
 def test_the_page_counts_its_lines() -> None:

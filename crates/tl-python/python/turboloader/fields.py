@@ -133,8 +133,9 @@ class Image(Field):
     pixels
         ``"uint8"``, ``"uint16"`` or ``"float32"``, for the numbers that the file stores, such as
         depths. With ``pixels`` or ``channels`` the image is only moved as the sample's own image is
-        (crop, resize, border, flip) and keeps its numbers: no colours are changed, and nothing is
-        normalised.
+        (crop, resize, border, flip) and keeps their unit: no colours are changed, and nothing is
+        normalised. Resizing interpolates; for depths with holes and for numbers of instances, use
+        `Mask`, which takes the nearest one.
     """
 
     _: KW_ONLY
@@ -167,7 +168,7 @@ class Mask(Field):
     ----------
     dtype
         ``"uint8"``, or ``"uint16"``, ``"int32"`` or ``"int64"`` (which losses of torch take), whose
-        files can have 16 bits, such as numbers of instances.
+        files can have 16 bits, such as numbers of instances or depths with holes.
     padding
         The number of pixels outside the stored mask, 0 to 255: around images that the batch pads,
         and where transforms pad or leave pixels uncovered (``RandomCrop``, ``CenterCrop``, ``Pad``,
