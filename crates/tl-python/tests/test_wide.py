@@ -236,6 +236,28 @@ def test_depths_move_with_their_images(tmp_path: pathlib.Path) -> None:
     assert 0 < turned < 7
 
 
+@pytest.mark.parametrize("parity", ["pil", "tensor"])
+def test_borders_and_filters_of_depths(tmp_path: pathlib.Path, parity: Any) -> None:
+    """Borders are 0 and not the photograph's colour; undefined filters are refused in time."""
+    joint_folder(tmp_path, 3)
+    fields = {"depth": tl.Image("depth.png", channels=1, pixels="uint16")}
+    near = [T.Resize((20, 30), interpolation="nearest"), T.Pad(4, fill=128)]
+    for batch in tl.DataLoader(tmp_path, 3, transform=near, fields=fields, parity=parity):
+        image = batch["image"].numpy()
+        depth = batch["depth"].numpy()[..., 0]
+        assert (image[:, :4] == 128).all()
+        border = np.ones((28, 38), bool)
+        border[4:-4, 4:-4] = False
+        assert (depth[:, border] == 0).all() and (depth[:, ~border] > 0).all()
+    smooth = [T.Resize((20, 30))]
+    if parity == "pil":
+        loader = tl.DataLoader(tmp_path, 3, transform=smooth, fields=fields)
+        assert next(iter(loader))["depth"].shape == (3, 20, 30, 1)
+    else:
+        with pytest.raises(ValueError, match=r"image `depth`: .*Resize.*nearest_exact alone"):
+            tl.DataLoader(tmp_path, 3, transform=smooth, fields=fields, parity=parity)
+
+
 def test_a_depth_with_its_own_transform(tmp_path: pathlib.Path) -> None:
     """A transform of its own makes a further image independent, with its own pixels."""
     joint_folder(tmp_path, 3)

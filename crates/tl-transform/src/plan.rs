@@ -10,7 +10,7 @@ use crate::fill::Fill;
 use crate::output::OutputSpec;
 use crate::pass::Pass;
 use crate::render::CHANNELS;
-use crate::step::{Erase, Memory, Mix, Pad, Step};
+use crate::step::{Erase, Memory, Mix, Step};
 
 /// The plan for one image: a pass over its rows, steps on all its pixels, and another pass.
 ///
@@ -109,29 +109,33 @@ impl Plan {
     /// The same moves, which fill what they leave without pixels with `number`.
     #[must_use]
     pub fn with_fill(&self, number: u8) -> Self {
+        let mut plan = self.clone();
+        plan.fill_with(number);
+        plan
+    }
+
+    fn fill_with(&mut self, number: u8) {
         let fill = [number; 3];
-        let filled = |pass: Pass| Pass { fill, ..pass };
-        let step = |step: &Step| match *step {
-            Step::Pass(pass) => Step::Pass(filled(pass)),
-            Step::Pad(pad) => Step::Pad(Pad { fill, ..pad }),
-            Step::Warp(warp) => Step::Warp(warp.with_fill(Fill::Grey(number.into()))),
-            Step::Color(_)
-            | Step::Mix(_)
-            | Step::User(_)
-            | Step::Filter(_)
-            | Step::Noise(_)
-            | Step::Erase(_) => *step,
-        };
-        Self {
-            head: filled(self.head),
-            steps: self.steps.iter().map(step).collect(),
-            tail: filled(self.tail),
-            erasures: self.erasures.clone(),
+        for pass in [&mut self.head, &mut self.tail] {
+            pass.fill = fill;
+        }
+        for step in &mut self.steps {
+            match step {
+                Step::Pass(pass) => pass.fill = fill,
+                Step::Pad(pad) => pad.fill = fill,
+                Step::Warp(warp) => *warp = warp.with_fill(Fill::Grey(number.into())),
+                Step::Color(_)
+                | Step::Mix(_)
+                | Step::User(_)
+                | Step::Filter(_)
+                | Step::Noise(_)
+                | Step::Erase(_) => {}
+            }
         }
     }
 
-    /// Leaves out the steps that change pixels where they are, and what is erased: the plan of an
-    /// image that moves with this one and keeps its numbers.
+    /// Leaves out the steps that change pixels where they are, what is erased, and the colours of
+    /// borders, which become 0: the plan of an image that moves with this one and keeps its numbers.
     pub fn keep_geometry(&mut self) {
         let mut mixing = false;
         self.steps.retain(|step| {
@@ -142,6 +146,7 @@ impl Plan {
             !mixing && matches!(step, Step::Pass(_) | Step::Pad(_) | Step::Warp(_))
         });
         self.erasures.clear();
+        self.fill_with(0);
     }
 
     /// Width and height of the result.

@@ -6,6 +6,9 @@ use crate::op::{Domain, Effect, Normalize, Op};
 use crate::output::{Channels, OutputSpec, PixelType};
 use crate::parity::Parity;
 
+/// The reason why an operation is not among those that move pixels along the axes.
+const NOT_MOVED: &str = "it takes 8-bit pixels, RGB or grey";
+
 impl Recipe {
     /// [`Recipe::new`] of operations on pixels of this type and these channels.
     ///
@@ -68,18 +71,20 @@ impl Recipe {
         let output = OutputSpec { dtype: pixels.dtype(), layout: self.output.layout };
         let mut along = Self { pixels, channels, output, batch_ops: Vec::new(), ..self.clone() };
         along.ops.retain(|op| !matches!(op, Op::ToFloat(_) | Op::Normalize(_)));
-        let mut ops = along.ops.iter().enumerate();
-        let warps = |op: &&Op| along.is_wide() && op.effect() == Effect::Warp;
-        match ops.find_map(|(position, op)| Some((position, op.walk().find(warps)?.name()))) {
-            None => Ok(along),
-            Some((position, op)) => Err(RecipeError::Pixels {
-                position,
-                op,
-                pixels: pixels.name(),
-                channels: channels.name(),
-                reason: "it takes 8-bit pixels, RGB or grey",
-            }),
+        for (position, op) in along.ops.iter().enumerate() {
+            for op in op.walk() {
+                // Operations on colours are left out of plans, and borders are 0.
+                let warps = along.is_wide() && op.effect() == Effect::Warp;
+                let reason = if warps { Some(NOT_MOVED) } else { along.filter_refusal(op) };
+                if let Some(reason) = reason {
+                    let pixels = pixels.name();
+                    let channels = channels.name();
+                    let op = op.name();
+                    return Err(RecipeError::Pixels { position, op, pixels, channels, reason });
+                }
+            }
         }
+        Ok(along)
     }
 
     /// The channels of the results. Default RGB.
@@ -120,14 +125,19 @@ impl Recipe {
             return None;
         }
         if op.effect() != Effect::Geometry {
-            return Some("it takes 8-bit pixels, RGB or grey");
+            return Some(NOT_MOVED);
         }
         if op.fill().is_some_and(|fill| !fill.is_for(self.channels)) {
             return Some("its fill is not a whole number for all channels");
         }
+        self.filter_refusal(op)
+    }
+
+    /// The reason why an operation's interpolation is not defined for the type of the pixels.
+    fn filter_refusal(&self, op: &Op) -> Option<&'static str> {
         let is_tensor = self.parity == Parity::Tensor && self.pixels != PixelType::U8;
         let is_smooth = op.interpolation().is_some_and(|filter| !filter.copies());
-        let reason = "parity `tensor` has nearest and nearest_exact alone for them";
+        let reason = "parity `tensor` resizes them by nearest and nearest_exact alone, parity `pil` by all filters";
         (is_tensor && is_smooth).then_some(reason)
     }
 }

@@ -11,6 +11,7 @@ mod ops;
 mod segmentation;
 mod warp;
 mod warp_annotations;
+mod wide;
 
 use tl_transform::op::{
     CenterCrop, Normalize, RandomHorizontalFlip, RandomResizedCrop, Resize, Size, ToFloat,

@@ -1,0 +1,77 @@
+//! Pixels of 16 bits and floats, and images that move with others.
+
+use serde_json::{Value, json};
+use tl_simd::resample::ImageView;
+use tl_transform::{Channels, Draw, Op, Parity, PixelType, Recipe, WideRenderer};
+
+use super::U8;
+
+/// A recipe of these operations on 8-bit RGB.
+fn recipe(ops: &Value, parity: Parity) -> Recipe {
+    let ops: Vec<Op> = serde_json::from_value(ops.clone()).expect("operations");
+    Recipe::new(ops, U8).and_then(|recipe| recipe.with_parity(parity)).expect("a recipe")
+}
+
+/// What an image of 16 bits in which all numbers are 1500 becomes beside an image of `recipe`.
+fn moved(recipe: &Recipe) -> Vec<u16> {
+    let along = recipe.moving_along(PixelType::U16, Channels::Grey).expect("only moves");
+    let mut plan = recipe.plan(12, 10, Draw::default()).expect("a plan");
+    plan.keep_geometry();
+    let source: Vec<u8> = [1500_u16; 120].iter().flat_map(|number| number.to_ne_bytes()).collect();
+    let mut renderer = WideRenderer::new(&along);
+    let mut out = vec![0; renderer.output_bytes(plan.output_size())];
+    let source = ImageView::of_pixels(&source, 12, 10, 24, 2);
+    renderer.render(&plan, source, &mut out).expect("only moves");
+    out.as_chunks::<2>().0.iter().map(|number| u16::from_ne_bytes(*number)).collect()
+}
+
+#[test]
+fn filters_that_are_not_defined_do_not_move_along() {
+    let along = |ops: Value, parity| {
+        recipe(&ops, parity).moving_along(PixelType::U16, Channels::Grey).map_err(|e| e.to_string())
+    };
+    let tensor = "parity `tensor` resizes them by nearest and nearest_exact alone, parity `pil` by all filters";
+    let smooth = json!([{"op": "resize", "size": [5, 6]}]);
+    let error = along(smooth.clone(), Parity::Tensor).unwrap_err();
+    let expected = "operation 0: Resize cannot be done to u16 pixels, grey: ";
+    assert_eq!(error, format!("{expected}{tensor}"));
+    let nested = json!([{"op": "random_apply", "ops": [{"op": "random_resized_crop", "size": 4}]}]);
+    let error = along(nested, Parity::Tensor).unwrap_err();
+    assert!(error.contains("RandomResizedCrop") && error.ends_with(tensor), "{error}");
+    assert!(along(smooth, Parity::Pil).is_ok());
+    for filter in ["nearest", "nearest_exact"] {
+        let copies = json!([{"op": "resize", "size": [5, 6], "interpolation": filter}]);
+        assert!(along(copies.clone(), Parity::Tensor).is_ok());
+        assert_eq!(moved(&recipe(&copies, Parity::Tensor)), [1500; 30]);
+    }
+    // Eight bits have all filters, and colours are left out.
+    let ops = json!([
+        {"op": "color_jitter", "brightness": 0.5},
+        {"op": "resize", "size": [5, 6]},
+        {"op": "gaussian_blur", "kernel_size": 3},
+    ]);
+    let bytes = recipe(&ops, Parity::Tensor).moving_along(PixelType::U8, Channels::Grey);
+    assert!(bytes.is_ok(), "{bytes:?}");
+    assert_eq!(moved(&recipe(&ops, Parity::Pil)), [1500; 30]);
+}
+
+#[test]
+fn borders_of_moved_images_are_0() {
+    let bordered = [
+        json!([{"op": "pad", "padding": 1, "fill": 128}]),
+        json!([{"op": "random_crop", "size": [12, 14], "padding": 2, "fill": [1, 2, 3]}]),
+        json!([
+            {"op": "color_jitter", "brightness": 0.5},
+            {"op": "random_zoom_out", "fill": 200, "p": 1.0},
+            {"op": "pad", "padding": 2, "fill": 9},
+        ]),
+        json!([{"op": "resize", "size": [5, 6]}, {"op": "center_crop", "size": [8, 8]}]),
+    ];
+    for ops in bordered {
+        let numbers = moved(&recipe(&ops, Parity::Pil));
+        assert!(numbers.iter().all(|number| [0, 1500].contains(number)), "{ops}: {numbers:?}");
+        assert!(numbers.contains(&0) && numbers.contains(&1500), "{ops}: {numbers:?}");
+    }
+    let edge = json!([{"op": "pad", "padding": 1, "fill": 128, "padding_mode": "edge"}]);
+    assert!(moved(&recipe(&edge, Parity::Pil)).iter().all(|&number| number == 1500));
+}
