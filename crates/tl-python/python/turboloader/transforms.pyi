@@ -1380,6 +1380,7 @@ def recipe(
     decode_margin: float | None = ...,
     parity: Literal["pil", "tensor"] | None = ...,
     channels: int | None = ...,
+    pixels: Dtype | None = ...,
     batch_transform: BatchTransform | Sequence[BatchTransform] = ...,
 ) -> Recipe: ...
 def from_torchvision(transform: Any) -> Transform: ...
