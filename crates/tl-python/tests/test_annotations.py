@@ -237,7 +237,7 @@ def test_coco_with_one_call(coco: tuple[pathlib.Path, pathlib.Path]) -> None:
         assert batch["keypoints"][1].shape == (1, 4, 3)
         shapes = [one[1][name].shape for name in ("boxes", "masks", "keypoints")]
         assert shapes == [(1, 4), (1, 21, 29), (1, 4, 3)]
-    only_keypoints = only(tl.coco(*coco, fields="keypoints"))
+    only_keypoints = only(tl.coco(*coco, fields=["keypoints"]))
     assert [len(points) for points in only_keypoints["keypoints"]] == [0, 1, 2, 0, 1, 2]
 
 

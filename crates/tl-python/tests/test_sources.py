@@ -173,7 +173,7 @@ def test_pairs_have_masks(tmp_path: pathlib.Path) -> None:
     (tmp_path / "m").mkdir()
     pixels = np.arange(60, dtype=np.uint8).reshape(6, 10)
     (tmp_path / "m/2.png").write_bytes(gray_png(pixels))
-    patterns = {"image": str(tmp_path / "i/*.bmp"), "mask": str(tmp_path / "m/*.png")}
+    patterns = {"image": tmp_path / "i/*.bmp", "mask": str(tmp_path / "m/*.png")}
     with pytest.raises(FormatError, match=r"1 of 2 files have no partner in .*m/\*.png"):
         tl.pairs(**patterns)
     ds = tl.pairs(**patterns, unpaired="drop")

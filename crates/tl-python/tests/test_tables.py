@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import turboloader as tl
@@ -66,6 +68,10 @@ def test_columns_of_numbers_have_their_types(table):
     sample = batch[3]
     assert (sample["Int16"], sample["Double"], sample["flag"]) == (3, 0.375, True)
     np.testing.assert_array_equal(sample["dense"], expected("dense", [3])[0])
+    row = tl.open(table)[3]
+    again = pickle.loads(pickle.dumps(row))
+    assert list(again) == list(row) and again["index"] == row["index"] == 3
+    np.testing.assert_array_equal(again["dense"], row["dense"])
 
 
 def test_features_and_labels(table):

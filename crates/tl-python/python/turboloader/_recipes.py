@@ -61,7 +61,7 @@ def groups(transform: Any) -> list[tuple[tuple[str, ...], Any]]:
         return [(("image",), transform)]
     found = []
     for key, one in transform.items():
-        names = (key,) if isinstance(key, str) else tuple(key)
+        names = key if isinstance(key, tuple) else (key,)
         found.append((names, one))
     every = [name for names, _ in found for name in names]
     if not found or not all(isinstance(name, str) and name for name in every):

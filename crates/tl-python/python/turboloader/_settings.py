@@ -19,7 +19,7 @@ from typing import (
     get_type_hints,
 )
 
-from ._checks import check_choice, check_flags, given, names, path_list, whole
+from ._checks import check_choice, check_flags, given, names, one_or_more, path_list, whole
 from ._native import Recipe
 from ._paths import expand
 from ._ranks import ShardingCheck, detected_ranks
@@ -324,7 +324,7 @@ class Settings:
             **vars(self),
             "recipe": recipe,
             "form": self.output_format,
-            "batch_size": whole("batch_size", self.batch_size),
+            "batch_size": one_or_more("batch_size", self.batch_size),
             "num_workers": whole("num_workers", self.num_workers),
             "seed": whole("seed", self.seed, most=(1 << 64) - 1),
             "shuffle": shuffled(self.shuffle),

@@ -587,6 +587,8 @@ class Dataset:
     def _places(self, indices: Any) -> list[int]:
         if isinstance(indices, str):
             raise SettingError(f"select: {indices!r} is text; a class is label={indices!r}")
+        if not isinstance(indices, Iterable):
+            raise SettingError(f"select: {indices!r} is not a number, expected places or a mask")
         listed = indices.tolist() if hasattr(indices, "tolist") else list(indices)
         if listed and all(isinstance(one, bool) for one in listed):
             if len(listed) != len(self):
@@ -756,6 +758,10 @@ class Dataset:
         overwrite
             Whether to replace a file of that name.
         """
+        if os.path.splitext(os.fspath(destination))[1].lower() not in ("", ".png"):
+            raise SettingError(
+                f"preview writes a PNG file, and {os.fspath(destination)!r} is the name of another"
+            )
         data = self._sheet(count, size)
         try:
             with io.open(destination, "wb" if overwrite else "xb") as file:  # noqa: UP020
@@ -1110,6 +1116,11 @@ class Sample(Mapping[str, Any]):
         if name.startswith("_"):
             raise AttributeError(name)
         raise AttributeError(f"a sample has no {name}: it has {', '.join(self)}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not self._main:
+            return Sample._of_row, (self._values,)
+        return Sample, (self._dataset, self._place)
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}: {self.kind(name)}" for name in self)

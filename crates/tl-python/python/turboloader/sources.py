@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from . import _native
 from ._advice import advised
+from ._checks import names as listed_names
 from ._paths import absolute, shown
 from ._warnings import warn, warn_of_notes
 from .dataset import _OF_EVERY_BATCH, Dataset, _plain, open
@@ -78,7 +79,12 @@ def manifest(
     (['cat', 'dog'], 'a dog')
     """
     folder = None if root is None else absolute(os.fspath(root))
-    columns = {"image": image, "label": label, "files": list(files), "root": folder}
+    columns = {
+        "image": image,
+        "label": label,
+        "files": listed_names("files", files),
+        "root": folder,
+    }
     return _made(_native.manifest, (_path(path), columns), path, store)
 
 
@@ -137,9 +143,9 @@ _OF_BOXES: dict[str, tuple[str, Any]] = {
 }
 
 
-def _coco_fields(names: Sequence[str], flip_pairs: Sequence[tuple[int, int]]) -> dict[str, Field]:
+def _coco_fields(fields: Sequence[str], flip_pairs: Sequence[tuple[int, int]]) -> dict[str, Field]:
     known = ["boxes", *_OF_BOXES, "masks", "keypoints", "image_id"]
-    listed = [names] if isinstance(names, str) else list(names)
+    listed = listed_names("fields", fields)
     for name in listed:
         if name not in known:
             raise SettingError(f"fields: {name!r} is not one of {', '.join(known)}")
@@ -221,12 +227,12 @@ def _imagenet_val(dataset: Dataset, folder: str) -> Dataset:
 
 
 def pairs(
-    image: str,
+    image: PathLike,
     *,
     split: PathLike | None = None,
     unpaired: Literal["error", "keep", "drop"] = "error",
     store: StoreLike = None,
-    **patterns: str,
+    **patterns: PathLike,
 ) -> Dataset:
     """Open images and further files that belong to them, such as masks.
 
@@ -257,8 +263,8 @@ def pairs(
         raise SettingError('pairs needs the pattern of a field, such as mask="masks/*.png"')
     _check_names(patterns)
     lines = None if split is None else _path(split)
-    fields = [(name, absolute(pattern)) for name, pattern in patterns.items()]
-    arguments = (absolute(image), fields, lines, unpaired)
+    fields = [(name, _pattern(name, pattern)) for name, pattern in patterns.items()]
+    arguments = (_pattern("image", image), fields, lines, unpaired)
     return _made(_native.pairs, arguments, image, store)
 
 
@@ -269,6 +275,13 @@ def _check_names(fields: Iterable[str]) -> None:
             raise SettingError(
                 f"field {name}: samples and batches have their own {name}, choose another name"
             )
+
+
+def _pattern(name: str, pattern: Any) -> str:
+    path = os.fspath(pattern) if isinstance(pattern, os.PathLike) else pattern
+    if not isinstance(path, str):
+        raise SettingError(f"{name} is {pattern!r}, expected a pattern such as 'masks/*.png'")
+    return absolute(path)
 
 
 class _Indexed(Protocol):

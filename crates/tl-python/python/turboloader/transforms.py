@@ -138,6 +138,10 @@ class Views:
     def __init__(self, count: int, transform: Any) -> None:
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 256:
             raise RecipeError(f"Views: count is {count!r}, expected 1 to 256")
+        if isinstance(transform, Views):
+            raise RecipeError(
+                f"Views: transform is Views too: pass Views({count * transform.count}, ...)"
+            )
         if type(transform).__module__.partition(".")[0] == "torchvision":
             transform = from_torchvision(transform)
         self.count, self.transform = count, transform
