@@ -94,7 +94,7 @@ def test_missing(folder: pathlib.Path) -> None:
     with pytest.raises(tl.SampleError, match="`caption` is not a number"):
         list(tl.DataLoader(folder, fields=number, **settings))
     number = {"x": tl.Number("json:/nothing")}
-    with pytest.raises(tl.SampleError, match="no value"):
+    with pytest.raises(tl.SampleError, match="no value; pass `missing`, a number for"):
         list(tl.DataLoader(folder, fields=number, **settings))
     number = {"x": tl.Number("json:/nothing", missing=-7)}
     (batch,) = tl.DataLoader(folder, fields=number, **settings)
@@ -447,6 +447,9 @@ def test_samples_have_fields_by_their_kinds(folder: pathlib.Path) -> None:
     with pytest.raises(AttributeError, match="a sample has no txt: it has image, caption"):
         ds[0].txt  # noqa: B018
     assert ds[0].caption is None
+    again = pickle.loads(pickle.dumps(ds.skip(3)[1]))
+    assert list(again) == list(ds[4]) and again.caption == ds[4].caption == "caption 4"
+    np.testing.assert_array_equal(again.image.numpy(), ds[4].image.numpy())
     bad = tl.open(folder).with_fields({"caption": tl.Number("txt")})[1]
     with pytest.raises(tl.SampleError, match=r"sample 1 .*is not a number"):
         bad["caption"]

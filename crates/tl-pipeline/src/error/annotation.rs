@@ -62,7 +62,7 @@ pub enum AnnotationFault {
     )]
     ImageSize { column: String, size: (u32, u32), expected: (u32, u32) },
     /// The sample has no value, neither the file nor what it should have.
-    #[error("sidecar file `{column}`: no value, and the field has none for missing ones")]
+    #[error("sidecar file `{column}`: no value; pass `missing`, a number for samples without one")]
     NoValue { column: String },
     /// An array cannot be read.
     #[error("sidecar file `{column}`: {source}")]

@@ -199,7 +199,8 @@ fn missing_values_are_errors_or_a_number() {
     assert_eq!(found.map_nan(), [1.0, -1.0, -1.0, 4.0, -1.0]);
     let raised = loader_of(value, OnError::Raise);
     let message = raised.epoch(0).find_map(Result::err).unwrap().to_string();
-    let expected = "sidecar file `json`: no value, and the field has none for missing ones";
+    let expected =
+        "sidecar file `json`: no value; pass `missing`, a number for samples without one";
     assert!(message.contains("(0001.bmp)") && message.ends_with(expected), "{message}");
 }
 
