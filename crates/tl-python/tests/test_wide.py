@@ -324,6 +324,26 @@ def test_samples_of_torch_have_these_pixels(tmp_path: pathlib.Path) -> None:
                 assert np.array_equal(found.numpy(), expected), (mode, transform)
 
 
+def test_mean_and_deviation_of_these_pixels(tmp_path: pathlib.Path) -> None:
+    """They are those of the numbers in the files, of as many channels."""
+    rng = np.random.default_rng(8)
+    for mode, channels, dtype in FORMS:
+        folder = tmp_path / dtype / str(channels)
+        folder.mkdir(parents=True)
+        stored = [pixels(rng, mode, 20 + number, 33) for number in range(19)]
+        for number, one in enumerate(stored):
+            write(folder / str(number), one)
+        flat = np.concatenate([one.reshape(-1, channels) for one in stored]).astype(np.float64)
+        flat /= {"uint8": 255, "uint16": 65535, "float32": 1}[dtype]
+        mean, deviation = tl.open(folder).mean_std(channels=channels, pixels=dtype)
+        np.testing.assert_allclose(mean, flat.mean(0), rtol=1e-12)
+        np.testing.assert_allclose(deviation, flat.std(0), rtol=1e-9)
+    with pytest.raises(tl.SettingError, match="channels is 2"):
+        tl.open(folder).mean_std(channels=2)
+    with pytest.raises(tl.SettingError, match="selects none"):
+        tl.open(folder).take(0).mean_std(channels=1)
+
+
 def test_samples_have_further_images_and_wide_masks(tmp_path: pathlib.Path) -> None:
     """A sample has them as they are stored, in their own sizes."""
     joint_folder(tmp_path, 2)
