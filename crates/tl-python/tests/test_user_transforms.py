@@ -11,7 +11,8 @@ import weakref
 import numpy as np
 import pytest
 import turboloader as tl
-from conftest import HEIGHT, WIDTH, image
+from conftest import HEIGHT, WIDTH, bmp, image
+from test_sources import gray_png
 from turboloader import _native
 from turboloader import transforms as T  # noqa: N812
 
@@ -275,3 +276,34 @@ def test_a_loader_is_let_go_of_on_its_own_thread(data):
     begun.set()
     assert gone.wait(60)
     assert died() is None
+
+
+FOLLOWERS = {
+    "mask": tl.Mask("seg.png"),
+    "masks": tl.InstanceMasks("json:/m/*"),
+    "boxes": tl.Boxes("json:/b/*"),
+    "points": tl.Keypoints("json:/p/*"),
+    "depth": tl.Image("depth.png", pixels="uint16"),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWERS)
+def test_functions_that_may_move_pixels_are_refused_next_to_fields_that_follow(tmp_path, name):
+    """Nothing would tell the field where the pixels went."""
+    (tmp_path / "a.bmp").write_bytes(bmp(image(0)))
+    gray = gray_png(np.full((HEIGHT, WIDTH), 3, np.uint16 if name == "depth" else np.uint8))
+    (tmp_path / "a.seg.png").write_bytes(gray)
+    (tmp_path / "a.depth.png").write_bytes(gray)
+    document = {"m": [[[0, 0, 4, 0, 4, 4]]], "b": [[0, 0, 4, 4]], "p": [[[1, 2]]]}
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    fields = {name: FOLLOWERS[name]}
+
+    def loader(function):
+        steps = [T.Resize((HEIGHT, WIDTH)), T.RandomApply([function], p=1.0)]
+        return tl.DataLoader(tmp_path, 1, transform=steps, fields=fields)
+
+    with pytest.raises(tl.SettingError, match=rf"field {name} moves .* function .*inverted"):
+        loader(inverted)
+    batch = next(iter(loader(T.Lambda(inverted, moves=False))))
+    np.testing.assert_array_equal(batch["image"][0].numpy(), 255 - image(0))
+    assert len(batch[name]) == 1

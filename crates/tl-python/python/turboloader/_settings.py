@@ -39,7 +39,7 @@ from .settings import (
     Store,
     as_group,
 )
-from .transforms import BatchTransform, functions
+from .transforms import BatchTransform, functions, moving
 
 if TYPE_CHECKING:
     from .dataset import Dataset
@@ -320,6 +320,14 @@ class Settings:
         first, images = images_of(self.transform, request, last, **self._of_recipes())
         if first != "image":
             request.renamed["image"] = first
+        _, transform = groups(self.transform)[0]
+        followers = [*request.followers, *(one["name"] for one in images if one["moves"])]
+        if followers and (functions_that_move := moving(transform)):
+            raise SettingError(
+                f"field {followers[0]} moves with the image, and would stay where it was if "
+                f"function {functions_that_move[0]} moved pixels; if it changes colours only, pass "
+                "T.Lambda(function, moves=False)"
+            )
         return {
             **vars(self),
             "recipe": recipe,

@@ -439,6 +439,8 @@ class Request:
         self.mask: dict[str, Any] | None = None
         self.renamed: dict[str, str] = {}
         self.names = list(fields)
+        # The fields that the image's crops, turns and flips move.
+        self.followers: list[str] = []
         for name, field in fields.items():
             if not isinstance(name, str) or not name:
                 raise SettingError(f"fields: {name!r} is not a name")
@@ -453,6 +455,8 @@ class Request:
                     f"fields: {name} is {field!r}, expected a kind such as tl.Text()"
                 )
             self._add(name, field)
+            if isinstance(field, (Mask, InstanceMasks, Boxes, Keypoints)):
+                self.followers.append(name)
 
     def _add(self, name: str, field: Field) -> None:
         column, place = field.place(name)

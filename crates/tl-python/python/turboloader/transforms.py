@@ -90,6 +90,10 @@ class Transform:
         inner = self.__dict__.get("transforms", ())
         return [function for one in inner for function in one.functions()]
 
+    def _moving(self) -> list[str]:
+        """Return the names of its functions that may move pixels."""
+        return [name for one in self.__dict__.get("transforms", ()) for name in one._moving()]
+
     def __or__(self, other: Transform | Callable[..., Any]) -> Compose:
         return Compose([self, other])
 
@@ -214,6 +218,10 @@ class Lambda(Transform):
     ----------
     lambd
         The function.
+    moves
+        Whether it may move pixels. Masks, boxes and keypoints would stay where they were, so a
+        loader with such fields refuses functions unless ``moves=False`` declares that this one
+        changes colours only.
 
     Examples
     --------
@@ -221,11 +229,12 @@ class Lambda(Transform):
     Compose([Resize(size=256, ...), Lambda(...<lambda>), ToFloat()])
     """
 
-    def __init__(self, lambd: Callable[..., Any]) -> None:
+    def __init__(self, lambd: Callable[..., Any], *, moves: bool = True) -> None:
         super().__init__()
         if not callable(lambd) or isinstance(lambd, type):
             raise TypeError(f"{lambd!r} is not a function of an image")
         self.lambd = lambd
+        self.moves = moves
 
     @property
     def name(self) -> str:
@@ -241,6 +250,9 @@ class Lambda(Transform):
     def functions(self) -> list[tuple[str, Callable[..., Any]]]:
         """Return the function under its name."""
         return [(self.name, self.lambd)]
+
+    def _moving(self) -> list[str]:
+        return [self.name] if self.moves else []
 
     def __repr__(self) -> str:
         return f"Lambda({getattr(self.lambd, '__qualname__', self.lambd)})"
@@ -589,6 +601,13 @@ def functions(transform: Any) -> dict[str, Callable[..., Any]]:
         if named.setdefault(name, function) is not function:
             raise RecipeError(f"two functions are called {name}: give one another name by def")
     return named
+
+
+def moving(transform: Any) -> list[str]:
+    """Return the names of user-supplied functions in a transform that may move pixels."""
+    inner = transform.transform if isinstance(transform, Views) else transform
+    composed = None if isinstance(inner, Recipe) else _composed(inner)
+    return [] if composed is None else composed._moving()
 
 
 def _apply(transform: Transform, image: Any, draw: tuple[int, int, int]) -> Any:

@@ -140,6 +140,10 @@ class Lambda(Transform):
     ----------
     lambd
         The function.
+    moves
+        Whether it may move pixels. Masks, boxes and keypoints would stay where they were, so a
+        loader with such fields refuses functions unless ``moves=False`` declares that this one
+        changes colours only.
 
     Examples
     --------
@@ -148,9 +152,10 @@ class Lambda(Transform):
     """
 
     lambd: Callable[..., Any]
+    moves: bool
     @property
     def name(self) -> str: ...
-    def __init__(self, lambd: Callable[..., Any]) -> None: ...
+    def __init__(self, lambd: Callable[..., Any], *, moves: bool = True) -> None: ...
 
 class ToImage(Transform):
     """Nothing: images are pixels already. For code that was written for torchvision."""
@@ -1372,6 +1377,7 @@ ImageNetNormalize = Normalize
 def manual_seed(seed: int) -> None: ...
 def dtype_name(dtype: Dtype) -> str: ...
 def functions(transform: Any) -> dict[str, Callable[..., Any]]: ...
+def moving(transform: Any) -> list[str]: ...
 def recipe(
     transform: Function | Sequence[Function] | Views | None,
     *,
