@@ -139,13 +139,19 @@ pub enum Feature {
     /// A mask that is not a PNG file of one channel.
     #[error("mask in a {format} file of {channels} channels of {bit_depth} bits")]
     Mask { format: Format, channels: u8, bit_depth: u8 },
-    /// Samples that pixels of a wider type do not hold as they are.
+    /// Samples that are not read as pixels of a wider type, because no value is converted.
     #[error(
-        "{pixels} pixels of a {format} file of {bit_depth}-bit {} samples, which they do not hold \
-         unchanged",
+        "{pixels} pixels of a {format} file of {bit_depth}-bit {} samples, which are read as \
+         {instead} pixels alone",
         sample_format_name(*sample_format)
     )]
-    Pixels { pixels: PixelType, format: Format, bit_depth: u8, sample_format: SampleFormat },
+    Pixels {
+        pixels: PixelType,
+        format: Format,
+        bit_depth: u8,
+        sample_format: SampleFormat,
+        instead: &'static str,
+    },
     /// Wider pixels of an image that is stored as 8-bit RGB.
     #[error("{pixels} pixels of an image that is stored as 8-bit RGB")]
     RawPixels { pixels: PixelType },

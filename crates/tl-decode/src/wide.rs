@@ -23,6 +23,21 @@ impl Source {
     /// Refuses images whose samples `pixels` does not hold as they are.
     pub(crate) fn of(info: &ImageInfo, pixels: PixelType) -> Result<Self, DecodeError> {
         let ImageInfo { format, bit_depth, sample_format, .. } = *info;
+        let Some(source) = Self::find(format, bit_depth, sample_format, pixels) else {
+            let floats = Self::find(format, bit_depth, sample_format, PixelType::F32).is_some();
+            let instead = if floats { "u8 or f32" } else { "u8" };
+            let refused = Feature::Pixels { pixels, format, bit_depth, sample_format, instead };
+            return Err(refused.into());
+        };
+        Ok(source)
+    }
+
+    fn find(
+        format: Format,
+        bit_depth: u8,
+        sample_format: SampleFormat,
+        pixels: PixelType,
+    ) -> Option<Self> {
         let is_kept = match (pixels, sample_format) {
             (PixelType::U8, _) => true,
             (PixelType::U16, SampleFormat::Unsigned) => (9..=16).contains(&bit_depth),
@@ -32,10 +47,8 @@ impl Source {
             (PixelType::F32, SampleFormat::Float) => matches!(bit_depth, 32 | 64),
         };
         let is_bytes = bit_depth <= 8 || pixels == PixelType::U8;
-        if !is_kept || !is_bytes && !matches!(format, Format::Png | Format::Tiff) {
-            return Err(Feature::Pixels { pixels, format, bit_depth, sample_format }.into());
-        }
-        Ok(if is_bytes { Self::Bytes } else { Self::Stored })
+        let is_read = is_kept && (is_bytes || matches!(format, Format::Png | Format::Tiff));
+        is_read.then_some(if is_bytes { Self::Bytes } else { Self::Stored })
     }
 }
 

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 
 use tbl_io::{Location, Note, SampleSource, TarArchive};
-use tl_decode::Reductions;
+use tl_decode::{Color, PixelType, Reductions};
 
 use crate::audit::{AuditEntry, Outcome};
 use crate::dataset::Dataset;
@@ -68,7 +68,7 @@ pub enum LoaderNote {
         /// The sample and its defect.
         error: String,
     },
-    /// Images lose something where they become RGB of 8 bits: one that a worker found. Of JPEG files
+    /// Images lose something in the channels and pixels that are asked for: one that a worker found. Of JPEG files
     /// only the first 64 of each worker are looked at, since hardly any has more than 8 bits, and
     /// images from a cache of decoded images are not.
     Reduced {
@@ -76,6 +76,10 @@ pub enum LoaderNote {
         sample: u64,
         /// The properties that it loses.
         lost: Reductions,
+        /// The channels of the images.
+        color: Color,
+        /// The type of their pixels.
+        pixels: PixelType,
     },
     /// Some samples have no label, labels in files differ from the class folders, or folders may be
     /// classes or splits.
@@ -161,18 +165,29 @@ impl fmt::Display for LoaderNote {
                 };
                 write!(f, "bad samples are {policy}, the first: {error}")
             }
-            Self::Reduced { sample, lost } => {
+            Self::Reduced { sample, lost, color, pixels } => {
+                let color = match color {
+                    Color::Grey => "grey",
+                    Color::Rgb => "RGB",
+                    Color::Rgba => "RGBA",
+                };
+                let pixels = match pixels {
+                    PixelType::U8 => "8 bits",
+                    PixelType::U16 => "16 bits",
+                    PixelType::F32 => "floats",
+                };
+                // Equal channels have all that one has.
                 let kinds = [
-                    (lost.bit_depth, "samples of more than 8 bits"),
-                    (lost.sample_format, "signed or floating-point samples"),
-                    (lost.alpha, "transparency"),
-                    (lost.one_channel, "a single channel"),
+                    (lost.bit_depth, "samples of more than 8 bits (see `pixels`)"),
+                    (lost.sample_format, "signed or floating-point samples (see `pixels`)"),
+                    (lost.alpha, "transparency (see `channels`)"),
                 ];
                 let lost: Vec<_> = kinds.iter().filter(|kind| kind.0).map(|kind| kind.1).collect();
                 let lost = lost.join(", ");
                 write!(
                     f,
-                    "images become RGB of 8 bits; the first that differs, sample {sample}, has {lost}"
+                    "images become {color} of {pixels}; the first that differs, sample {sample}, has \
+                     {lost}"
                 )
             }
             Self::Labels { note } => note.fmt(f),

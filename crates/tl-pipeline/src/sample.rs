@@ -10,7 +10,7 @@ use std::mem;
 use tbl_format::SampleFormat;
 use tl_decode::{
     Color, Damage, DecodeError, DecodeOptions, Decoder, Exif, Format, Image, ImageInfo,
-    JpegDecoder, JpegRequest, Orientation, PixelType, Reductions, RowIndex,
+    JpegDecoder, JpegRequest, Orientation, PixelType, RowIndex,
 };
 use tl_handoff::slab::ColumnsMut;
 use tl_simd::Level;
@@ -21,6 +21,7 @@ use tl_transform::{BoundTransforms, Channels, DecodeMode, Draw, Plan, Recipe};
 use crate::config::decode_options;
 use crate::error::SampleFault;
 use crate::metrics::WorkerMetrics;
+use crate::note::LoaderNote;
 use crate::render::samples_read;
 use crate::row::RowExtras;
 use crate::stage::Stage;
@@ -156,9 +157,11 @@ impl SampleRenderer {
         self
     }
 
-    /// The properties that decoding has reduced, on the first call only.
-    pub(crate) fn take_reductions(&mut self) -> Option<Reductions> {
-        self.reduced.take()
+    /// The note on what decoding has reduced of sample `sample`, on the first call only.
+    pub(crate) fn take_reduced(&mut self, sample: u64) -> Option<LoaderNote> {
+        let lost = self.reduced.take()?;
+        let DecodeOptions { color, pixels, .. } = *self.decoder.options();
+        Some(LoaderNote::Reduced { sample, lost, color, pixels })
     }
 
     /// The same with the instructions of `level`; the results do not depend on it.

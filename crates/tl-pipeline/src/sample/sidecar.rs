@@ -1,7 +1,7 @@
 //! Images of sidecar files, rendered next to the sample's own image.
 
 use tbl_format::SampleFormat;
-use tl_decode::{DecodeOptions, Reductions};
+use tl_decode::DecodeOptions;
 use tl_handoff::slab::ColumnsMut;
 use tl_transform::{Draw, Recipe};
 
@@ -10,6 +10,7 @@ use crate::config::{BoundRecipes, LoaderConfig};
 use crate::error::{AnnotationFault, SampleFault};
 use crate::fields::{Annotator, ImageField, ImageSource, ImageTransform, Placed};
 use crate::metrics::WorkerMetrics;
+use crate::note::LoaderNote;
 use crate::row::RowExtras;
 use crate::work::Work;
 
@@ -106,9 +107,9 @@ impl SidecarImage {
         })
     }
 
-    /// The properties that decoding has reduced, on the first call only.
-    pub(crate) fn take_reductions(&mut self) -> Option<Reductions> {
-        self.renderer.take_reductions()
+    /// As [`SampleRenderer::take_reduced`].
+    pub(crate) fn take_reduced(&mut self, sample: u64) -> Option<LoaderNote> {
+        self.renderer.take_reduced(sample)
     }
 
     /// Gives back buffers larger than `bytes`.

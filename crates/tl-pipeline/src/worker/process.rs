@@ -12,7 +12,6 @@ use crate::fetch::RowSource;
 use crate::fields::{Fields, Placed};
 use crate::layout::BatchLayout;
 use crate::layout::ImageSpec;
-use crate::note::LoaderNote;
 use crate::row::{Interrupted, RowExtras};
 use crate::sample::{Drawn, Input, SampleRenderer, Target, Targets};
 use crate::scratch::{Scratch, trim};
@@ -63,8 +62,8 @@ pub(super) fn process(
         metrics.lap(Stage::Transform);
         for image in images {
             image.render(annotator, &placed, source.draw, &mut columns, metrics)?;
-            if let Some(lost) = image.take_reductions() {
-                run.shared().note(LoaderNote::Reduced { sample: source.sample(), lost });
+            if let Some(note) = image.take_reduced(source.sample()) {
+                run.shared().note(note);
             }
         }
     }
@@ -118,8 +117,9 @@ fn process_image(
     };
     let size = plans.first().map_or((0, 0), Plan::output_size);
     let damage = scratch.renderer.as_ref().and_then(SampleRenderer::damage);
-    if let Some(lost) = scratch.renderer.as_mut().and_then(SampleRenderer::take_reductions) {
-        run.shared().note(LoaderNote::Reduced { sample: index, lost });
+    if let Some(note) = scratch.renderer.as_mut().and_then(|renderer| renderer.take_reduced(index))
+    {
+        run.shared().note(note);
     }
     Ok(Processed { label, size: [size.1, size.0], damage })
 }

@@ -7,7 +7,8 @@ use crate::output::{Channels, OutputSpec, PixelType};
 use crate::parity::Parity;
 
 /// The reason why an operation is not among those that move pixels along the axes.
-const NOT_MOVED: &str = "it takes 8-bit pixels, RGB or grey";
+const NOT_MOVED: &str =
+    "it takes 8-bit pixels, RGB or grey; others can only be cropped, resized, padded and flipped";
 
 impl Recipe {
     /// [`Recipe::new`] of operations on pixels of this type and these channels.
