@@ -82,7 +82,7 @@ impl InstanceMaskReader {
         let size = placed.room.unwrap_or_else(|| placed.plan().output_size());
         self.check_bytes(kept.len(), size)?;
         // What the crop does not read need not be drawn.
-        let plan = placed.plan().of_region();
+        let plan = placed.plan().of_region().with_fill(0);
         for place in kept {
             let mut mask = self.draw(found[place], self.masks.of(place), placed)?;
             plan.move_mask(&mut mask)?;
