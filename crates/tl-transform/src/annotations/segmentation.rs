@@ -36,9 +36,16 @@ pub enum Segmentation {
 /// Points that pycocotools takes on each pixel's width.
 const SCALE: f64 = 5.0;
 
-/// The most points along all edges of a polygon: those of an outline of 2^16 pixels that goes over
-/// the whole image 200 times.
+/// The most points along all edges of a mask's polygons: those of an outline of 2^16 pixels that goes
+/// over the whole image 200 times.
 const MAX_POINTS: u64 = 1 << 26;
+
+/// The most points for each pixel of the mask, so that the time follows from its size: an outline goes
+/// over all pixels six times.
+const POINTS_OF_PIXEL: u64 = 32;
+
+/// Points that small masks have in any case.
+const FREE_POINTS: u64 = 1 << 16;
 
 /// The most pixels of a mask, which pycocotools numbers by `int`.
 const MAX_PIXELS: u64 = i32::MAX as u64;
@@ -97,8 +104,10 @@ impl Segmentation {
                 if polygons.first().is_some_and(|first| first.len() <= 4) {
                     return Err(invalid("a polygon has fewer than three points"));
                 }
+                let most = pixels.saturating_mul(POINTS_OF_PIXEL).saturating_add(FREE_POINTS);
+                let mut left = most.min(MAX_POINTS);
                 for polygon in polygons {
-                    draw(&counts_of(polygon, width, height)?, size, part, out);
+                    draw(&counts_of(polygon, size, &mut left)?, size, part, out);
                 }
             }
         }
@@ -160,7 +169,14 @@ struct Point {
 ///
 /// The outline is followed in steps of a fifth of a pixel. Where it goes over the middle between two
 /// columns, the mask changes in the right one from that row on.
-fn counts_of(polygon: &[f64], width: u32, height: u32) -> Result<Vec<u32>, AnnotationError> {
+///
+/// Its points count off those `left`.
+fn counts_of(
+    polygon: &[f64],
+    size: (u32, u32),
+    left: &mut u64,
+) -> Result<Vec<u32>, AnnotationError> {
+    let (width, height) = size;
     let (points, []) = polygon.as_chunks::<2>() else {
         return Err(invalid("a polygon has an odd number of coordinates"));
     };
@@ -170,9 +186,9 @@ fn counts_of(polygon: &[f64], width: u32, height: u32) -> Result<Vec<u32>, Annot
     let ends = || vertices.iter().skip(1).chain([&first]);
     let steps = |(a, b): (&Point, &Point)| a.u.abs_diff(b.u).max(a.v.abs_diff(b.v)) + 1;
     let total = vertices.iter().zip(ends()).map(steps).fold(0, u64::saturating_add);
-    if total > MAX_POINTS {
-        return Err(invalid("the outline of a polygon is too long"));
-    }
+    *left = left.checked_sub(total).ok_or_else(|| {
+        invalid("the outlines of the polygons are too long for an image of this size")
+    })?;
     let mut changes = Vec::new();
     let mut previous = None;
     for (&from, &to) in vertices.iter().zip(ends()) {
@@ -413,6 +429,19 @@ mod tests {
                 assert_eq!(part, expected);
             }
         }
+    }
+
+    #[test]
+    fn the_time_of_an_outline_follows_from_the_image() {
+        let far = parse("[[0, 0, 1300000, 0, 0, 0, 1300000, 0, 0, 0, 1300000, 1]]");
+        let long = parse(&format!("[{}[0, 0, 3000, 0, 0, 1]]", "[0, 0, 3000, 0, 0, 1],".repeat(6)));
+        for segmentation in [&far, &long] {
+            let error = segmentation.mask(64, 64).unwrap_err().to_string();
+            assert!(error.contains("too long for an image of this size"), "{error}");
+        }
+        assert!(long.mask(3000, 64).is_ok());
+        let outline = parse("[[-60, -60, 300, -60, 300, 300, -60, 300]]").mask(64, 64).unwrap();
+        assert!(outline.data().iter().all(|&pixel| pixel == 1));
     }
 
     #[test]
