@@ -104,7 +104,8 @@ impl WideRenderer {
 
     /// Gives back buffers larger than `bytes`.
     pub fn trim(&mut self, bytes: usize) {
-        let Passes { multiplied, row, .. } = &mut self.passes;
+        let Passes { wide, multiplied, row, .. } = &mut self.passes;
+        wide.trim(bytes);
         for buffer in [multiplied, row, &mut self.image, &mut self.spare] {
             if buffer.capacity() > bytes {
                 *buffer = Vec::new();

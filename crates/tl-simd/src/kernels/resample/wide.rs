@@ -37,6 +37,21 @@ impl WideResampler {
         Self::default()
     }
 
+    /// Gives back buffers larger than `bytes`.
+    pub fn trim(&mut self, bytes: usize) {
+        for buffer in [&mut self.between, &mut self.out] {
+            if buffer.capacity() > bytes {
+                *buffer = Vec::new();
+            }
+        }
+        if self.lanes.capacity() * size_of::<Lanes>() > bytes {
+            self.lanes = Vec::new();
+        }
+        if self.sums.capacity() * size_of::<f64>() > bytes {
+            self.sums = Vec::new();
+        }
+    }
+
     /// Hands each row of the window, counted from 0, to `sink`, in order. The samples of `src` are of
     /// type `pixels`, in the machine's byte order.
     ///
@@ -326,5 +341,31 @@ impl Number for f32 {
     #[expect(clippy::cast_possible_truncation, reason = "rounds as Pillow does")]
     fn store(sum: f64, out: &mut [u8]) {
         out.copy_from_slice(&(sum as Self).to_ne_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resample::{Filter, Rect};
+
+    #[test]
+    fn large_buffers_are_given_back() {
+        let source = vec![0; 400 * 300 * 2];
+        let src = ImageView::of_pixels(&source, 400, 300, 800, 2);
+        let mut resampler = WideResampler::new();
+        let resize = Resize {
+            region: Rect::of_size(400, 300),
+            resized: (40, 30),
+            window: Rect::of_size(40, 30),
+            filter: Filter::Bilinear,
+        };
+        resampler.run(Level::detect(), PixelType::U16, src, &resize, |_, _| {});
+        resampler.trim(1 << 20);
+        assert!(resampler.lanes.capacity() >= 400 && resampler.out.capacity() >= 80);
+        resampler.trim(64);
+        let WideResampler { lanes, between, sums, out, .. } = resampler;
+        let kept = [lanes.capacity(), between.capacity(), sums.capacity(), out.capacity()];
+        assert_eq!(kept, [0; 4]);
     }
 }
