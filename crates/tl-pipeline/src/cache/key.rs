@@ -26,7 +26,8 @@ pub enum CacheKind {
     /// The stored bytes: saves reading them from where they are.
     #[default]
     Encoded,
-    /// The decoded image, 8-bit RGB or wider pixels: saves decoding as well, and takes several times the room.
+    /// The decoded image, 8-bit RGB or wider pixels: saves decoding as well, and takes several times the
+    /// room.
     Decoded,
 }
 
