@@ -9,7 +9,7 @@ use tl_simd::resample::Rect;
 use super::Mask;
 use crate::error::AnnotationError;
 
-/// The `segmentation` of an annotation of COCO.
+/// The `segmentation` of an annotation of COCO; `null` has no polygons.
 ///
 /// ```
 /// use tl_transform::Segmentation;
@@ -287,6 +287,10 @@ impl<'de> Deserialize<'de> for Segmentation {
                 f.write_str("a list of polygons, or an object with `counts` and `size`")
             }
 
+            fn visit_unit<E: Error>(self) -> Result<Segmentation, E> {
+                Ok(Segmentation::Polygons(Vec::new()))
+            }
+
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Segmentation, A::Error> {
                 let mut polygons = Vec::new();
                 while let Some(polygon) = seq.next_element()? {
@@ -407,7 +411,9 @@ mod tests {
         assert!(outside.data().iter().all(|&pixel| pixel == 0));
         let all = parse("[[-50, -50, 50, -50, 50, 50, -50, 50]]").mask(6, 4).unwrap();
         assert!(all.data().iter().all(|&pixel| pixel == 1));
-        assert!(parse("[]").mask(6, 4).unwrap().data().iter().all(|&pixel| pixel == 0));
+        for nothing in ["[]", "null"] {
+            assert!(parse(nothing).mask(6, 4).unwrap().data().iter().all(|&pixel| pixel == 0));
+        }
     }
 
     #[test]
