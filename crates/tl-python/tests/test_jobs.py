@@ -68,7 +68,8 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
     (cifar / "batches.meta.txt").write_text("".join(f"class{number}\n" for number in range(10)))
     for number in (1, 2):
         (cifar / f"data_batch_{number}.bin").write_bytes(bytes([number, *[7] * 3072]) * 3)
-    objects = [{"image_id": 0, "category_id": 18, "bbox": [1, 1, 5, 4]}]
+    outline = [[1, 1, 6, 1, 6, 5, 1, 5]]
+    objects = [{"image_id": 0, "category_id": 18, "bbox": [1, 1, 5, 4], "segmentation": outline}]
     coco = {
         "images": [{"id": number, "file_name": f"{number}.jpg"} for number in range(4)],
         "annotations": objects,
@@ -115,10 +116,11 @@ def test_jobs_give_the_batches_that_they_name(folder: pathlib.Path) -> None:
         assert sorted(found["ImageNet"][0][1].tolist()) == [0, 0, 1, 1]
         assert shapes["CIFAR-10"] == [(6, 3, 32, 32), (6,)]
         assert sorted(found["CIFAR-10"][0][1].tolist()) == [1, 1, 1, 2, 2, 2]
-        pixels, boxes, labels = found["COCO detection"][0]
+        pixels, boxes, labels, masks = found["COCO detection"][0]
         assert pixels.shape == (4, 3, 640, 640)
         assert sorted(len(of_image) for of_image in boxes) == [0, 0, 0, 1]
         assert [np.asarray(of_image).tolist() for of_image in labels if len(of_image)] == [[1]]
+        assert [of_image.shape for of_image in masks if len(of_image)] == [(1, 640, 640)]
         assert shapes["VOC segmentation"] == [(2, 3, 480, 480), (2, 480, 480)]
         assert set(np.unique(found["VOC segmentation"][0][1].numpy()[0])) == {2}
         assert shapes["SimCLR"] == [(10, 2, 3, 224, 224)]
