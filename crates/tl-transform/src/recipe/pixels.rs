@@ -64,7 +64,7 @@ impl Recipe {
     }
 
     /// The form of an image that moves with the results of this recipe: the same size and views,
-    /// with pixels of its own that stay as they are. [`Plan::keep_geometry`] makes its plans.
+    /// with pixels of its own that stay as they are. [`crate::Plan::keep_geometry`] makes its plans.
     ///
     /// # Errors
     /// [`RecipeError::Pixels`] for operations that move pixels in a way that is not defined for it.
