@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import pathlib
 import pickle
 import sys
 import textwrap
@@ -8,6 +9,7 @@ import textwrap
 import numpy as np
 import pytest
 import turboloader as tl
+from conftest import bmp, image
 from turboloader import transforms as T  # noqa: N812
 
 torch = pytest.importorskip("torch")
@@ -283,6 +285,14 @@ def test_fields_have_the_names_that_are_asked_for(data):
     assert everything["image"].shape == (7, 3, 5, 5)
     with pytest.raises(KeyError, match="a batch has"):
         next(iter(dataset(data, fields=("images",))))
+    stored = pathlib.Path(data).with_suffix(".files")
+    stored.mkdir()
+    for number in range(3):
+        (stored / f"{number}.bmp").write_bytes(bmp(image(number)))
+        (stored / f"{number}.txt").write_text(f"sample {number}")
+    with_texts = next(iter(dataset(stored, fields={"caption": tl.Text("txt")})))
+    assert sorted(with_texts["caption"]) == [f"sample {number}" for number in range(3)]
+    assert with_texts["image"].shape == (3, 3, 5, 5)
     with pytest.raises(tl.SettingError, match="fields is a set, which has no order"):
         dataset(data, fields={"image", "label"})
 

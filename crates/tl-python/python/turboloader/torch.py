@@ -82,7 +82,7 @@ _SAMPLE = ("image", "label", "index", "key")
 # samples is then an error, and if all are bad, the first one is.
 _MOST_REPLACEMENTS = 16
 
-Fields = Sequence[str] | Mapping[str, str] | None
+Fields = Sequence[str] | Mapping[str, str] | Mapping[str, Field] | None
 
 
 class IterableDataset(TorchIterableDataset):
@@ -107,7 +107,8 @@ class IterableDataset(TorchIterableDataset):
     fields
         What a batch is: a tuple of the fields that are named, a dict where a mapping says what they
         are to be called, such as ``{"pixel_values": "image", "labels": "label"}``, or a dict of all
-        fields for None.
+        fields for None. A dict of kinds, such as ``{"caption": tl.Text("txt")}``, adds these fields
+        and gives a dict of all.
     **settings
         What else `turboloader.DataLoader` takes; ``num_workers`` are its threads. With
         ``ranks="auto"`` rank and world size are those of the process that makes the data set;
@@ -146,7 +147,9 @@ class IterableDataset(TorchIterableDataset):
             "batch_size": batch_size,
             "output_format": "torch",
         }
-        self._fields = fields
+        self._fields: Any = fields
+        if are_kinds(fields):
+            self._settings["fields"], self._fields = fields, None
         self._loaders: dict[tuple[int, int, int], DataLoader] = {}
         loader = self._loader(0, 1)
         warn_of_notes(loader._native.notes(usual=False))
