@@ -19,7 +19,7 @@ from turboloader._table import ANNOTATIONS, BATCH_TABLE, TABLE
 
 PACKAGE = pathlib.Path(__file__).parent / "python" / "turboloader"
 
-# What annotations in Rust name, and the type of a batch's fields.
+# Names that annotations in Rust use, and the type of a batch's fields.
 IMPORTS = """\
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, Literal, overload
@@ -36,7 +36,7 @@ TensorField = Literal["image", "label", "soft_label", "index", "valid", "size", 
 
 """
 
-# What PyO3 has no annotation for: the methods behind operators that return this or that, classes of
+# Methods that PyO3 cannot annotate: those of operators that return this or that, classes of
 # other packages, and iteration by numbers, which type checkers do not know. Each text is generated
 # once.
 REPLACED = {
@@ -108,7 +108,7 @@ Interpolation: TypeAlias = (
 )
 PaddingMode: TypeAlias = Literal["constant", "edge", "reflect", "symmetric"]
 Policy: TypeAlias = Literal["imagenet", "cifar10", "svhn"] | enum.Enum
-# What a list of transforms has: also functions, and transforms of torchvision and Albumentations.
+# An element of a list of transforms: also a function, or one of torchvision or Albumentations.
 Function: TypeAlias = Transform | Callable[..., Any]
 Dtype: TypeAlias = npt.DTypeLike | _TorchDtype
 

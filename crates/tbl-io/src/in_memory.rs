@@ -187,7 +187,7 @@ impl SampleSource for InMemory {
         let parts = self.item(index)?;
         let bytes = len(&parts);
         let (width, height) = self.size.unwrap_or((0, 0));
-        // There is no name that would tell; a copy gets one by the format.
+        // No name tells the format; a copy gets one by it.
         let format = match (self.size, parts) {
             (Some(_), _) => SampleFormat::RawU8,
             (None, [[], bytes] | [bytes, _]) => SampleFormat::from_magic(bytes),

@@ -155,7 +155,7 @@ pub enum Feature {
     /// Wider pixels of an image that is stored as 8-bit RGB.
     #[error("{pixels} pixels of an image that is stored as 8-bit RGB")]
     RawPixels { pixels: PixelType },
-    /// Wide grey pixels of a file of colours, for which there is no conversion.
+    /// Wide grey pixels of a file of colours, which no conversion gives.
     #[error("one channel of a {format} file of colours of {bit_depth} bits; ask for 3 channels")]
     WideGrey { format: Format, bit_depth: u8 },
     /// TIFF colours of more than 8 bits that are multiplied by alpha or not RGB.

@@ -91,7 +91,7 @@ pub(crate) struct StoredPixel<T> {
 }
 
 impl<T: Sample> StoredPixel<T> {
-    /// Refuses colours where grey is asked for: there is no one way to make it.
+    /// Refuses colours where grey is asked for: more than one formula makes it.
     pub(crate) fn require(&self, info: &ImageInfo, color: Color) -> Result<(), DecodeError> {
         if self.colors == 3 && color == Color::Grey {
             let ImageInfo { format, bit_depth, .. } = *info;

@@ -88,7 +88,7 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 
 
 def run_all() -> dict[str, list[tuple[object, ...]]]:
-    """What `train_step` got in each job."""
+    """The arguments of `train_step` in each job."""
     seen: list[tuple[object, ...]] = []
     names: dict[str, object] = {
         "train_step": lambda *values: seen.append(values),

@@ -164,7 +164,7 @@ def run_step(value: Joint, step: dict[str, Any]) -> Joint:
 
 
 def theirs(index: int, plan: dict[str, Any]) -> Joint | None:
-    """What torchvision makes of a sample with the parameters of a plan.
+    """The sample that torchvision makes with the parameters of a plan.
 
     None where it gives the image and its annotations different sizes: it rounds those of expanded
     rotations in other ways for Pillow's images, tensors and boxes.

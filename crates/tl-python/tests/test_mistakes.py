@@ -797,7 +797,7 @@ CODE = re.compile(r"`(\w+=[^`]+)`")
 
 
 def arguments(code: str) -> dict[str, dict[str, str]]:
-    """What is passed to a loader, and to a group in it; a name stands for any value."""
+    """Settings of a loader, and of a group in it; a name stands for any value."""
     keywords = ast.parse(f"f({code})", mode="eval").body.keywords
     found = {}
     for keyword in keywords:

@@ -62,7 +62,7 @@ def png16(made: np.ndarray) -> bytes:
 
 
 def by_pillow(made: np.ndarray, change: Callable[[Image.Image], Image.Image]) -> np.ndarray:
-    """What Pillow makes of pixels, channel by channel where it has no mode of all."""
+    """The pixels that Pillow makes, channel by channel where it has no mode of all."""
     if made.dtype == np.uint8:
         return np.asarray(change(Image.fromarray(made)))
     channels = [change(Image.fromarray(channel.copy())) for channel in np.moveaxis(made, 2, 0)]

@@ -222,7 +222,7 @@ fn the_padding_of_a_mask_is_what_recipes_leave_uncovered() {
             assert!(masks.iter().copied().eq(expected), "{ops:?}");
         }
     }
-    assert!(uncovered > 10_000, "{uncovered} pixels are no test");
+    assert!(uncovered > 10_000, "{uncovered} pixels are too few");
 }
 
 /// The edges of what is white.

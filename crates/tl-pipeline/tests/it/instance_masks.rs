@@ -91,7 +91,7 @@ fn masks_of_objects_move_as_those_of_images_do() {
             inside += expected.iter().filter(|&&pixel| pixel == 1).count();
         }
     }
-    assert!(inside > 100_000, "{inside} pixels are no test");
+    assert!(inside > 100_000, "{inside} pixels are too few");
 }
 
 #[test]

@@ -615,7 +615,7 @@ class Dataset:
         return self._chosen(self._native.select_labels([operator.index(one) for one in wanted]))
 
     def _check_labels(self, wanted: list[Any]) -> None:
-        """Refuse what is no label, and labels of a data set without any."""
+        """Refuse other values than labels, and labels of a data set without any."""
         for one in wanted:
             if not isinstance(one, str) and not hasattr(one, "__index__"):
                 raise SettingError(
@@ -919,7 +919,7 @@ def _stratified(by: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Stats:
-    """What `Dataset.stats` found in the samples of a data set.
+    """The counts that `Dataset.stats` made of the samples of a data set.
 
     Attributes
     ----------
@@ -1022,7 +1022,7 @@ class SampleMeta:
         return f"SampleMeta(index={self.index}, key={self.key!r}, label={self.label})"
 
 
-# What kinds of fields are, in words.
+# The kinds of fields in words.
 _WORDS = {"Json": "JSON", "MultiLabel": "classes", "Label": "class"}
 
 

@@ -451,7 +451,7 @@ def as_group(setting: str, value: Any, kind: type[_Kind]) -> _Kind | None:
     return kind(value)  # type: ignore[call-arg]
 
 
-# What functions take as a store.
+# The forms in which functions take a store.
 StoreLike = Store | Mapping[str, str | int | bool] | None
 
 

@@ -285,7 +285,7 @@ def _pattern(name: str, pattern: Any) -> str:
 
 
 class _Indexed(Protocol):
-    """What `from_items` reads."""
+    """An object that `from_items` reads."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> Any: ...

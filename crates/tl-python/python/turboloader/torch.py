@@ -432,7 +432,7 @@ class Dataset(TorchDataset):
         self._fields = _picked(fields, images, kinds, request)
         further = {*self._columns, *request.names, *images, *request.of_boxes}
         self._check_fields([own_names[0], *_SAMPLE[1:]], further)
-        # What a loader of one sample makes, if the fields are not those of images alone.
+        # A loader of one sample makes the fields, if they are not those of images alone.
         self._settings: dict[str, Any] | None = None
         known = {"image", *_SAMPLE, *self._columns}
         if isinstance(transform, Mapping) or not set(_sources(self._fields)) <= known:

@@ -24,7 +24,7 @@ Interpolation: TypeAlias = (
 )
 PaddingMode: TypeAlias = Literal["constant", "edge", "reflect", "symmetric"]
 Policy: TypeAlias = Literal["imagenet", "cifar10", "svhn"] | enum.Enum
-# What a list of transforms has: also functions, and transforms of torchvision and Albumentations.
+# An element of a list of transforms: also a function, or one of torchvision or Albumentations.
 Function: TypeAlias = Transform | Callable[..., Any]
 Dtype: TypeAlias = npt.DTypeLike | _TorchDtype
 

@@ -5,7 +5,7 @@ import turboloader as tl
 
 
 class Items:
-    """What is no sequence."""
+    """Samples by number, without being a `Sequence`."""
 
     def __len__(self) -> int:
         return 2

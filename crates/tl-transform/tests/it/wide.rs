@@ -12,7 +12,7 @@ fn recipe(ops: &Value, parity: Parity) -> Recipe {
     Recipe::new(ops, U8).and_then(|recipe| recipe.with_parity(parity)).expect("a recipe")
 }
 
-/// What an image of 16 bits in which all numbers are 1500 becomes beside an image of `recipe`.
+/// The numbers of an image of 16 bits, all 1500, that moves with an image of `recipe`.
 fn moved(recipe: &Recipe) -> Vec<u16> {
     let along = recipe.moving_along(PixelType::U16, Channels::Grey).expect("only moves");
     let mut plan = recipe.plan(12, 10, Draw::default()).expect("a plan");
