@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tl_simd::pad::{Border, Margins};
 use tl_simd::resample::{Filter, Rect, Resize, TensorFilter};
 
-use crate::annotations::{BoundingBoxes, Coordinates, Mask};
+use crate::annotations::{Coordinates, Mask};
 use crate::bounds::{is_resized_size, is_size};
 use crate::error::{AnnotationError, PlanError};
 use crate::interpolation::Interpolation;
@@ -110,14 +110,7 @@ impl Pass {
         }
     }
 
-    /// Moves boxes with the image.
-    ///
-    /// # Errors
-    /// [`AnnotationError::Size`] when they are not of an image that this is for.
-    pub fn move_boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
-        self.move_coordinates(boxes)
-    }
-
+    /// Moves boxes or keypoints with the image.
     pub(crate) fn move_coordinates<C: Coordinates>(
         &self,
         coordinates: &mut C,
