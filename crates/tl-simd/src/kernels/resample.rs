@@ -14,6 +14,7 @@ mod geometry;
 mod horizontal;
 mod pick;
 mod program;
+mod ring;
 mod vertical;
 mod wide;
 
@@ -27,6 +28,7 @@ pub use filter::{Filter, TensorFilter};
 pub use geometry::{Area, ImageView, Rect, Resize, ResizeArea};
 use horizontal::Horizontal;
 use pick::Picker;
+use ring::Ring;
 use vertical::Column;
 pub use wide::WideResampler;
 
@@ -155,33 +157,21 @@ impl Resampler {
         mut sink: impl FnMut(u32, &[u8]),
     ) {
         let stride = self.horizontal.stride(source.channels);
-        let most_taps = self.vertical.iter().map(|taps| taps.weights.len()).max().unwrap_or(0);
-        let slots = (most_taps + ROWS - 1).next_multiple_of(ROWS);
-        let ring = grown(&mut self.between, slots * stride);
+        let mut ring = Ring::new(&self.vertical, stride);
+        let between = grown(&mut self.between, ring.len());
         let out = grown(&mut self.out, self.horizontal.axis.len() * source.channels);
         self.horizontal.prepare(level, source.channels, source.len);
-        let last = self.vertical.taps(self.vertical.len() - 1);
-        let last = last.start + last.weights.len() - 1;
-        // Row `r` of the source is in slot `(r - origin) % slots`; rows before `next` were made.
-        let mut origin = 0;
-        let mut next = 0;
         for (y, taps) in (0..).zip(self.vertical.iter()) {
-            if next < taps.start {
-                (origin, next) = (taps.start, taps.start);
-            }
-            while next < taps.start + taps.weights.len() {
-                let slot = (next - origin) % slots;
-                let rows = array::from_fn(|row| source.row((next + row).min(last)));
-                let out = split_rows(&mut ring[slot * stride..], stride);
+            while let Some((rows, offset)) = ring.next_group(taps) {
+                let rows = rows.map(|row| source.row(row));
+                let out = split_rows(&mut between[offset..], stride);
                 self.horizontal.narrow(level, source.channels, rows, out);
-                next += ROWS;
             }
-            let slot = |row: usize| (row - origin) % slots * stride;
             if let Some(row) = taps.copied() {
-                sink(y, &ring[slot(row)..][..out.len()]);
+                sink(y, &between[ring.offset(row)..][..out.len()]);
             } else {
-                let offsets = (taps.start..).map(slot);
-                self.column.combine(level, ring, offsets, taps.weights, out);
+                let offsets = (taps.start..).map(|row| ring.offset(row));
+                self.column.combine(level, between, offsets, taps.weights, out);
                 sink(y, out);
             }
         }

@@ -51,6 +51,13 @@ pub(super) struct Taps<'a, W = i32> {
     pub(super) weights: &'a [W],
 }
 
+impl<W> Taps<'_, W> {
+    /// The end of the source pixels.
+    pub(super) fn end(&self) -> usize {
+        self.start + self.weights.len()
+    }
+}
+
 impl Taps<'_> {
     /// The source pixel when the output pixel is a copy of it.
     pub(super) fn copied(&self) -> Option<usize> {

@@ -6,6 +6,7 @@
 //! with a sum, so all levels give the same bits.
 
 use super::axis::{Axis, Taps};
+use super::ring::Ring;
 use super::{ImageView, Resize, ResizeArea, Source, grown};
 use crate::Level;
 use crate::kernels::normalize::PixelType;
@@ -148,28 +149,17 @@ impl WideResampler {
         mut sink: impl FnMut(u32, &[u8]),
     ) {
         let stride = self.columns.len() * source.channels;
-        let most_taps = self.rows.iter().map(|taps| taps.weights.len()).max().unwrap_or(0);
-        let slots = (most_taps + LANES - 1).next_multiple_of(LANES);
-        let ring = grown(&mut self.between, slots * stride);
+        let mut ring = Ring::new(&self.rows, stride);
+        let between = grown(&mut self.between, ring.len());
         let out = grown(&mut self.out, stride);
         let narrowing = Narrowing { axis: &self.columns, channels: source.channels };
-        let last = self.rows.taps(self.rows.len() - 1);
-        let last = last.start + last.weights.len() - 1;
-        // Row `r` of the source is in slot `(r - origin) % slots`; rows before `next` were made.
-        let mut origin = 0;
-        let mut next = 0;
         for (y, taps) in (0..).zip(self.rows.iter()) {
-            if next < taps.start {
-                (origin, next) = (taps.start, taps.start);
+            while let Some((rows, offset)) = ring.next_group(taps) {
+                let rows = rows.map(|row| source.row(row));
+                let out = &mut between[offset..][..LANES * stride];
+                narrowing.run::<N>(level, rows, &mut self.lanes, out);
             }
-            while next < taps.start + taps.weights.len() {
-                let slot = (next - origin) % slots;
-                let group = array::from_fn(|lane| source.row((next + lane).min(last)));
-                let out = &mut ring[slot * stride..][..LANES * stride];
-                narrowing.run::<N>(level, group, &mut self.lanes, out);
-                next += LANES;
-            }
-            let inputs = taps_of(taps, |row| &ring[(row - origin) % slots * stride..][..stride]);
+            let inputs = taps_of(taps, |row| &between[ring.offset(row)..][..stride]);
             combine::<N>(level, inputs, &mut self.sums, out);
             sink(y, out);
         }
