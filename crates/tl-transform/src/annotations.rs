@@ -17,25 +17,58 @@ use crate::error::AnnotationError;
 /// Across and down.
 pub(crate) type Point = (f32, f32);
 
-/// Annotations made of coordinates: boxes and keypoints.
-pub(crate) trait Coordinates {
+/// Boxes or keypoints, which move with their image by torchvision's kernels:
+/// `crop_bounding_boxes`, `crop_keypoints` and so on.
+pub trait Coordinates: Kernels {
     /// Width and height of the image.
     fn canvas(&self) -> (u32, u32);
 
-    /// Moves to the part of the image that begins at `corner` and is `size` large.
-    fn crop(&mut self, corner: (i64, i64), size: (u32, u32)) -> Result<(), AnnotationError>;
+    /// Moves to the part of the image that begins at `corner` and is `size` large. The part may
+    /// reach beyond the image.
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when a side of the part is 0 or above 65,535.
+    fn crop(&mut self, corner: (i64, i64), size: (u32, u32)) -> Result<(), AnnotationError> {
+        checked(size)?;
+        self.shift((-single(corner.0), -single(corner.1)), size);
+        Ok(())
+    }
 
-    /// Moves with an image that is resized, also to sizes that exist only in part.
-    fn scale(&mut self, size: (u32, u32));
+    /// Moves with an image that is resized.
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when a side is 0 or above 65,535.
+    fn resize(&mut self, size: (u32, u32)) -> Result<(), AnnotationError> {
+        checked(size)?;
+        self.scale(size);
+        Ok(())
+    }
 
     /// Moves with an image that gets `corner` columns and rows in front and is `size` large then.
-    fn pad(&mut self, corner: (u32, u32), size: (u32, u32)) -> Result<(), AnnotationError>;
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when a side is 0 or above 65,535.
+    fn pad(&mut self, corner: (u32, u32), size: (u32, u32)) -> Result<(), AnnotationError> {
+        checked(size)?;
+        self.shift((single(corner.0.into()), single(corner.1.into())), size);
+        Ok(())
+    }
 
     /// Moves with an image whose left and right change places.
     fn flip(&mut self);
 
     /// Moves with an image whose top and bottom change places.
     fn flip_vertical(&mut self);
+}
+
+/// The arithmetic that boxes and keypoints do not share. No other crate can name this trait, so that
+/// their canvas stays one that an image can have.
+pub trait Kernels {
+    /// Adds `by` to every coordinate, for another canvas.
+    fn shift(&mut self, by: Point, canvas: (u32, u32));
+
+    /// Moves with an image that is resized, also to sizes that exist only in part.
+    fn scale(&mut self, size: (u32, u32));
 
     /// Moves every point to the one that `f` returns for it, on another canvas.
     fn map_points(&mut self, canvas: (u32, u32), f: impl Fn(Point) -> Point);

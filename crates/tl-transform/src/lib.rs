@@ -27,7 +27,7 @@ mod trigonometry;
 mod user;
 mod wide;
 
-pub use annotations::{BoundingBoxes, BoxFormat, Keypoints, Mask, Segmentation};
+pub use annotations::{BoundingBoxes, BoxFormat, Coordinates, Keypoints, Mask, Segmentation};
 pub use batch_op::{BatchOp, Mixing};
 pub use decode_mode::DecodeMode;
 pub use error::{

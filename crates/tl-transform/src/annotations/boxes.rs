@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Coordinates, Point, checked, floats, ratios, single};
+use super::{Coordinates, Kernels, Point, checked, floats, ratios};
 use crate::error::AnnotationError;
 
 /// The meaning of the four numbers of a box.
@@ -25,7 +25,7 @@ pub enum BoxFormat {
 /// A pixel covers one unit, the top left one from 0 to 1.
 ///
 /// ```
-/// use tl_transform::{BoundingBoxes, BoxFormat};
+/// use tl_transform::{BoundingBoxes, BoxFormat, Coordinates};
 ///
 /// let mut boxes = BoundingBoxes::new(BoxFormat::Xywh, (100, 80), vec![[10.0, 20.0, 30.0, 40.0]])?;
 /// boxes.flip();
@@ -85,12 +85,6 @@ impl BoundingBoxes {
         self.format
     }
 
-    /// Width and height of the image.
-    #[must_use]
-    pub const fn canvas(&self) -> (u32, u32) {
-        self.canvas
-    }
-
     /// The boxes.
     #[must_use]
     pub fn boxes(&self) -> &[[f32; 4]] {
@@ -140,66 +134,6 @@ impl BoundingBoxes {
         Ok(stay)
     }
 
-    /// Cuts the boxes to the part of the image that begins at (`x`, `y`) and is `size` large:
-    /// `crop_bounding_boxes`. The part may reach beyond the image.
-    ///
-    /// # Errors
-    /// [`AnnotationError::Size`] when a side of the part is 0 or above 65,535.
-    pub fn crop(&mut self, corner: (i64, i64), size: (u32, u32)) -> Result<(), AnnotationError> {
-        checked(size)?;
-        self.shift(-single(corner.0), -single(corner.1));
-        self.canvas = size;
-        self.clamp();
-        Ok(())
-    }
-
-    /// Moves with an image that is resized: `resize_bounding_boxes`.
-    ///
-    /// # Errors
-    /// [`AnnotationError::Size`] when a side is 0 or above 65,535.
-    pub fn resize(&mut self, size: (u32, u32)) -> Result<(), AnnotationError> {
-        checked(size)?;
-        self.scale(size);
-        Ok(())
-    }
-
-    /// Moves with an image that gets `left` columns and `top` rows in front and is `size` large
-    /// then: `pad_bounding_boxes`.
-    ///
-    /// # Errors
-    /// [`AnnotationError::Size`] when a side is 0 or above 65,535.
-    pub fn pad(&mut self, corner: (u32, u32), size: (u32, u32)) -> Result<(), AnnotationError> {
-        checked(size)?;
-        self.shift(single(corner.0.into()), single(corner.1.into()));
-        self.canvas = size;
-        self.clamp();
-        Ok(())
-    }
-
-    /// Moves with an image whose left and right change places: `horizontal_flip_bounding_boxes`.
-    pub fn flip(&mut self) {
-        let (width, _) = floats(self.canvas);
-        for [x, _, z, _] in &mut self.boxes {
-            match self.format {
-                BoxFormat::Xyxy => (*x, *z) = (-(*z - width), -(*x - width)),
-                BoxFormat::Xywh => *x = -((*x + *z) - width),
-                BoxFormat::Cxcywh => *x = -(*x - width),
-            }
-        }
-    }
-
-    /// Moves with an image whose top and bottom change places: `vertical_flip_bounding_boxes`.
-    pub fn flip_vertical(&mut self) {
-        let (_, height) = floats(self.canvas);
-        for [_, y, _, w] in &mut self.boxes {
-            match self.format {
-                BoxFormat::Xyxy => (*y, *w) = (-(*w - height), -(*y - height)),
-                BoxFormat::Xywh => *y = -((*y + *w) - height),
-                BoxFormat::Cxcywh => *y = -(*y - height),
-            }
-        }
-    }
-
     /// Replaces the edges of every box (left, top, right and bottom) by those that `f` returns for
     /// another canvas, and clips them to it, as torchvision's warps do.
     fn map_corners(&mut self, canvas: (u32, u32), f: impl Fn([f32; 4]) -> [f32; 4]) {
@@ -215,15 +149,6 @@ impl BoundingBoxes {
         }
         self.canvas = canvas;
     }
-
-    fn shift(&mut self, across: f32, down: f32) {
-        for [x, y, z, w] in &mut self.boxes {
-            (*x, *y) = (*x + across, *y + down);
-            if self.format == BoxFormat::Xyxy {
-                (*z, *w) = (*z + across, *w + down);
-            }
-        }
-    }
 }
 
 impl Coordinates for BoundingBoxes {
@@ -231,31 +156,49 @@ impl Coordinates for BoundingBoxes {
         self.canvas
     }
 
-    fn crop(&mut self, corner: (i64, i64), size: (u32, u32)) -> Result<(), AnnotationError> {
-        Self::crop(self, corner, size)
+    fn flip(&mut self) {
+        let (width, _) = floats(self.canvas);
+        for [x, _, z, _] in &mut self.boxes {
+            match self.format {
+                BoxFormat::Xyxy => (*x, *z) = (-(*z - width), -(*x - width)),
+                BoxFormat::Xywh => *x = -((*x + *z) - width),
+                BoxFormat::Cxcywh => *x = -(*x - width),
+            }
+        }
+    }
+
+    fn flip_vertical(&mut self) {
+        let (_, height) = floats(self.canvas);
+        for [_, y, _, w] in &mut self.boxes {
+            match self.format {
+                BoxFormat::Xyxy => (*y, *w) = (-(*w - height), -(*y - height)),
+                BoxFormat::Xywh => *y = -((*y + *w) - height),
+                BoxFormat::Cxcywh => *y = -(*y - height),
+            }
+        }
+    }
+}
+
+impl Kernels for BoundingBoxes {
+    /// Cuts off what is outside the canvas, too.
+    fn shift(&mut self, by: Point, canvas: (u32, u32)) {
+        let (across, down) = by;
+        for [x, y, z, w] in &mut self.boxes {
+            (*x, *y) = (*x + across, *y + down);
+            if self.format == BoxFormat::Xyxy {
+                (*z, *w) = (*z + across, *w + down);
+            }
+        }
+        self.canvas = canvas;
+        self.clamp();
     }
 
     fn scale(&mut self, size: (u32, u32)) {
-        if size == self.canvas {
-            return;
-        }
         let (across, down) = ratios(self.canvas, size);
         for [x, y, z, w] in &mut self.boxes {
             (*x, *y, *z, *w) = (*x * across, *y * down, *z * across, *w * down);
         }
         self.canvas = size;
-    }
-
-    fn pad(&mut self, corner: (u32, u32), size: (u32, u32)) -> Result<(), AnnotationError> {
-        Self::pad(self, corner, size)
-    }
-
-    fn flip(&mut self) {
-        Self::flip(self);
-    }
-
-    fn flip_vertical(&mut self) {
-        Self::flip_vertical(self);
     }
 
     /// The edges of a box are those of what holds its moved corners.

@@ -1,7 +1,7 @@
 //! Keypoints: torchvision's kernels for float32 points, step by step, so that every coordinate has
 //! the same bits.
 
-use super::{Coordinates, Point, checked, floats, ratios, single};
+use super::{Coordinates, Kernels, Point, checked, floats, ratios};
 use crate::error::AnnotationError;
 
 /// Points on a canvas: torchvision's `KeyPoints` of float32.
@@ -10,7 +10,7 @@ use crate::error::AnnotationError;
 /// columns moves column `x` to `w - 1 - x`. Points that leave the image keep their coordinates.
 ///
 /// ```
-/// use tl_transform::Keypoints;
+/// use tl_transform::{Coordinates, Keypoints};
 ///
 /// let mut points = Keypoints::new((100, 80), vec![[10.0, 20.0]])?;
 /// points.flip();
@@ -42,66 +42,10 @@ impl Keypoints {
         }
     }
 
-    /// Width and height of the image.
-    #[must_use]
-    pub const fn canvas(&self) -> (u32, u32) {
-        self.canvas
-    }
-
     /// The points: across, down.
     #[must_use]
     pub fn points(&self) -> &[[f32; 2]] {
         &self.points
-    }
-
-    /// Moves to the part of the image that begins at (`x`, `y`) and is `size` large:
-    /// `crop_keypoints`. The part may reach beyond the image.
-    ///
-    /// # Errors
-    /// [`AnnotationError::Size`] when a side of the part is 0 or above 65,535.
-    pub fn crop(&mut self, corner: (i64, i64), size: (u32, u32)) -> Result<(), AnnotationError> {
-        checked(size)?;
-        self.shift(-single(corner.0), -single(corner.1));
-        self.canvas = size;
-        Ok(())
-    }
-
-    /// Moves with an image that is resized: `resize_keypoints`.
-    ///
-    /// # Errors
-    /// [`AnnotationError::Size`] when a side is 0 or above 65,535.
-    pub fn resize(&mut self, size: (u32, u32)) -> Result<(), AnnotationError> {
-        checked(size)?;
-        self.scale(size);
-        Ok(())
-    }
-
-    /// Moves with an image that gets `left` columns and `top` rows in front and is `size` large
-    /// then: `pad_keypoints`.
-    ///
-    /// # Errors
-    /// [`AnnotationError::Size`] when a side is 0 or above 65,535.
-    pub fn pad(&mut self, corner: (u32, u32), size: (u32, u32)) -> Result<(), AnnotationError> {
-        checked(size)?;
-        self.shift(single(corner.0.into()), single(corner.1.into()));
-        self.canvas = size;
-        Ok(())
-    }
-
-    /// Moves with an image whose left and right change places: `horizontal_flip_keypoints`.
-    pub fn flip(&mut self) {
-        let (width, _) = floats(self.canvas);
-        self.points.iter_mut().for_each(|[x, _]| *x = -(*x - (width - 1.0)));
-    }
-
-    /// Moves with an image whose top and bottom change places: `vertical_flip_keypoints`.
-    pub fn flip_vertical(&mut self) {
-        let (_, height) = floats(self.canvas);
-        self.points.iter_mut().for_each(|[_, y]| *y = -(*y - (height - 1.0)));
-    }
-
-    fn shift(&mut self, across: f32, down: f32) {
-        self.points.iter_mut().for_each(|[x, y]| (*x, *y) = (*x + across, *y + down));
     }
 }
 
@@ -110,29 +54,25 @@ impl Coordinates for Keypoints {
         self.canvas
     }
 
-    fn crop(&mut self, corner: (i64, i64), size: (u32, u32)) -> Result<(), AnnotationError> {
-        Self::crop(self, corner, size)
-    }
-
-    fn scale(&mut self, size: (u32, u32)) {
-        if size == self.canvas {
-            return;
-        }
-        let (across, down) = ratios(self.canvas, size);
-        self.points.iter_mut().for_each(|[x, y]| (*x, *y) = (*x * across, *y * down));
-        self.canvas = size;
-    }
-
-    fn pad(&mut self, corner: (u32, u32), size: (u32, u32)) -> Result<(), AnnotationError> {
-        Self::pad(self, corner, size)
-    }
-
     fn flip(&mut self) {
-        Self::flip(self);
+        let (width, _) = floats(self.canvas);
+        self.points.iter_mut().for_each(|[x, _]| *x = -(*x - (width - 1.0)));
     }
 
     fn flip_vertical(&mut self) {
-        Self::flip_vertical(self);
+        let (_, height) = floats(self.canvas);
+        self.points.iter_mut().for_each(|[_, y]| *y = -(*y - (height - 1.0)));
+    }
+}
+
+impl Kernels for Keypoints {
+    fn shift(&mut self, by: Point, canvas: (u32, u32)) {
+        self.map_points(canvas, |(x, y)| (x + by.0, y + by.1));
+    }
+
+    fn scale(&mut self, size: (u32, u32)) {
+        let (across, down) = ratios(self.canvas, size);
+        self.map_points(size, |(x, y)| (x * across, y * down));
     }
 
     fn map_points(&mut self, canvas: (u32, u32), f: impl Fn(Point) -> Point) {

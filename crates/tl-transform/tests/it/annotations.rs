@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use tl_simd::pad::{Border, Margins};
-use tl_transform::{AnnotationError, BoundingBoxes, BoxFormat, Mask};
+use tl_transform::{AnnotationError, BoundingBoxes, BoxFormat, Coordinates, Mask};
 
 #[derive(Deserialize)]
 struct BoxesCase {
@@ -38,22 +38,39 @@ pub(crate) enum Move {
 }
 
 impl Move {
-    fn boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
-        let (width, height) = boxes.canvas();
+    /// Moves boxes or keypoints.
+    pub(crate) fn coordinates(
+        &self,
+        coordinates: &mut impl Coordinates,
+    ) -> Result<(), AnnotationError> {
+        let (width, height) = coordinates.canvas();
         match *self {
-            Self::Crop { crop: (x, y, width, height) } => {
-                boxes.crop((x, y), (width, height))?;
-            }
+            Self::Crop { crop: (x, y, width, height) } => coordinates.crop((x, y), (width, height)),
             Self::Resize { resize } | Self::ResizeExact { resize_exact: resize } => {
-                boxes.resize(resize)?;
+                coordinates.resize(resize)
             }
             Self::Pad { pad: (left, top, right, bottom), .. } => {
-                boxes.pad((left, top), (left + width + right, top + height + bottom))?;
+                coordinates.pad((left, top), (left + width + right, top + height + bottom))
             }
-            Self::Flip { flip: () } => boxes.flip(),
-            Self::FlipVertical { flip_vertical: () } => boxes.flip_vertical(),
-            Self::Clamp { clamp: () } => boxes.clamp(),
-            Self::Convert { convert } => boxes.convert(convert),
+            Self::Flip { flip: () } => {
+                coordinates.flip();
+                Ok(())
+            }
+            Self::FlipVertical { flip_vertical: () } => {
+                coordinates.flip_vertical();
+                Ok(())
+            }
+            Self::Clamp { .. } | Self::Convert { .. } => unreachable!("a change of boxes alone"),
+        }
+    }
+
+    fn boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
+        if let Self::Convert { convert } = *self {
+            boxes.convert(convert);
+        } else if let Self::Clamp { .. } = self {
+            boxes.clamp();
+        } else {
+            self.coordinates(boxes)?;
         }
         Ok(())
     }

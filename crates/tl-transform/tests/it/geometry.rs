@@ -6,8 +6,8 @@ use tl_transform::op::{
     TenCrop,
 };
 use tl_transform::{
-    BoundingBoxes, BoxFormat, Draw, Dtype, Fill, Image, Interpolation, Layout, Mask, Op,
-    OutputSpec, Padding, Parity, Pass, Plan, PlanError, Recipe, RecipeError, Rng, Runner, Step,
+    BoundingBoxes, BoxFormat, Coordinates, Draw, Dtype, Fill, Image, Interpolation, Layout, Mask,
+    Op, OutputSpec, Padding, Parity, Pass, Plan, PlanError, Recipe, RecipeError, Rng, Runner, Step,
 };
 
 const U8: OutputSpec = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };

@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 use tl_transform::step::{Affine, Elastic, Warp};
-use tl_transform::{AnnotationError, Fill, Interpolation, Keypoints, Pass, Plan, Step, Stream};
+use tl_transform::{
+    AnnotationError, Coordinates, Fill, Interpolation, Keypoints, Pass, Plan, Step, Stream,
+};
 
 use crate::annotations::Move;
 
@@ -19,30 +21,6 @@ struct Case {
 struct State {
     size: (u32, u32),
     points: Vec<[f32; 2]>,
-}
-
-impl Move {
-    fn keypoints(&self, points: &mut Keypoints) -> Result<(), AnnotationError> {
-        let (width, height) = points.canvas();
-        match *self {
-            Self::Crop { crop: (x, y, width, height) } => points.crop((x, y), (width, height)),
-            Self::Resize { resize } => points.resize(resize),
-            Self::Pad { pad: (left, top, right, bottom), .. } => {
-                points.pad((left, top), (left + width + right, top + height + bottom))
-            }
-            Self::Flip { flip: () } => {
-                points.flip();
-                Ok(())
-            }
-            Self::FlipVertical { flip_vertical: () } => {
-                points.flip_vertical();
-                Ok(())
-            }
-            Self::ResizeExact { .. } | Self::Clamp { .. } | Self::Convert { .. } => {
-                unreachable!("a move of boxes and masks")
-            }
-        }
-    }
 }
 
 /// Moves points with an image that is warped and nothing else.
@@ -71,7 +49,7 @@ fn keypoints_move_with_the_bits_of_torchvision() {
     assert!(cases.len() >= 110, "{} cases", cases.len());
     for (line, Case { before, moves, warp, after }) in cases {
         let mut points = Keypoints::new(before.size, before.points).unwrap();
-        moves.iter().try_for_each(|step| step.keypoints(&mut points)).unwrap();
+        moves.iter().try_for_each(|step| step.coordinates(&mut points)).unwrap();
         if let Some(warp) = warp {
             warped(warp, &mut points);
         }

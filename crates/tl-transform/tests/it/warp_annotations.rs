@@ -4,7 +4,8 @@ use serde::Deserialize;
 use tl_simd::resample::Rect;
 use tl_transform::step::{Affine, Elastic, Mix, Rotate, Warp};
 use tl_transform::{
-    AnnotationError, BoundingBoxes, BoxFormat, Fill, Interpolation, Mask, Pass, Plan, Step, Stream,
+    AnnotationError, BoundingBoxes, BoxFormat, Coordinates, Fill, Interpolation, Mask, Pass, Plan,
+    Step, Stream,
 };
 
 #[derive(Deserialize)]
