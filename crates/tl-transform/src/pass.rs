@@ -140,10 +140,7 @@ impl Pass {
 
     /// Moves a mask with the image. A grey border has its number, another one 0, as torchvision
     /// takes a number for masks too and refuses a colour.
-    ///
-    /// # Errors
-    /// [`AnnotationError::Size`] when they are not of an image that this is for.
-    pub fn move_mask(&self, mask: &mut Mask) -> Result<(), AnnotationError> {
+    pub(crate) fn move_mask(&self, mask: &mut Mask) -> Result<(), AnnotationError> {
         self.check(mask.size())?;
         let Self { region, resized, window, .. } = *self;
         let exact = self.interpolation == Interpolation::NearestExact;

@@ -13,7 +13,7 @@ mod warp;
 
 use serde::{Deserialize, Serialize};
 
-use crate::annotations::{BoundingBoxes, Coordinates, Mask};
+use crate::annotations::{Coordinates, Mask};
 use crate::bounds::is_size;
 use crate::error::{AnnotationError, StepError};
 use crate::pass::Pass;
@@ -77,14 +77,7 @@ impl Step {
         }
     }
 
-    /// Moves boxes with the image.
-    ///
-    /// # Errors
-    /// [`AnnotationError::Size`] when they are not of an image that this is for.
-    pub fn move_boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
-        self.move_coordinates(boxes)
-    }
-
+    /// Moves boxes or keypoints with the image.
     pub(crate) fn move_coordinates<C: Coordinates>(
         &self,
         coordinates: &mut C,
@@ -93,7 +86,10 @@ impl Step {
         match self {
             Self::Pass(pass) => pass.move_coordinates(coordinates),
             Self::Pad(pad) => pad.move_coordinates(coordinates),
-            Self::Warp(warp) => warp.move_coordinates(coordinates),
+            Self::Warp(warp) => {
+                warp.move_coordinates(coordinates);
+                Ok(())
+            }
             Self::Color(_)
             | Self::Filter(_)
             | Self::Noise(_)
@@ -104,15 +100,15 @@ impl Step {
     }
 
     /// Moves a mask with the image.
-    ///
-    /// # Errors
-    /// [`AnnotationError::Size`] when they are not of an image that this is for.
-    pub fn move_mask(&self, mask: &mut Mask) -> Result<(), AnnotationError> {
+    pub(crate) fn move_mask(&self, mask: &mut Mask) -> Result<(), AnnotationError> {
         self.check(mask.size())?;
         match self {
             Self::Pass(pass) => pass.move_mask(mask),
             Self::Pad(pad) => pad.move_mask(mask),
-            Self::Warp(warp) => warp.move_mask(mask),
+            Self::Warp(warp) => {
+                warp.move_mask(mask);
+                Ok(())
+            }
             Self::Color(_)
             | Self::Filter(_)
             | Self::Noise(_)

@@ -7,6 +7,7 @@ use tl_transform::{
 };
 
 use crate::annotations::Move;
+use crate::plan_of;
 
 #[derive(Deserialize)]
 struct Case {
@@ -25,11 +26,7 @@ struct State {
 
 /// Moves points with an image that is warped and nothing else.
 fn warped(warp: Warp, points: &mut Keypoints) {
-    let (width, height) = points.canvas();
-    let step = Step::Warp(warp);
-    let after = step.output_size((width, height));
-    let tail = Pass::whole(after.0, after.1);
-    let plan = Plan { steps: vec![step], tail, ..Plan::whole(width, height) };
+    let plan = plan_of(Step::Warp(warp), points.canvas());
     plan.move_keypoints(points).expect("points that move");
 }
 

@@ -17,8 +17,8 @@ use tl_transform::op::{
     CenterCrop, Normalize, RandomHorizontalFlip, RandomResizedCrop, Resize, Size, ToFloat,
 };
 use tl_transform::{
-    DecodeMode, Draw, Dtype, Invalid, Layout, Op, OutputSpec, Padding, Parity, Pass, Recipe,
-    RecipeError,
+    DecodeMode, Draw, Dtype, Invalid, Layout, Op, OutputSpec, Padding, Parity, Pass, Plan, Recipe,
+    RecipeError, Step,
 };
 
 const F32: OutputSpec = OutputSpec { dtype: Dtype::F32, layout: Layout::Chw };
@@ -31,6 +31,13 @@ fn resize(size: u32) -> Op {
 
 fn crop(side: u32) -> Op {
     CenterCrop::new(side).into()
+}
+
+/// The plan of an image that goes through one step and nothing else.
+fn plan_of(step: Step, size: (u32, u32)) -> Plan {
+    let (width, height) = step.output_size(size);
+    let tail = Pass::whole(width, height);
+    Plan { steps: vec![step], tail, ..Plan::whole(size.0, size.1) }
 }
 
 #[test]

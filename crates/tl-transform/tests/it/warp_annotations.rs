@@ -8,6 +8,8 @@ use tl_transform::{
     Step, Stream,
 };
 
+use crate::plan_of;
+
 #[derive(Deserialize)]
 struct Case {
     step: WarpStep,
@@ -52,7 +54,8 @@ fn masks_move_as_in_torchvision() {
         let (width, height) = case.size;
         let numbers = noise(width as usize * height as usize, case.seed);
         let mut mask = Mask::new(width, height, numbers).expect("as many numbers as pixels");
-        case.step.warp.move_mask(&mut mask).expect("a mask of the image");
+        let plan = plan_of(Step::Warp(case.step.warp), case.size);
+        plan.move_mask(&mut mask).expect("a mask of the image");
         assert_eq!(mask.size(), case.size_after, "{line}");
         assert_eq!(crc32fast::hash(mask.data()), case.crc, "{line}");
     }
@@ -63,24 +66,10 @@ fn boxes_move_as_in_torchvision() {
     for (line, case) in cases() {
         let boxes = BoundingBoxes::new(case.format, case.size, case.boxes);
         let mut boxes = boxes.expect("finite boxes");
-        case.step.warp.move_boxes(&mut boxes).expect("boxes of the image");
+        let plan = plan_of(Step::Warp(case.step.warp), case.size);
+        plan.move_boxes(&mut boxes).expect("boxes of the image");
         assert_eq!(boxes.canvas(), case.size_after, "{line}");
         assert_eq!(boxes.boxes(), case.boxes_after, "{line}");
-    }
-}
-
-#[test]
-fn steps_move_annotations_as_their_warps_do() {
-    for (line, case) in cases().into_iter().take(20) {
-        let boxes = BoundingBoxes::new(case.format, case.size, case.boxes);
-        let mut boxes = boxes.expect("finite boxes");
-        Step::Warp(case.step.warp).move_boxes(&mut boxes).expect("boxes of the image");
-        assert_eq!(boxes.boxes(), case.boxes_after, "{line}");
-        let (width, height) = case.size;
-        let numbers = noise(width as usize * height as usize, case.seed);
-        let mut mask = Mask::new(width, height, numbers).expect("as many numbers as pixels");
-        Step::Warp(case.step.warp).move_mask(&mut mask).expect("a mask of the image");
-        assert_eq!(crc32fast::hash(mask.data()), case.crc, "{line}");
     }
 }
 
@@ -95,7 +84,8 @@ fn displacements_that_are_none_leave_boxes_on_whole_pixels() {
     };
     let given = vec![[1.0, 2.0, 30.0, 17.0], [0.25, 3.5, 9.0, 9.75]];
     let mut boxes = BoundingBoxes::new(BoxFormat::Xyxy, (40, 20), given).expect("finite boxes");
-    Warp::Elastic(elastic).move_boxes(&mut boxes).expect("boxes of the image");
+    let elastic = Step::Warp(Warp::Elastic(elastic));
+    plan_of(elastic, (40, 20)).move_boxes(&mut boxes).expect("boxes of the image");
     // torchvision looks corners up at the next whole pixel.
     let expected: [[f32; 4]; 2] = [[1.0, 2.0, 30.0, 17.0], [1.0, 4.0, 9.0, 10.0]];
     for (found, expected) in boxes.boxes().iter().zip(expected) {
@@ -104,7 +94,7 @@ fn displacements_that_are_none_leave_boxes_on_whole_pixels() {
         assert!(!far, "{found:?} for {expected:?}");
     }
     let mut mask = Mask::new(5, 4, noise(20, 1)).expect("as many numbers as pixels");
-    Warp::Elastic(elastic).move_mask(&mut mask).expect("a mask of the image");
+    plan_of(elastic, (5, 4)).move_mask(&mut mask).expect("a mask of the image");
     assert_eq!(mask.data(), noise(20, 1));
 }
 
@@ -113,19 +103,19 @@ fn annotations_of_impossible_images_do_not_move() {
     let stream = Stream::default();
     let (interpolation, fill) = (Interpolation::Bilinear, None);
     let (alpha, sigma) = ((9.0, 9.0), (5.0, 5.0));
-    let elastic = Warp::Elastic(Elastic { alpha, sigma, stream, interpolation, fill });
+    let elastic = Step::Warp(Warp::Elastic(Elastic { alpha, sigma, stream, interpolation, fill }));
     let (width, height) = (65_535, 65_535);
     let whole = vec![[0.0, 0.0, 9.0, 9.0]];
     let mut boxes = BoundingBoxes::new(BoxFormat::Xyxy, (width, height), whole).expect("a box");
     let refused = Err(AnnotationError::Size { width, height });
-    assert_eq!(elastic.move_boxes(&mut boxes), refused);
-    assert_eq!(Step::Warp(elastic).move_boxes(&mut boxes), refused);
+    assert_eq!(plan_of(elastic, (width, height)).move_boxes(&mut boxes), refused);
     let expand = Some((1 << 20, 1 << 20));
     let rotate = Rotate { angle: 30.0, interpolation, expand, center: None, fill };
     let mut mask = Mask::new(2, 1, vec![1, 2]).expect("a mask");
     let refused = Err(AnnotationError::Size { width: 2, height: 1 });
-    assert_eq!(Warp::Rotate(rotate).move_mask(&mut mask), refused);
-    assert_eq!(Step::Pass(Pass::whole(3, 1)).move_mask(&mut mask), refused);
+    for step in [Step::Warp(Warp::Rotate(rotate)), Step::Pass(Pass::whole(3, 1))] {
+        assert_eq!(plan_of(step, (2, 1)).move_mask(&mut mask), refused);
+    }
 }
 
 /// A row of pixels made a million rows high, of which a plan takes the middle.
@@ -135,7 +125,7 @@ fn masks_are_not_resized_beyond_the_window() {
     let region = Rect::of_size(2, 1);
     let pass = Pass { region, resized: (8, 1 << 20), window, ..Pass::whole(2, 1) };
     let mut mask = Mask::new(2, 1, vec![1, 2]).expect("a mask");
-    pass.move_mask(&mut mask).expect("a mask of the image");
+    plan_of(Step::Pass(pass), (2, 1)).move_mask(&mut mask).expect("a mask of the image");
     assert_eq!((mask.size(), mask.data()), ((3, 4), &[1, 1, 2].repeat(4)[..]));
 }
 

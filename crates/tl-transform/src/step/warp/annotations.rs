@@ -6,32 +6,20 @@ use super::elastic::Displacements;
 use super::matrix::{self, Parameters};
 use super::run::{Scratch, Source};
 use super::{Affine, Elastic, Perspective, Rotate, Warp, middle, real};
-use crate::annotations::{BoundingBoxes, Coordinates, Mask, Point};
-use crate::bounds::is_size;
-use crate::error::AnnotationError;
+use crate::annotations::{Coordinates, Mask, Point};
 use crate::fill::Fill;
 use crate::interpolation::Interpolation;
 use crate::parity::Parity;
 
 impl Warp {
-    /// Moves boxes with the image: what holds their moved corners, cut off at the image's edges.
+    /// Moves boxes or keypoints with an image that this is for. Boxes become what holds their moved
+    /// corners, cut off at the image's edges.
     ///
-    /// Follows `rotate_bounding_boxes`, `affine_bounding_boxes`, `perspective_bounding_boxes` and
-    /// `elastic_bounding_boxes`, in `f32`. Where a perspective cannot be inverted, torchvision
-    /// raises an error and the boxes stay here.
-    ///
-    /// # Errors
-    /// [`AnnotationError::Size`] when they are not of an image that this is for.
-    pub fn move_boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
-        self.move_coordinates(boxes)
-    }
-
-    pub(crate) fn move_coordinates<C: Coordinates>(
-        &self,
-        coordinates: &mut C,
-    ) -> Result<(), AnnotationError> {
+    /// Follows `rotate_bounding_boxes`, `affine_bounding_boxes`, `perspective_bounding_boxes`,
+    /// `elastic_bounding_boxes` and those of keypoints, in `f32`. Where a perspective cannot be
+    /// inverted, torchvision raises an error and the coordinates stay here.
+    pub(in crate::step) fn move_coordinates<C: Coordinates>(&self, coordinates: &mut C) {
         let before = coordinates.canvas();
-        self.check(before)?;
         let size = self.output_size(before);
         match self {
             Self::Rotate(rotate) => {
@@ -68,30 +56,17 @@ impl Warp {
                 });
             }
         }
-        Ok(())
     }
 
-    /// Moves a mask with the image: nearest pixels in torch's arithmetic, whatever the parity, and
-    /// a single number to fill with, or 0.
-    ///
-    /// # Errors
-    /// [`AnnotationError::Size`] when they are not of an image that this is for.
-    pub fn move_mask(&self, mask: &mut Mask) -> Result<(), AnnotationError> {
-        self.check(mask.size())?;
+    /// Moves a mask with an image that this is for: nearest pixels in torch's arithmetic, whatever
+    /// the parity, and a single number to fill with, or 0.
+    pub(in crate::step) fn move_mask(&self, mask: &mut Mask) {
         let warp = self.of_mask();
         let size = mask.size();
         mask.replace(warp.output_size(size), |mask, out| {
             let source = Source { level: Level::detect(), view: mask.view(), size };
             warp.apply(&mut Scratch::default(), source, Parity::Tensor, out);
         });
-        Ok(())
-    }
-
-    /// Whether annotations of an image of this size can be moved.
-    fn check(&self, size: (u32, u32)) -> Result<(), AnnotationError> {
-        let (width, height) = size;
-        let there = self.fits(size) && is_size(size) && is_size(self.output_size(size));
-        if there { Ok(()) } else { Err(AnnotationError::Size { width, height }) }
     }
 
     /// The same with another fill.
