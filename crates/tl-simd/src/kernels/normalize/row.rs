@@ -15,7 +15,8 @@ pub(super) trait Number {
     /// Writes the number for a sample whose table value is `value`.
     fn store(sample: u8, value: f32, out: &mut [u8]);
 
-    /// Writes the numbers for [`Simd::FLOATS`] samples, past the caches if there is a fence.
+    /// Writes the numbers for [`Simd::FLOATS`] samples. With a fence, `f32` goes past the caches; there
+    /// are no such stores of other types.
     fn store_vector<S: Simd>(
         simd: S,
         samples: &[u8],
