@@ -61,7 +61,7 @@ pub(crate) trait Operation: fmt::Display {
 
     /// The domain of the operation.
     fn domain(&self) -> Domain {
-        Domain::Pixels
+        Domain::of_all(self.children())
     }
 
     /// Width and height afterwards if they are the same for every image, given those before.
@@ -130,6 +130,7 @@ pub(crate) enum Domain {
 
 impl Domain {
     /// The domain of operations that are done together: where all of them erase, so does the whole.
+    /// Without any, the domain is [`Domain::Pixels`].
     pub(crate) fn of_all(ops: &[Op]) -> Self {
         let joined = ops.iter().map(Op::domain).try_fold(Self::Erase, |all, op| match op {
             Self::Erase => Some(all),
@@ -141,7 +142,7 @@ impl Domain {
 
     /// The domain after an operation of this one, given the domain `before` it; none when it cannot
     /// stand there.
-    pub(crate) fn behind(self, before: Self) -> Option<Self> {
+    pub(crate) fn after(self, before: Self) -> Option<Self> {
         let pixels = before == Self::Pixels;
         let stands = match self {
             Self::Pixels | Self::ToFloat => pixels,
@@ -150,12 +151,12 @@ impl Domain {
             Self::EraseFloats => !pixels,
         };
         let erases = matches!(self, Self::Erase | Self::EraseFloats);
-        let behind = match (erases, pixels) {
+        let after = match (erases, pixels) {
             (true, true) => Self::Pixels,
             (true, false) => Self::EraseFloats,
             (false, _) => self,
         };
-        stands.then_some(behind)
+        stands.then_some(after)
     }
 }
 

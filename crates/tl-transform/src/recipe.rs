@@ -119,7 +119,7 @@ impl Recipe {
             if let Some((op, within)) = op.misplaced() {
                 return Err(RecipeError::Nested { position, op: op.name(), within: within.name() });
             }
-            let Some(behind) = op.domain().behind(domain) else {
+            let Some(behind) = op.domain().after(domain) else {
                 let after = before.map_or("the decoded image", Op::name);
                 return Err(RecipeError::Order { position, op: op.name(), after });
             };

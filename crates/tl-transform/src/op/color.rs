@@ -17,7 +17,7 @@ use crate::stream::Stream;
 pub use jitter::{ColorJitter, RandomPhotometricDistort};
 
 /// The probability of torchvision's operations that are done or not.
-const fn half() -> f64 {
+pub(super) const fn half() -> f64 {
     0.5
 }
 

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Domain, FixedSizes, Op, Operation, with_streams_of};
+use super::color::half;
+use super::{FixedSizes, Op, Operation, with_streams_of};
 use crate::bounds::{self, require, require_probability};
 use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
@@ -32,10 +33,6 @@ impl Operation for Compose {
         fold_size(&self.ops, before, fixed)
     }
 
-    fn domain(&self) -> Domain {
-        Domain::of_all(&self.ops)
-    }
-
     fn children(&self) -> &[Op] {
         &self.ops
     }
@@ -58,10 +55,6 @@ pub struct RandomApply {
     pub p: f64,
 }
 
-const fn half() -> f64 {
-    0.5
-}
-
 impl Operation for RandomApply {
     fn check(&self) -> Result<(), Invalid> {
         require_some(&self.ops)?;
@@ -81,10 +74,6 @@ impl Operation for RandomApply {
         } else {
             None
         }
-    }
-
-    fn domain(&self) -> Domain {
-        Domain::of_all(&self.ops)
     }
 
     fn children(&self) -> &[Op] {
@@ -153,10 +142,6 @@ impl Operation for RandomChoice {
         sizes.all(|size| size == first).then_some(first)?
     }
 
-    fn domain(&self) -> Domain {
-        Domain::of_all(&self.ops)
-    }
-
     fn children(&self) -> &[Op] {
         &self.ops
     }
@@ -199,10 +184,6 @@ impl Operation for RandomOrder {
     fn output_size(&self, before: Option<(u32, u32)>, fixed: &FixedSizes) -> Option<(u32, u32)> {
         let size = self.ops.iter().find_map(|op| op.output_size(None, fixed)).or(before);
         self.ops.iter().all(|op| op.output_size(size, fixed) == size).then_some(size)?
-    }
-
-    fn domain(&self) -> Domain {
-        Domain::of_all(&self.ops)
     }
 
     fn children(&self) -> &[Op] {

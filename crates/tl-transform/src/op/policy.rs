@@ -12,7 +12,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::warp::write_fill;
+use super::warp::{nearest, write_fill};
 use crate::bounds::{MAX_SIZE, require};
 use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
@@ -226,10 +226,6 @@ impl fmt::Display for Outside {
         write!(f, "{}", self.interpolation)?;
         if self.fill.is_some() { write_fill(f, self.fill) } else { Ok(()) }
     }
-}
-
-const fn nearest() -> Interpolation {
-    Interpolation::Nearest
 }
 
 /// Refuses a number of magnitudes that has no step between them.

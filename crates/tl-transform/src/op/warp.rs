@@ -43,7 +43,7 @@ pub struct RandomRotation {
     pub fill: Option<Fill>,
 }
 
-const fn nearest() -> Interpolation {
+pub(super) const fn nearest() -> Interpolation {
     Interpolation::Nearest
 }
 
