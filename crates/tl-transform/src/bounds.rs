@@ -2,9 +2,6 @@
 
 use crate::error::{Invalid, InvalidValue, PlanError};
 
-/// The longest output side: the limit of the image formats themselves.
-pub(crate) const MAX_SIZE: u32 = 65_535;
-
 /// The most operations of a recipe, so that each has a number in the random streams.
 pub(crate) const MAX_OPS: usize = 256;
 
@@ -16,6 +13,11 @@ pub(crate) const MAX_DEPTH: usize = 50;
 /// Whether a plan may have an image of this size.
 pub(crate) fn check_size(width: u32, height: u32) -> Result<(), PlanError> {
     if is_size((width, height)) { Ok(()) } else { Err(PlanError::ImageSize { width, height }) }
+}
+
+/// The pixels of an image of this size.
+pub(crate) fn area(size: (u32, u32)) -> u64 {
+    u64::from(size.0) * u64::from(size.1)
 }
 
 /// Whether both sides are within what a plan's arithmetic covers.
@@ -57,7 +59,9 @@ pub(crate) fn require_name(
 
 /// Refuses a side that no image has.
 pub(crate) fn require_size(parameter: &'static str, value: u32) -> Result<(), Invalid> {
-    require((1..=MAX_SIZE).contains(&value), parameter, f64::from(value), "1 to 65535")
+    const { assert!(PlanError::MAX_SIDE == 65_535, "the messages of this and other checks") };
+    let ok = (1..=PlanError::MAX_SIDE).contains(&value);
+    require(ok, parameter, f64::from(value), "1 to 65535")
 }
 
 /// Refuses bounds that are not positive numbers in order.
@@ -65,8 +69,14 @@ pub(crate) fn require_interval(
     parameter: &'static str,
     interval: (f64, f64),
 ) -> Result<(), Invalid> {
-    let (low, high) = interval;
+    let (low, _) = interval;
     require(low > 0.0 && low.is_finite(), parameter, low, "a positive number")?;
+    require_above(parameter, interval)
+}
+
+/// Refuses an upper bound that is below the lower one.
+pub(crate) fn require_above(parameter: &'static str, interval: (f64, f64)) -> Result<(), Invalid> {
+    let (low, high) = interval;
     require(high >= low && high.is_finite(), parameter, high, "no less than the lower bound")
 }
 

@@ -7,6 +7,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use tl_simd::resample::Rect;
 
 use super::Mask;
+use crate::bounds::area;
 use crate::error::AnnotationError;
 
 /// The `segmentation` of an annotation of COCO; `null` has no polygons.
@@ -117,8 +118,7 @@ impl Segmentation {
 
 /// The pixels of an image of this size, if it can have a mask.
 fn checked(size: (u32, u32)) -> Result<u64, AnnotationError> {
-    let (width, height) = size;
-    let pixels = u64::from(width) * u64::from(height);
+    let pixels = area(size);
     if pixels > MAX_PIXELS { Err(invalid("the image has 2^31 pixels or more")) } else { Ok(pixels) }
 }
 

@@ -7,7 +7,7 @@ use tl_simd::resample::Rect;
 
 use super::forms::forms;
 use super::{Domain, Operation};
-use crate::bounds::{self, require, require_interval, require_name, require_probability, round};
+use crate::bounds::{require, require_interval, require_name, require_probability, round};
 use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::rng::Rng;
@@ -192,7 +192,7 @@ impl Operation for GridMask {
         let (low, high) = self.distance;
         require(low > 0, "distance", low.into(), "at least 1")?;
         require(
-            high > low && high <= bounds::MAX_SIZE,
+            high > low && high <= PlanError::MAX_SIDE,
             "distance",
             high.into(),
             "above the lower bound, to 65535",

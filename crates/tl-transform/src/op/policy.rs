@@ -13,7 +13,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::warp::{nearest, write_fill};
-use crate::bounds::{MAX_SIZE, require};
+use crate::bounds::require;
 use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
@@ -230,7 +230,5 @@ impl fmt::Display for Outside {
 
 /// Refuses a number of magnitudes that has no step between them.
 fn require_bins(bins: u32) -> Result<(), Invalid> {
-    let parameter = "num_magnitude_bins";
-    let expected = "2 to 65535";
-    require((2..=MAX_SIZE).contains(&bins), parameter, f64::from(bins), expected)
+    require((2..=65_535).contains(&bins), "num_magnitude_bins", f64::from(bins), "2 to 65535")
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::warp::require_finite;
-use crate::bounds::require;
+use crate::bounds::{require, require_above};
 use crate::error::Invalid;
 use crate::rng::Rng;
 
@@ -43,7 +43,7 @@ impl Range {
         let (low, high) = self.bounds();
         require_finite(parameter, low)?;
         require_finite(parameter, high)?;
-        require(high >= low, parameter, high, "no less than the lower bound")
+        require_above(parameter, (low, high))
     }
 
     pub(super) fn draw(self, rng: &mut Rng) -> f64 {

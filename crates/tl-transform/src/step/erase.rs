@@ -6,7 +6,7 @@ use tl_simd::Level;
 use tl_simd::erase::{Canvas, Grid};
 use tl_simd::resample::Rect;
 
-use crate::bounds;
+use crate::bounds::is_size;
 use crate::output::OutputSpec;
 use crate::pass::rect;
 use crate::render::CHANNELS;
@@ -60,13 +60,9 @@ pub enum Filling {
 impl Erase {
     /// Whether it can be done to an image of this size.
     pub(crate) fn fits(&self, size: (u32, u32)) -> bool {
-        let (width, height) = size;
         match self {
-            Self::Rectangle { rect, .. } => rect.fits(width, height),
-            Self::Grid { distance, .. } => {
-                let sides = 1..=bounds::MAX_SIZE;
-                *distance > 0 && sides.contains(&width) && sides.contains(&height)
-            }
+            Self::Rectangle { rect, .. } => rect.fits(size.0, size.1),
+            Self::Grid { distance, .. } => *distance > 0 && is_size(size),
         }
     }
 

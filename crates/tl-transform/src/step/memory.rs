@@ -3,6 +3,7 @@
 use tl_simd::gaussian::GaussianBlur;
 
 use super::{Color, Filter, Mix, Step, Warp};
+use crate::bounds::area;
 use crate::error::StepError;
 use crate::render::CHANNELS;
 
@@ -43,7 +44,7 @@ impl Memory {
 
     /// Counts what `step` needs in, which makes an image of size `after` of one of size `before`.
     fn count(&mut self, step: &Step, before: (u32, u32), after: (u32, u32)) {
-        let samples = |(width, height)| pixels(width, height) * CHANNELS as u64;
+        let samples = |size| area(size) * CHANNELS as u64;
         let float = size_of::<f32>() as u64;
         self.image = self.image.max(samples(before)).max(samples(after));
         match step {
@@ -65,8 +66,4 @@ impl Memory {
             self.displacements = self.displacements.max(elastic.bytes(after));
         }
     }
-}
-
-fn pixels(width: u32, height: u32) -> u64 {
-    u64::from(width) * u64::from(height)
 }

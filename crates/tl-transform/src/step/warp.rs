@@ -11,6 +11,7 @@ use tl_simd::Level;
 use tl_simd::warp::{Grid, Map, Turn, turn};
 
 use super::stage::Stage;
+use crate::bounds::area;
 use crate::fill::Fill;
 use crate::interpolation::Interpolation;
 use crate::parity::Parity;
@@ -131,9 +132,7 @@ impl Warp {
 
     /// Whether displacements of an image of this size can be drawn, if that is what it does.
     pub(super) fn fits(&self, size: (u32, u32)) -> bool {
-        let (width, height) = size;
-        let pixels = u64::from(width) * u64::from(height);
-        !matches!(self, Self::Elastic(_)) || pixels <= Elastic::MAX_PIXELS
+        !matches!(self, Self::Elastic(_)) || area(size) <= Elastic::MAX_PIXELS
     }
 
     pub(super) fn run(&self, stage: &mut Stage<'_>) {

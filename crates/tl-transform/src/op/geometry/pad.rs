@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::truncate;
-use crate::bounds::{MAX_SIZE, require, require_probability};
+use crate::bounds::{require, require_above, require_probability};
 use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
@@ -76,7 +76,7 @@ impl Sides {
 
     pub(super) fn check(self) -> Result<(), Invalid> {
         let widest = self.widths().into_iter().max().unwrap_or_default();
-        require(widest <= MAX_SIZE, "padding", f64::from(widest), "0 to 65535")
+        require(widest <= PlanError::MAX_SIDE, "padding", f64::from(widest), "0 to 65535")
     }
 
     const fn widths(self) -> [u32; 4] {
@@ -193,10 +193,9 @@ impl Default for RandomZoomOut {
 
 impl Operation for RandomZoomOut {
     fn check(&self) -> Result<(), Invalid> {
-        let (low, high) = self.side_range;
+        let (low, _) = self.side_range;
         require(low >= 1.0 && low.is_finite(), "side_range", low, "a number from 1 on")?;
-        let ordered = high >= low && high.is_finite();
-        require(ordered, "side_range", high, "no less than the lower bound")?;
+        require_above("side_range", self.side_range)?;
         self.fill.check()?;
         require_probability(self.p)
     }

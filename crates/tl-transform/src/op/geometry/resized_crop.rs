@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tl_simd::resample::Rect;
 
 use super::{Size, yes};
-use crate::bounds::{require, require_interval, round};
+use crate::bounds::{require, require_above, require_interval, round};
 use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::interpolation::{Interpolation, Sampling};
@@ -63,11 +63,9 @@ impl RandomResizedCrop {
 impl Operation for RandomResizedCrop {
     fn check(&self) -> Result<(), Invalid> {
         self.size.check()?;
-        let (low, high) = self.scale;
-        let share = low >= 0.0 && low.is_finite();
-        require(share, "scale", low, "0 or a positive number")?;
-        let above = high >= low && high.is_finite();
-        require(above, "scale", high, "no less than the lower bound")?;
+        let (low, _) = self.scale;
+        require(low >= 0.0 && low.is_finite(), "scale", low, "0 or a positive number")?;
+        require_above("scale", self.scale)?;
         require_interval("ratio", self.ratio)
     }
 

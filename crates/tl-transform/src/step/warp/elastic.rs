@@ -5,6 +5,7 @@ use tl_simd::gaussian::weights;
 use tl_simd::warp::Smoother;
 
 use super::Elastic;
+use crate::bounds::area;
 
 /// Words of a stream; larger images, beyond 33 million pixels, use them again.
 const STREAM_WORDS: usize = 1 << 26;
@@ -30,7 +31,7 @@ struct Weights {
 impl Elastic {
     /// Bytes of the displacements of an image of this size, and of what smooths them.
     pub(in crate::step) fn bytes(&self, size: (u32, u32)) -> u64 {
-        let planes = 2 * u64::from(size.0) * u64::from(size.1) * size_of::<f32>() as u64;
+        let planes = 2 * area(size) * size_of::<f32>() as u64;
         planes + if both_smooth(self.sigma) { Smoother::bytes(size) } else { 0 }
     }
 }
