@@ -245,9 +245,7 @@ impl Renderer {
     ) -> Result<(), StepError> {
         self.runner.run(&plan.steps, self.parity, &mut self.image)?;
         metrics.lap(Stage::Transform);
-        let (width, height) = self.image.size();
-        let view = ImageView::packed(self.image.pixels(), width, height, CHANNELS);
-        self.output.render(&plan.tail, view, out);
+        self.output.render(&plan.tail, self.image.view(), out);
         self.erase(plan, out, metrics)
     }
 

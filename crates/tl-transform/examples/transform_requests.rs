@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::json;
 use tl_simd::Level;
-use tl_simd::resample::ImageView;
 use tl_transform::step::Warp;
 use tl_transform::{
     Draw, Dtype, Image, Layout, OutputSpec, Parity, Pass, Plan, Recipe, Renderer, Runner, Step,
@@ -158,7 +157,7 @@ fn floats(image: &Image, normalize: Normalize, repeat: u32) -> (Vec<u8>, Duratio
     let mut renderer = Renderer::new(output, normalize.mean, normalize.std);
     let (width, height) = image.size();
     let pass = Pass::whole(width, height);
-    let view = ImageView::packed(image.pixels(), width, height, 3);
+    let view = image.view();
     let mut result = vec![0; renderer.output_bytes((width, height))];
     renderer.render(&pass, view, &mut result);
     let start = Instant::now();

@@ -1,6 +1,6 @@
 //! An image between the passes.
 
-use tl_simd::resample::Rect;
+use tl_simd::resample::{ImageView, Rect};
 
 use crate::render::CHANNELS;
 
@@ -46,6 +46,12 @@ impl Image {
     #[must_use]
     pub fn pixels_mut(&mut self) -> &mut [u8] {
         &mut self.data[..bytes(self.width, self.height)]
+    }
+
+    /// The image as the kernels take it.
+    #[must_use]
+    pub fn view(&self) -> ImageView<'_> {
+        ImageView::packed(self.pixels(), self.width, self.height, CHANNELS)
     }
 
     /// Takes on another size; what the pixels are then is unspecified.

@@ -1,7 +1,7 @@
 //! A pass: crop, resize, cut, pad and flip, done together while the rows go by.
 
 use serde::{Deserialize, Serialize};
-use tl_simd::pad::{Border, Margins};
+use tl_simd::pad::{Flips, Margins};
 use tl_simd::resample::{Filter, Rect, Resize, TensorFilter};
 
 use crate::annotations::{Coordinates, Mask};
@@ -147,14 +147,9 @@ impl Pass {
         let filter = if exact { TensorFilter::NearestExact } else { TensorFilter::Nearest };
         let filter = Filter::Tensor(filter);
         mask.resample(&Resize { region, resized, window, filter });
-        if self.padding != Padding::default() {
-            mask.pad(self.padding.into(), Border::Constant([mask_fill(self.fill); 4]))?;
-        }
-        if self.flip {
-            mask.flip();
-        }
-        if self.flip_vertical {
-            mask.flip_vertical();
+        if !self.is_bare() {
+            let fill = mask_fill(self.fill);
+            mask.frame(self.output_size(), self.padding.into(), fill, self.flips());
         }
         Ok(())
     }
@@ -169,6 +164,11 @@ impl Pass {
     /// Whether the region changes its size.
     pub(crate) fn resizes(&self) -> bool {
         self.resized != (self.region.width, self.region.height)
+    }
+
+    /// The flips, padding included.
+    pub(crate) fn flips(&self) -> Flips {
+        Flips { horizontal: self.flip, vertical: self.flip_vertical }
     }
 
     /// Whether nothing comes after the resizing but a cut.

@@ -2,7 +2,7 @@
 
 use tl_simd::Level;
 use tl_simd::normalize::{Dtype, ImageWriter, Layout, PixelFormat, Table};
-use tl_simd::pad::{Flips, frame};
+use tl_simd::pad::frame;
 use tl_simd::resample::{ImageView, Rect, Resampler, Resize};
 
 use crate::output::OutputSpec;
@@ -70,9 +70,8 @@ impl Renderer {
     pub fn render(&mut self, pass: &Pass, source: ImageView<'_>, out: &mut [u8]) {
         let level = self.level;
         if self.copies() && !pass.resizes() {
-            let flips = Flips { horizontal: pass.flip, vertical: pass.flip_vertical };
             let source = source.part(pass.source());
-            return frame(level, source, pass.padding.into(), &pass.fill, flips, out);
+            return frame(level, source, pass.padding.into(), &pass.fill, pass.flips(), out);
         }
         self.with_rows(pass, out, |mut rows, resampler| {
             resampler.run(level, source, &pass.resize(), |y, row| rows.write(y, row));

@@ -1,8 +1,7 @@
 //! Masks: one number per pixel, which are moved and never mixed.
 
 use tl_simd::Level;
-use tl_simd::interleave::flip_row;
-use tl_simd::pad::{Border, Margins, pad};
+use tl_simd::pad::{Border, Flips, Margins, frame, pad};
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize, TensorFilter};
 
 use crate::error::{AnnotationError, PlanError};
@@ -160,21 +159,20 @@ impl Mask {
 
     /// Moves with an image whose left and right change places.
     pub fn flip(&mut self) {
-        self.replace(self.size(), |mask, out| {
-            let width = mask.width as usize;
-            for (row, out) in mask.data.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
-                flip_row(Level::detect(), row, 1, out);
-            }
-        });
+        let flips = Flips { horizontal: true, vertical: false };
+        self.frame(self.size(), Margins::default(), 0, flips);
     }
 
     /// Moves with an image whose top and bottom change places.
     pub fn flip_vertical(&mut self) {
-        self.replace(self.size(), |mask, out| {
-            let width = mask.width as usize;
-            for (row, out) in mask.data.chunks_exact(width).rev().zip(out.chunks_exact_mut(width)) {
-                out.copy_from_slice(row);
-            }
+        let flips = Flips { horizontal: false, vertical: true };
+        self.frame(self.size(), Margins::default(), 0, flips);
+    }
+
+    /// Moves with an image that gets a border, is `size` large then, and is flipped.
+    pub(crate) fn frame(&mut self, size: (u32, u32), margins: Margins, number: u8, flips: Flips) {
+        self.replace(size, |mask, out| {
+            frame(Level::detect(), mask.view(), margins, &[number], flips, out);
         });
     }
 }

@@ -2,14 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use tl_simd::pad::{Border, Margins, pad};
-use tl_simd::resample::ImageView;
 
 use super::stage::Stage;
 use crate::annotations::{Coordinates, Mask};
 use crate::error::AnnotationError;
 use crate::op::PadMode;
 use crate::pass::{Padding, mask_fill};
-use crate::render::CHANNELS;
 
 /// A border around an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,9 +38,8 @@ impl Pad {
         let level = stage.level();
         let size = stage.image.size();
         stage.replace(self.output_size(size), |image, out| {
-            let view = ImageView::packed(image.pixels(), size.0, size.1, CHANNELS);
             let [red, green, blue] = self.fill;
-            pad(level, view, self.margins(), self.border([red, green, blue, 0]), out);
+            pad(level, image.view(), self.margins(), self.border([red, green, blue, 0]), out);
         });
     }
 

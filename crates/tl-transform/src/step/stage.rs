@@ -90,9 +90,7 @@ impl Stage<'_> {
     ) {
         let Workspace { spare, warp, .. } = self.workspace;
         spare.reshape(size.0, size.1);
-        let (width, height) = self.image.size();
-        let view = ImageView::packed(self.image.pixels(), width, height, CHANNELS);
-        make(warp, view, spare.pixels_mut());
+        make(warp, self.image.view(), spare.pixels_mut());
         std::mem::swap(self.image, spare);
     }
 
@@ -128,9 +126,7 @@ impl Stage<'_> {
         let Workspace { renderer, spare, .. } = self.workspace;
         let (width, height) = pass.output_size();
         spare.reshape(width, height);
-        let (width, height) = self.image.size();
-        let view = ImageView::packed(self.image.pixels(), width, height, CHANNELS);
-        renderer.render(pass, view, spare.pixels_mut());
+        renderer.render(pass, self.image.view(), spare.pixels_mut());
         std::mem::swap(self.image, spare);
     }
 }
