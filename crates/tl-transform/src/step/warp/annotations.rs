@@ -70,35 +70,25 @@ impl Warp {
     }
 
     /// The same with another fill.
-    pub(crate) fn with_fill(self, fill: Fill) -> Self {
-        let fill = Some(fill);
-        match self {
-            Self::Rotate(rotate) => Self::Rotate(Rotate { fill, ..rotate }),
-            Self::Affine(affine) => Self::Affine(Affine { fill, ..affine }),
-            Self::Perspective(perspective) => {
-                Self::Perspective(Perspective { fill, ..perspective })
-            }
-            Self::Elastic(elastic) => Self::Elastic(Elastic { fill, ..elastic }),
-        }
+    pub(crate) fn with_fill(mut self, fill: Fill) -> Self {
+        *self.filter_and_fill().1 = Some(fill);
+        self
     }
 
-    fn of_mask(&self) -> Self {
-        let interpolation = Interpolation::Nearest;
-        let fill = |fill: Option<Fill>| fill.map(Fill::mask);
-        match *self {
-            Self::Rotate(rotate) => {
-                Self::Rotate(Rotate { interpolation, fill: fill(rotate.fill), ..rotate })
-            }
-            Self::Affine(affine) => {
-                Self::Affine(Affine { interpolation, fill: fill(affine.fill), ..affine })
-            }
-            Self::Perspective(perspective) => {
-                let fill = fill(perspective.fill);
-                Self::Perspective(Perspective { interpolation, fill, ..perspective })
-            }
-            Self::Elastic(elastic) => {
-                Self::Elastic(Elastic { interpolation, fill: fill(elastic.fill), ..elastic })
-            }
+    fn of_mask(mut self) -> Self {
+        let (interpolation, fill) = self.filter_and_fill();
+        *interpolation = Interpolation::Nearest;
+        *fill = fill.map(Fill::mask);
+        self
+    }
+
+    /// The filter, and the colour outside the image.
+    fn filter_and_fill(&mut self) -> (&mut Interpolation, &mut Option<Fill>) {
+        match self {
+            Self::Rotate(Rotate { interpolation, fill, .. })
+            | Self::Affine(Affine { interpolation, fill, .. })
+            | Self::Perspective(Perspective { interpolation, fill, .. })
+            | Self::Elastic(Elastic { interpolation, fill, .. }) => (interpolation, fill),
         }
     }
 }
