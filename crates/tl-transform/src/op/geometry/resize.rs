@@ -123,6 +123,13 @@ fn scaled(side: u32, part: u32, whole: u32) -> u32 {
     u32::try_from(product / u64::from(whole.max(1))).unwrap_or(u32::MAX)
 }
 
+/// Resizes the whole image by one factor; sides lose their fractions.
+fn scale(drawing: &mut Drawing<'_>, factor: f64, sampling: Sampling) -> Result<(), PlanError> {
+    let (width, height) = drawing.size();
+    let side = |side: u32| truncate(f64::from(side) * factor);
+    drawing.resize((side(width), side(height)), sampling)
+}
+
 /// Resizes the whole image so that the shorter side has a random one of several lengths.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -157,9 +164,8 @@ impl Operation for RandomShortestSize {
         if let Some(limit) = self.max_size {
             factor = factor.min(f64::from(limit) / f64::from(width.max(height)));
         }
-        let size = (truncate(f64::from(width) * factor), truncate(f64::from(height) * factor));
         let Self { interpolation, antialias, .. } = *self;
-        drawing.resize(size, Sampling { interpolation, antialias })
+        scale(drawing, factor, Sampling { interpolation, antialias })
     }
 
     fn output_size(&self, _: Option<(u32, u32)>, _: &FixedSizes) -> Option<(u32, u32)> {
@@ -208,14 +214,12 @@ impl Operation for ScaleJitter {
     }
 
     fn draw(&self, stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
-        let scale = stream.rng().uniform(self.scale_range.0, self.scale_range.1);
+        let times = stream.rng().uniform(self.scale_range.0, self.scale_range.1);
         let (width, height) = drawing.size();
         let across = f64::from(self.target_size.0) / f64::from(width);
         let down = f64::from(self.target_size.1) / f64::from(height);
-        let factor = across.min(down) * scale;
-        let size = (truncate(f64::from(width) * factor), truncate(f64::from(height) * factor));
         let Self { interpolation, antialias, .. } = *self;
-        drawing.resize(size, Sampling { interpolation, antialias })
+        scale(drawing, across.min(down) * times, Sampling { interpolation, antialias })
     }
 
     fn output_size(&self, _: Option<(u32, u32)>, _: &FixedSizes) -> Option<(u32, u32)> {

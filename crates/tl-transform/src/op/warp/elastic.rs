@@ -79,12 +79,12 @@ impl Operation for ElasticTransform {
         for alpha in [alpha.0, alpha.1] {
             super::require_finite("alpha", alpha)?;
         }
-        let smooth = |sigma: f64| (Elastic::SIGMA.0..=Elastic::SIGMA.1).contains(&sigma);
         for sigma in [sigma.0, sigma.1].into_iter().filter(|_| sigma != (0.0, 0.0)) {
-            require(smooth(sigma), "sigma", sigma, "0.001 to 1000, or 0 for both axes")?;
+            let smooths = Elastic::smooths(sigma);
+            require(smooths, "sigma", sigma, "0.001 to 1000, or 0 for both axes")?;
         }
-        let smooth = self.interpolation == Interpolation::Bicubic;
-        require_name(!smooth, "interpolation", self.interpolation.name(), "nearest or bilinear")?;
+        let ok = self.interpolation != Interpolation::Bicubic;
+        require_name(ok, "interpolation", self.interpolation.name(), "nearest or bilinear")?;
         require_common(self.interpolation, self.fill, None)
     }
 

@@ -29,6 +29,11 @@ struct Weights {
 }
 
 impl Elastic {
+    /// Whether a deviation is in the range of [`Elastic::SIGMA`].
+    pub(crate) fn smooths(sigma: f64) -> bool {
+        (Self::SIGMA.0..=Self::SIGMA.1).contains(&sigma)
+    }
+
     /// Bytes of the displacements of an image of this size, and of what smooths them.
     pub(in crate::step) fn bytes(&self, size: (u32, u32)) -> u64 {
         let planes = 2 * area(size) * size_of::<f32>() as u64;
@@ -87,16 +92,11 @@ impl Weights {
 /// torchvision's size of the kernel, made odd; none where nothing is smoothed.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "limited before")]
 fn taps(sigma: f64) -> Option<usize> {
-    if smooth(sigma) { Some((8.0 * sigma + 1.0) as usize | 1) } else { None }
-}
-
-/// Whether a deviation is in the range of [`Elastic::SIGMA`].
-fn smooth(sigma: f64) -> bool {
-    (Elastic::SIGMA.0..=Elastic::SIGMA.1).contains(&sigma)
+    if Elastic::smooths(sigma) { Some((8.0 * sigma + 1.0) as usize | 1) } else { None }
 }
 
 fn both_smooth(sigma: (f64, f64)) -> bool {
-    smooth(sigma.0) && smooth(sigma.1)
+    Elastic::smooths(sigma.0) && Elastic::smooths(sigma.1)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "torch works in f32")]
