@@ -181,10 +181,7 @@ fn arrange(places: &mut [u32], sizes: &[Size], global_batch: usize, draw: Draw) 
     divide(places, sizes, global_batch);
     let mut rng = Rng::new(draw.seed, draw.epoch, batch_stream(draw.window), STREAM);
     let mut batches: Vec<&[u32]> = places.chunks_exact(global_batch).collect();
-    for last in (1..batches.len()).rev() {
-        let bound = u32::try_from(last + 1).expect("fewer batches than places");
-        batches.swap(last, rng.below(bound) as usize);
-    }
+    rng.shuffle(&mut batches);
     let shuffled = batches.concat();
     places.copy_from_slice(&shuffled);
     for batch in places.chunks_exact_mut(global_batch) {

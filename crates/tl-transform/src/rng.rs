@@ -204,6 +204,19 @@ impl Rng {
         }
     }
 
+    /// A place in a list of `length` items, each equally likely; 0 when it is empty. Lists have fewer
+    /// than 2^32 items.
+    pub(crate) fn index(&mut self, length: usize) -> usize {
+        self.below(u32::try_from(length).unwrap_or(u32::MAX)) as usize
+    }
+
+    /// Puts `items` into any order, each equally likely (Fisher and Yates, from the last one).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.index(last + 1));
+        }
+    }
+
     /// True with probability `p`.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit_f64() < p

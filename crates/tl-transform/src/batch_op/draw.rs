@@ -20,7 +20,7 @@ impl Recipe {
         let mut rng = Rng::new(seed, epoch, batch_stream(number), 0);
         let way = match ways {
             [] | [_] => 0,
-            _ => rng.below(u32::try_from(ways.len()).unwrap_or(u32::MAX)) as usize,
+            _ => rng.index(ways.len()),
         };
         let way = ways.get(way)?;
         rng.chance(way.p()).then(|| way.draw(size, &mut rng))
@@ -62,6 +62,7 @@ fn cut(size: (u32, u32), lambda: f64, rng: &mut Rng) -> Mixing {
         let end = side.min(middle + reach(side));
         (start, end - start)
     };
-    let ((x, width), (y, height)) = (span(x, width), span(y, height));
+    let (x, width) = span(x, width);
+    let (y, height) = span(y, height);
     Mixing::CutMix { rect: Rect { x, y, width, height } }
 }

@@ -185,9 +185,9 @@ fn permute_channels(rng: &mut Rng, drawing: &mut Drawing<'_>) -> Result<(), Plan
     }
 }
 
-/// Puts `items` into any order, each equally likely (Fisher and Yates).
+/// Puts `items` into any order, each equally likely: [`Rng::shuffle`] from the first one.
 fn shuffle<T>(rng: &mut Rng, items: &mut [T]) {
-    for (place, bound) in (1..items.len()).zip(2..) {
-        items.swap(place, rng.below(bound) as usize);
+    for place in 1..items.len() {
+        items.swap(place, rng.index(place + 1));
     }
 }

@@ -101,10 +101,7 @@ pub struct RandomChoice {
 impl RandomChoice {
     /// The place in the list of the operation to do.
     fn choose(&self, rng: &mut Rng) -> usize {
-        let Some(weights) = &self.p else {
-            let count = u32::try_from(self.ops.len()).unwrap_or(u32::MAX);
-            return rng.below(count) as usize;
-        };
+        let Some(weights) = &self.p else { return rng.index(self.ops.len()) };
         let mut left = weights.iter().sum::<f64>() * rng.unit_f64();
         let found = weights.iter().position(|weight| {
             let chosen = left < *weight;
@@ -172,11 +169,7 @@ impl Operation for RandomOrder {
     fn draw(&self, stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
         let mut order: [u8; bounds::MAX_OPS] = std::array::from_fn(|place| place.to_le_bytes()[0]);
         let order = &mut order[..self.ops.len().min(bounds::MAX_OPS)];
-        let mut rng = stream.rng();
-        for last in (1..order.len()).rev() {
-            let bound = u32::try_from(last).unwrap_or(u32::MAX) + 1;
-            order.swap(last, rng.below(bound) as usize);
-        }
+        stream.rng().shuffle(order);
         order.iter().try_for_each(|place| draw_one(&self.ops, usize::from(*place), stream, drawing))
     }
 

@@ -151,8 +151,7 @@ impl RandomErasing {
 
 impl fmt::Display for RandomErasing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { p, scale, ratio, value } = self;
-        let ((small, large), (low, high)) = (scale, ratio);
+        let Self { p, scale: (small, large), ratio: (low, high), value } = self;
         write!(f, "(p {p}, scale {small}..{large}, ratio {low}..{high}, value {value})")
     }
 }

@@ -55,7 +55,7 @@ impl Operation for GaussianBlur {
 
 impl fmt::Display for GaussianBlur {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ((columns, rows), (low, high)) = (self.kernel_size, self.sigma);
+        let Self { kernel_size: (columns, rows), sigma: (low, high) } = self;
         write!(f, "({columns}x{rows}, sigma {low}..{high})")
     }
 }

@@ -139,9 +139,7 @@ impl Reach {
 impl Space {
     /// An action, each equally likely.
     fn choose(&self, rng: &mut Rng) -> Action {
-        let count = u32::try_from(self.actions.len()).unwrap_or(u32::MAX);
-        let place = rng.below(count) as usize;
-        self.actions.get(place).copied().unwrap_or(Action::Identity)
+        self.actions.get(rng.index(self.actions.len())).copied().unwrap_or(Action::Identity)
     }
 
     /// The magnitude number `bin` of `bins`, 0 for what has none, and for an image of `size`.

@@ -156,8 +156,7 @@ impl Operation for RandomShortestSize {
     }
 
     fn draw(&self, stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
-        let count = u32::try_from(self.min_size.len()).unwrap_or(u32::MAX);
-        let index = stream.rng().below(count) as usize;
+        let index = stream.rng().index(self.min_size.len());
         let Some(&shortest) = self.min_size.get(index) else { return Ok(()) };
         let (width, height) = drawing.size();
         let mut factor = f64::from(shortest) / f64::from(width.min(height));

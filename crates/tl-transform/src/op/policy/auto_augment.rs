@@ -84,7 +84,7 @@ impl Operation for AutoAugment {
         let Self { policy, interpolation, fill } = *self;
         let mut rng = stream.rng();
         let pairs = policy.pairs();
-        let pair = pairs[rng.below(25) as usize % pairs.len()];
+        let pair = pairs[rng.index(pairs.len())];
         for (action, probability, bin) in pair {
             // As torchvision has it: no more than the probability.
             if rng.unit_f64() > probability {
