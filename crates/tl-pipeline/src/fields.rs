@@ -25,7 +25,7 @@ pub(crate) use annotate::{Annotator, Placed};
 pub use images::{ImageField, ImageSource, ImageTransform};
 pub use instances::InstanceMaskField;
 pub use keypoints::KeypointField;
-pub(crate) use pointer::ListPointer;
+use pointer::ListPointer;
 pub(crate) use readers::{FieldReaders, KeypointLayout};
 use values::ValueReader;
 pub use values::{ValueField, ValueFormat, ValueKind};

@@ -67,18 +67,14 @@ impl KeypointField {
 
     /// The pointer to the points of objects; `None` for those of a sample.
     fn objects(&self) -> Result<Option<ListPointer>, PipelineError> {
-        match &self.format {
-            ValueFormat::Json(pointer) if pointer.split('/').any(|token| token == "*") => {
-                let parsed = ListPointer::parse(pointer);
-                parsed.map(Some).map_err(|error| self.refused(&error.to_string()))
-            }
-            ValueFormat::Json(pointer) if !(pointer.is_empty() || pointer.starts_with('/')) => {
-                Err(self.refused(&format!("invalid pointer `{pointer}`: expected `/` first")))
-            }
-            ValueFormat::Json(_) | ValueFormat::Text | ValueFormat::Npy | ValueFormat::Npz(_) => {
-                Ok(None)
-            }
+        if let ValueFormat::Json(pointer) = &self.format
+            && pointer.split('/').any(|token| token == "*")
+        {
+            let parsed = ListPointer::parse(pointer);
+            return parsed.map(Some).map_err(|error| self.refused(&error.to_string()));
         }
+        self.format.check().map_err(|reason| self.refused(&reason))?;
+        Ok(None)
     }
 
     pub(super) fn check(&self) -> Result<(), PipelineError> {

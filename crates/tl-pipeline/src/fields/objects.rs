@@ -15,34 +15,28 @@ pub(super) struct Objects<'a> {
 impl<'a> Objects<'a> {
     /// Calls `take` with every value of the list that `pointer` names; a missing one is an error, as
     /// is one that `take` does not want. Errors say that `list` or `element` was expected.
-    pub(super) fn each<'v>(
+    pub(super) fn each(
         &self,
-        pointer: &'v ListPointer,
+        pointer: &ListPointer,
         list: &'static str,
         element: &'static str,
-        take: impl FnMut(&'v Value) -> Option<()>,
-    ) -> Result<(), AnnotationFault>
-    where
-        'a: 'v,
-    {
+        take: impl FnMut(&'a Value) -> Option<()>,
+    ) -> Result<(), AnnotationFault> {
         self.each_or(pointer, list, |pointer| self.expected(pointer, element), take)
     }
 
     /// As [`each`](Self::each), with the error of a value at its pointer.
-    pub(super) fn each_or<'v>(
+    pub(super) fn each_or(
         &self,
-        pointer: &'v ListPointer,
+        pointer: &ListPointer,
         list: &'static str,
         fault: impl Fn(String) -> AnnotationFault,
-        mut take: impl FnMut(&'v Value) -> Option<()>,
-    ) -> Result<(), AnnotationFault>
-    where
-        'a: 'v,
-    {
+        mut take: impl FnMut(&'a Value) -> Option<()>,
+    ) -> Result<(), AnnotationFault> {
         let values = pointer.values(self.document);
-        let values = values.map_err(|place| self.expected(place.pointer, list))?;
+        let values = values.ok_or_else(|| self.expected(pointer.list().to_owned(), list))?;
         for (position, value) in values.enumerate() {
-            let taken = value.ok().and_then(&mut take);
+            let taken = value.and_then(&mut take);
             taken.ok_or_else(|| fault(pointer.of(position)))?;
         }
         Ok(())

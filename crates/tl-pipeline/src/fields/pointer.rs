@@ -6,20 +6,15 @@ use crate::error::PipelineError;
 
 /// A JSON pointer with one `*`, which stands for every element of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ListPointer {
+pub(super) struct ListPointer {
     /// The pointer to the list.
     list: String,
     /// The pointer from an element to its value.
     value: String,
 }
 
-/// The part of a pointer whose value is missing.
-pub(crate) struct NotThere {
-    pub(crate) pointer: String,
-}
-
 impl ListPointer {
-    pub(crate) fn parse(text: &str) -> Result<Self, PipelineError> {
+    pub(super) fn parse(text: &str) -> Result<Self, PipelineError> {
         let refused = || {
             let expected = "expected a JSON pointer with exactly one `*`";
             PipelineError::Unusable(format!("invalid pointer `{text}`: {expected}"))
@@ -37,20 +32,23 @@ impl ListPointer {
         Ok(Self { list: joined(list), value: joined(value) })
     }
 
-    /// The values in `document` that it points to, one for each element of the list.
-    pub(crate) fn values<'v>(
-        &'v self,
+    /// The values in `document` that it points to, one for each element of the list, as far as that
+    /// has one; `None` without a list.
+    pub(super) fn values<'v>(
+        &self,
         document: &'v Value,
-    ) -> Result<impl ExactSizeIterator<Item = Result<&'v Value, NotThere>>, NotThere> {
-        let list = document.pointer(&self.list).and_then(Value::as_array);
-        let list = list.ok_or_else(|| NotThere { pointer: self.list.clone() })?;
-        Ok(list.iter().enumerate().map(|(position, element)| {
-            element.pointer(&self.value).ok_or_else(|| NotThere { pointer: self.of(position) })
-        }))
+    ) -> Option<impl Iterator<Item = Option<&'v Value>>> {
+        let list = document.pointer(&self.list)?.as_array()?;
+        Some(list.iter().map(|element| element.pointer(&self.value)))
+    }
+
+    /// The pointer to the list.
+    pub(super) fn list(&self) -> &str {
+        &self.list
     }
 
     /// The pointer to the value of element `position`.
-    pub(crate) fn of(&self, position: usize) -> String {
+    pub(super) fn of(&self, position: usize) -> String {
         format!("{}/{position}{}", self.list, self.value)
     }
 }
@@ -60,31 +58,33 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn values(pointer: &str, document: &Value) -> Result<Vec<Value>, String> {
+    fn values(pointer: &str, document: &Value) -> Option<Vec<Option<Value>>> {
         let pointer = ListPointer::parse(pointer).unwrap();
-        let values = pointer.values(document).map_err(|missing| missing.pointer)?;
-        values.map(|value| value.cloned().map_err(|missing| missing.pointer)).collect()
+        let values = pointer.values(document)?;
+        Some(values.map(|value| value.cloned()).collect())
     }
 
     #[test]
     fn a_star_stands_for_every_element() {
         let document = json!({"a": [{"b": {"c~": 1}}, {"b": {"c~": 2}}], "d": [[3], [4]], "*": []});
         let check = |pointer, expected: &[i32]| {
-            let expected: Vec<Value> = expected.iter().map(|&number| json!(number)).collect();
-            assert_eq!(values(pointer, &document).unwrap(), expected);
+            let expected = expected.iter().map(|&number| Some(json!(number))).collect();
+            assert_eq!(values(pointer, &document), Some(expected));
         };
         check("/a/*/b/c~0", &[1, 2]);
         check("/d/*/0", &[3, 4]);
         check("/d/1/*", &[4]);
-        assert_eq!(values("/*", &json!([5, 6])).unwrap(), [json!(5), json!(6)]);
+        assert_eq!(values("/*", &json!([5])), Some(vec![Some(json!(5))]));
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_values_have_a_pointer() {
         let document = json!({"a": [{"b": 1}, {}], "c": 7});
-        assert_eq!(values("/a/*/b", &document), Err("/a/1/b".into()));
-        assert_eq!(values("/c/*", &document), Err("/c".into()));
-        assert_eq!(values("/d/e/*/f", &document), Err("/d/e".into()));
+        assert_eq!(values("/a/*/b", &document), Some(vec![Some(json!(1)), None]));
+        assert_eq!(values("/c/*", &document), None);
+        assert_eq!(values("/d/e/*/f", &document), None);
+        let pointer = ListPointer::parse("/d/e/*/f").unwrap();
+        assert_eq!((pointer.list(), pointer.of(1)), ("/d/e", "/d/e/1/f".to_owned()));
     }
 
     #[test]

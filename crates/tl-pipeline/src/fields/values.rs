@@ -64,6 +64,22 @@ pub enum ValueFormat {
     Npz(String),
 }
 
+impl ValueFormat {
+    /// Checks that a pointer is one.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Json(pointer) if !(pointer.is_empty() || pointer.starts_with('/')) => {
+                Err(format!("invalid pointer `{pointer}`: expected `/` first"))
+            }
+            Self::Json(_) | Self::Text | Self::Npy | Self::Npz(_) => Ok(()),
+        }
+    }
+
+    fn is_array(&self) -> bool {
+        matches!(self, Self::Npy | Self::Npz(_))
+    }
+}
+
 /// The meaning of the values of a [`ValueField`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -105,12 +121,10 @@ impl ValueField {
     fn check(&self) -> Result<(), PipelineError> {
         let fail =
             |reason: &dyn fmt::Display| Err(refused(format!("values `{}`: {reason}", self.name)));
-        if let ValueFormat::Json(pointer) = &self.format
-            && !(pointer.is_empty() || pointer.starts_with('/'))
-        {
-            return fail(&format_args!("invalid pointer `{pointer}`: expected `/` first"));
+        if let Err(reason) = self.format.check() {
+            return fail(&reason);
         }
-        let is_array = matches!(self.format, ValueFormat::Npy | ValueFormat::Npz(_));
+        let is_array = self.format.is_array();
         let number = match &self.kind {
             ValueKind::Numbers { shape: Some(shape), .. }
                 if shape

@@ -39,7 +39,7 @@ impl ValueField {
     /// The description of the column, if the settings have all of it.
     pub(in crate::fields) fn configured_spec(&self) -> Option<ColumnSpec> {
         let spec = |number, shape| Some(ColumnSpec { name: self.name.clone(), number, shape });
-        let is_array = matches!(self.format, ValueFormat::Npy | ValueFormat::Npz(_));
+        let is_array = self.format.is_array();
         match &self.kind {
             ValueKind::Class(_) => spec(ColumnType::I64, Vec::new()),
             ValueKind::MultiHot { count, number, .. } => spec(*number, vec![*count as usize]),
