@@ -4,6 +4,8 @@ use serde::Deserialize;
 use tl_simd::pad::{Border, Margins};
 use tl_transform::{AnnotationError, BoundingBoxes, BoxFormat, Coordinates, Mask};
 
+use crate::noise;
+
 #[derive(Deserialize)]
 struct BoxesCase {
     format: BoxFormat,
@@ -137,17 +139,6 @@ fn masks_move_with_the_numbers_of_torchvision() {
         assert_eq!(mask.size(), case.after, "case {number}");
         assert_eq!(crc32fast::hash(mask.data()), case.crc, "case {number}");
     }
-}
-
-/// `SplitMix64` in counter mode, as the generators of `testdata` have it.
-fn noise(len: usize, seed: u64) -> Vec<u8> {
-    let word = |counter: u64| {
-        let z = seed.wrapping_add(counter.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    };
-    (1..).flat_map(|counter| word(counter).to_le_bytes()).take(len).collect()
 }
 
 #[test]

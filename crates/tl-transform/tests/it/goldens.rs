@@ -7,6 +7,8 @@ use serde::Deserialize;
 use tl_simd::Level;
 use tl_transform::{Image, Parity, Runner, Step};
 
+use crate::noise;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
@@ -26,25 +28,14 @@ fn image(name: &str) -> Image {
     let [width, height] = [width, height].map(|side| side.parse::<u32>().expect("a number"));
     let bytes = width as usize * height as usize * 3;
     let pixels = match (kind, width) {
-        ("noise", 13) => noise(1, bytes),
-        ("noise", 1) => noise(2, bytes),
-        ("noise", 9) => noise(3, bytes),
-        ("black and white", _) => noise(4, bytes).iter().map(|byte| (byte & 1) * 255).collect(),
+        ("noise", 13) => noise(bytes, 1),
+        ("noise", 1) => noise(bytes, 2),
+        ("noise", 9) => noise(bytes, 3),
+        ("black and white", _) => noise(bytes, 4).iter().map(|byte| (byte & 1) * 255).collect(),
         ("smooth", _) => smooth(2, width, height),
         _ => unreachable!("no image is called {name}"),
     };
     Image::from_pixels(width, height, pixels)
-}
-
-/// `SplitMix64` in counter mode, little endian.
-fn noise(seed: u64, size: usize) -> Vec<u8> {
-    let word = |count: u64| {
-        let mut z = seed.wrapping_add(count.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)).to_le_bytes()
-    };
-    (1..).flat_map(word).take(size).collect()
 }
 
 fn smooth(seed: u32, width: u32, height: u32) -> Vec<u8> {

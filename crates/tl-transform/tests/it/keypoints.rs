@@ -1,13 +1,11 @@
 //! Keypoints against torchvision's results (`testdata/annotations/keypoints.py`).
 
 use serde::Deserialize;
-use tl_transform::step::{Affine, Elastic, Warp};
-use tl_transform::{
-    AnnotationError, Coordinates, Fill, Interpolation, Keypoints, Pass, Plan, Step, Stream,
-};
+use tl_transform::step::{Affine, Warp};
+use tl_transform::{AnnotationError, Coordinates, Keypoints, Pass, Plan, Step};
 
 use crate::annotations::Move;
-use crate::plan_of;
+use crate::{plan_of, still};
 
 #[derive(Deserialize)]
 struct Case {
@@ -22,12 +20,6 @@ struct Case {
 struct State {
     size: (u32, u32),
     points: Vec<[f32; 2]>,
-}
-
-/// Moves points with an image that is warped and nothing else.
-fn warped(warp: Warp, points: &mut Keypoints) {
-    let plan = plan_of(Step::Warp(warp), points.canvas());
-    plan.move_keypoints(points).expect("points that move");
 }
 
 /// The cases in the repository, or those of the file that `TL_TRANSFORM_KEYPOINTS` names.
@@ -48,7 +40,8 @@ fn keypoints_move_with_the_bits_of_torchvision() {
         let mut points = Keypoints::new(before.size, before.points).unwrap();
         moves.iter().try_for_each(|step| step.coordinates(&mut points)).unwrap();
         if let Some(warp) = warp {
-            warped(warp, &mut points);
+            let plan = plan_of(Step::Warp(warp), points.canvas());
+            plan.move_keypoints(&mut points).unwrap();
         }
         assert_eq!(points.canvas(), after.size, "{line}");
         assert_eq!(points.points(), after.points, "{line}");
@@ -57,16 +50,9 @@ fn keypoints_move_with_the_bits_of_torchvision() {
 
 #[test]
 fn displacements_that_are_none_leave_points_on_whole_pixels() {
-    let elastic = Elastic {
-        alpha: (0.0, 0.0),
-        sigma: (5.0, 5.0),
-        stream: Stream::default(),
-        interpolation: Interpolation::Bilinear,
-        fill: Some(Fill::BLACK),
-    };
     let given = vec![[1.0, 2.0], [30.75, 17.25], [-4.0, 90.0]];
     let mut points = Keypoints::new((40, 20), given).unwrap();
-    warped(Warp::Elastic(elastic), &mut points);
+    plan_of(still(), (40, 20)).move_keypoints(&mut points).unwrap();
     // torchvision looks points up at the whole pixel before, within the image.
     let expected: [[f32; 2]; 3] = [[1.0, 2.0], [30.0, 17.0], [0.0, 19.0]];
     for (found, expected) in points.points().iter().zip(expected) {

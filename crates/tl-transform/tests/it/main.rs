@@ -16,9 +16,10 @@ mod wide;
 use tl_transform::op::{
     CenterCrop, Normalize, RandomHorizontalFlip, RandomResizedCrop, Resize, Size, ToFloat,
 };
+use tl_transform::step::{Elastic, Warp};
 use tl_transform::{
-    DecodeMode, Draw, Dtype, Invalid, Layout, Op, OutputSpec, Padding, Parity, Pass, Plan, Recipe,
-    RecipeError, Step,
+    DecodeMode, Draw, Dtype, Fill, Interpolation, Invalid, Layout, Op, OutputSpec, Padding, Parity,
+    Pass, Plan, Recipe, RecipeError, Step, Stream,
 };
 
 const F32: OutputSpec = OutputSpec { dtype: Dtype::F32, layout: Layout::Chw };
@@ -31,6 +32,28 @@ fn resize(size: u32) -> Op {
 
 fn crop(side: u32) -> Op {
     CenterCrop::new(side).into()
+}
+
+/// `SplitMix64` in counter mode, as the generators of `testdata` have it.
+fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let word = |counter: u64| {
+        let z = seed.wrapping_add(counter.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    };
+    (1..).flat_map(|counter| word(counter).to_le_bytes()).take(len).collect()
+}
+
+/// Displacements that are none.
+fn still() -> Step {
+    Step::Warp(Warp::Elastic(Elastic {
+        alpha: (0.0, 0.0),
+        sigma: (5.0, 5.0),
+        stream: Stream::default(),
+        interpolation: Interpolation::Bilinear,
+        fill: Some(Fill::BLACK),
+    }))
 }
 
 /// The plan of an image that goes through one step and nothing else.
