@@ -81,7 +81,7 @@ impl Image {
         (self.width, self.height) = (rect.width, rect.height);
     }
 
-    /// Gives the memory back if it is more than `bytes`; the image is empty then.
+    /// Releases the memory if it is more than `bytes`; the image is empty then.
     pub fn trim(&mut self, bytes: usize) {
         if self.data.capacity() > bytes {
             *self = Self::new();

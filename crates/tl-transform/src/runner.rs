@@ -88,7 +88,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Gives back buffers larger than `bytes`.
+    /// Releases buffers larger than `bytes`.
     pub fn trim(&mut self, bytes: usize) {
         self.workspace.trim(bytes);
     }

@@ -126,7 +126,7 @@ impl Annotator {
         self.files.bytes(column)
     }
 
-    /// Gives back buffers larger than `bytes`.
+    /// Releases buffers larger than `bytes`.
     pub(crate) fn trim(&mut self, bytes: usize) {
         self.files.clear();
         self.readers.columns().for_each(|value| value.trim(bytes));
@@ -211,9 +211,9 @@ fn write(
     let (inside, below) = out.split_at_mut(room_width * height as usize * number);
     let rows = inside.chunks_exact_mut(room_width * number);
     for ((row, numbers), start) in rows.zip(mask.chunks_exact(width)).zip((0..).step_by(width)) {
-        let (row, beside) = row.split_at_mut(width * number);
+        let (row, right) = row.split_at_mut(width * number);
         put(field.dtype, numbers, high.map(|high| &high[start..start + width]), row);
-        field.pad(beside);
+        field.pad(right);
     }
     field.pad(below);
 }

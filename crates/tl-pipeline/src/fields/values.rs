@@ -24,7 +24,7 @@ pub(super) use read::whole_or_real;
 /// ```
 /// use tl_pipeline::{ColumnType, Fields, ValueField, ValueFormat, ValueKind};
 ///
-/// // `{"score": 0.5}` beside each image.
+/// // `{"score": 0.5}` next to each image.
 /// let score = ValueField::new("score", "json", ValueFormat::Json("/score".into()));
 /// // The classes 3 and 7 of 80 as ones among zeros, from a text such as `3 7`.
 /// let kind = ValueKind::MultiHot { count: 80, names: Vec::new(), number: ColumnType::F32 };

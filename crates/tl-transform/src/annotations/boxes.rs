@@ -103,8 +103,8 @@ impl BoundingBoxes {
         self.map_corners(self.canvas, |corners| corners);
     }
 
-    /// Leaves out boxes that are narrower or lower than `min_size`, smaller than `min_area`, or
-    /// not all on the canvas, and tells of every box whether it stays: `SanitizeBoundingBoxes`.
+    /// Removes boxes that are narrower or lower than `min_size`, smaller than `min_area`, or partly
+    /// outside the canvas: `SanitizeBoundingBoxes`. Returns for every box whether it stays.
     ///
     /// # Errors
     /// [`AnnotationError::Limit`] when one of the two is not 1 or more, as torchvision refuses it.

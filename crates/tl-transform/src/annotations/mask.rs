@@ -57,8 +57,8 @@ impl Mask {
         ImageView::packed(&self.data, self.width, self.height, 1)
     }
 
-    /// Replaces the numbers by those of another size: `make` fills them, all zero
-    /// at first. Of nothing comes nothing.
+    /// Replaces the numbers by those of another size, which are 0 until `make` fills them. It is not
+    /// called if there are none before or after.
     pub(crate) fn replace(&mut self, size: (u32, u32), make: impl FnOnce(&Self, &mut [u8])) {
         let mut data = vec![0; size.0 as usize * size.1 as usize];
         if !self.data.is_empty() && !data.is_empty() {
@@ -132,7 +132,7 @@ impl Mask {
         Ok(())
     }
 
-    /// Makes the mask what `resize` says, whose region lies in it, without what the window leaves.
+    /// Resizes the region of `resize`, which lies in the mask, and keeps the window of the result.
     pub(crate) fn resample(&mut self, resize: &Resize) {
         let size = (resize.window.width, resize.window.height);
         self.replace(size, |mask, out| {

@@ -79,7 +79,7 @@ impl Scratch {
         self.size.is_some()
     }
 
-    /// Gives back buffers larger than `bytes`.
+    /// Releases buffers larger than `bytes`.
     pub(crate) fn trim(&mut self, bytes: usize) {
         if self.original.capacity() > bytes {
             self.original = Vec::new();

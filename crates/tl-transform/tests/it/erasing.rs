@@ -69,19 +69,19 @@ fn erasing_gives_up_after_ten_tries_and_leaves_the_image() {
 }
 
 #[test]
-fn erasing_works_on_pixels_before_floats_and_on_the_batch_behind() {
+fn erasing_works_on_pixels_before_floats_and_on_the_batch_after_them() {
     let erase = RandomErasing { p: 1.0, ..RandomErasing::default() };
     let grid = GridMask { p: 1.0, ..GridMask::default() };
     let before = plan(vec![erase.into(), grid.into(), ToFloat {}.into()], (64, 64), 0);
     assert_eq!((before.steps.len(), before.erasures.len()), (2, 0));
     let random = RandomErasing { value: ErasingValue::RANDOM, ..erase };
     let ops = vec![ToFloat {}.into(), Normalize::IMAGENET.into(), random.into(), grid.into()];
-    let behind = plan(ops, (64, 64), 0);
-    assert!(behind.is_one_pass(), "{behind:?}");
+    let after = plan(ops, (64, 64), 0);
+    assert!(after.is_one_pass(), "{after:?}");
     let [Erase::Rectangle { fill: Filling::Normal { key }, .. }, Erase::Grid { .. }] =
-        behind.erasures[..]
+        after.erasures[..]
     else {
-        panic!("{behind:?}")
+        panic!("{after:?}")
     };
     let again = plan(vec![ToFloat {}.into(), random.into()], (64, 64), 1);
     let [Erase::Rectangle { fill: Filling::Normal { key: other }, .. }] = again.erasures[..] else {

@@ -255,7 +255,7 @@ impl ValueReader {
         }
     }
 
-    /// Gives back memory above `bytes`.
+    /// Releases memory above `bytes`.
     pub(crate) fn trim(&mut self, bytes: usize) {
         if self.member.capacity() > bytes {
             self.member = Vec::new();

@@ -71,7 +71,7 @@ impl Displacements {
         [right, down]
     }
 
-    /// Gives the memory back if the planes take more than `bytes`.
+    /// Releases the memory if the planes take more than `bytes`.
     pub(super) fn trim(&mut self, bytes: usize) {
         if self.planes.capacity() * size_of::<f32>() > bytes {
             *self = Self::default();

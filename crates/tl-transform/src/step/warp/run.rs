@@ -55,7 +55,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Gives back buffers larger than `bytes`.
+    /// Releases buffers larger than `bytes`.
     pub(crate) fn trim(&mut self, bytes: usize) {
         self.displacements.trim(bytes);
     }
