@@ -262,19 +262,7 @@ impl Fields {
             Work::Bytes | Work::Views => return unusable(&"bytes"),
             Work::Columns(_) => return unusable(&"columns"),
         };
-        if let Some(BoxField { boxes, labels, values, sanitize, .. }) = &self.boxes {
-            let values = values.iter().map(|value| &value.pointer);
-            for pointer in [Some(boxes), labels.as_ref()].into_iter().flatten().chain(values) {
-                ListPointer::parse(pointer)?;
-            }
-            let Sanitize { min_size, min_area } = sanitize.unwrap_or_default();
-            if !(min_size >= 1.0 && min_size.is_finite() && min_area >= 1.0 && min_area.is_finite())
-            {
-                return Err(refused(format!(
-                    "min_size is {min_size} and min_area {min_area}, expected numbers from 1 on"
-                )));
-            }
-        }
+        self.boxes.as_ref().map_or(Ok(()), BoxField::check)?;
         let lists = recipe.output_size().is_none() && !pads;
         match &self.mask {
             Some(MaskField { dtype, .. }) if lists && *dtype != MaskType::U8 => {

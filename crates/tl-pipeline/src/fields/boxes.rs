@@ -8,8 +8,24 @@ use super::annotate::Placed;
 use super::files::Files;
 use super::objects::{Objects, retain, single};
 use super::values::{put, whole_or_real};
-use super::{BoxField, BoxValue, ListPointer, RowFields};
-use crate::error::AnnotationFault;
+use super::{BoxField, BoxValue, ListPointer, RowFields, Sanitize, refused};
+use crate::error::{AnnotationFault, PipelineError};
+
+impl BoxField {
+    pub(super) fn check(&self) -> Result<(), PipelineError> {
+        let values = self.values.iter().map(|value| &value.pointer);
+        for pointer in [&self.boxes].into_iter().chain(&self.labels).chain(values) {
+            ListPointer::parse(pointer)?;
+        }
+        let Sanitize { min_size, min_area } = self.sanitize.unwrap_or_default();
+        if [min_size, min_area].iter().all(|least| *least >= 1.0 && least.is_finite()) {
+            return Ok(());
+        }
+        Err(refused(format!(
+            "min_size is {min_size} and min_area {min_area}, expected numbers from 1 on"
+        )))
+    }
+}
 
 /// Reads the boxes of a field that [`Fields::check`](super::Fields::check) has seen.
 #[derive(Debug)]
