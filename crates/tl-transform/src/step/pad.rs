@@ -37,9 +37,9 @@ impl Pad {
     pub(super) fn run(&self, stage: &mut Stage<'_>) {
         let level = stage.level();
         let size = stage.image.size();
-        stage.replace(self.output_size(size), |image, out| {
+        stage.replace(self.output_size(size), |_, view, out| {
             let [red, green, blue] = self.fill;
-            pad(level, image.view(), self.margins(), self.border([red, green, blue, 0]), out);
+            pad(level, view, self.margins(), self.border([red, green, blue, 0]), out);
         });
     }
 

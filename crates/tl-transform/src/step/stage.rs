@@ -24,7 +24,7 @@ const PIXELS: OutputSpec = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
 pub(crate) struct Workspace {
     pub(crate) renderer: Renderer,
     spare: Image,
-    warp: WarpScratch,
+    pub(super) warp: WarpScratch,
     pub(crate) mix: MixScratch,
     pub(crate) user_transforms: BoundTransforms,
     blur: GaussianBlur,
@@ -68,11 +68,15 @@ impl Stage<'_> {
     }
 
     /// Replaces the present image by one of `size`; `make` fills it from that.
-    pub(crate) fn replace(&mut self, size: (u32, u32), make: impl FnOnce(&Image, &mut [u8])) {
-        let spare = &mut self.workspace.spare;
-        spare.reshape(size.0, size.1);
-        make(self.image, spare.pixels_mut());
-        std::mem::swap(self.image, spare);
+    pub(crate) fn replace(
+        &mut self,
+        size: (u32, u32),
+        make: impl FnOnce(&mut Workspace, ImageView<'_>, &mut [u8]),
+    ) {
+        let mut image = std::mem::take(&mut self.workspace.spare);
+        image.reshape(size.0, size.1);
+        make(self.workspace, self.image.view(), image.pixels_mut());
+        self.workspace.spare = std::mem::replace(self.image, image);
     }
 
     /// The image, and memory for as many of its rows whose content is unspecified.
@@ -80,18 +84,6 @@ impl Stage<'_> {
         let spare = &mut self.workspace.spare;
         spare.reshape(self.image.size().0, rows);
         (self.image, spare.pixels_mut())
-    }
-
-    /// Replaces the present image by one of `size`; `make` fills it from that.
-    pub(crate) fn warp(
-        &mut self,
-        size: (u32, u32),
-        make: impl FnOnce(&mut WarpScratch, ImageView<'_>, &mut [u8]),
-    ) {
-        let Workspace { spare, warp, .. } = self.workspace;
-        spare.reshape(size.0, size.1);
-        make(warp, self.image.view(), spare.pixels_mut());
-        std::mem::swap(self.image, spare);
     }
 
     /// The image, and what is kept of a mixture.
@@ -123,10 +115,8 @@ impl Stage<'_> {
         if pass.is_bare() && !pass.resizes() {
             return self.image.crop(pass.source());
         }
-        let Workspace { renderer, spare, .. } = self.workspace;
-        let (width, height) = pass.output_size();
-        spare.reshape(width, height);
-        renderer.render(pass, self.image.view(), spare.pixels_mut());
-        std::mem::swap(self.image, spare);
+        self.replace(pass.output_size(), |workspace, view, out| {
+            workspace.renderer.render(pass, view, out);
+        });
     }
 }

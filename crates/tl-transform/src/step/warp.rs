@@ -139,8 +139,8 @@ impl Warp {
         let size = stage.image.size();
         let level = stage.level();
         let parity = stage.parity;
-        stage.warp(self.output_size(size), |scratch, view, out| {
-            self.apply(scratch, Source { level, view, size }, parity, out);
+        stage.replace(self.output_size(size), |workspace, view, out| {
+            self.apply(&mut workspace.warp, Source { level, view, size }, parity, out);
         });
     }
 
