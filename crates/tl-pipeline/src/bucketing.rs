@@ -131,7 +131,7 @@ impl Sizes<'_> {
 
     fn planned(&mut self, recipe: &Recipe, size: Size, draw: Draw) -> Option<Size> {
         recipe.plan_into(size.0, size.1, draw, &mut self.plan).ok()?;
-        let bytes = self.plan.scratch_bytes().ok()?;
+        let bytes = recipe.scratch_bytes(&self.plan).ok()?;
         let (width, height) = self.plan.output_size();
         let pixel = u64::from(recipe.channels().count()) * recipe.output().dtype.bytes() as u64;
         let result = u64::from(width) * u64::from(height) * pixel;

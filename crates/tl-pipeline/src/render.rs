@@ -90,11 +90,6 @@ impl Renderer {
         ImageView::of_pixels(pixels, width, height, row_bytes, pixel_bytes)
     }
 
-    /// Bytes that it holds for images on the way to the result of `plan`.
-    pub(crate) fn scratch_bytes(&self, plan: &Plan) -> Result<u64, StepError> {
-        self.wide.as_ref().map_or_else(|| plan.scratch_bytes(), |wide| wide.scratch_bytes(plan))
-    }
-
     /// Bytes of a result of this size.
     #[must_use]
     pub fn output_bytes(&self, size: (u32, u32)) -> usize {

@@ -37,7 +37,7 @@ pub struct WideRenderer {
 
 /// The form of pixels.
 #[derive(Clone, Copy, Debug)]
-struct PixelFormat {
+pub(crate) struct PixelFormat {
     pixels: PixelType,
     channels: Channels,
 }
@@ -59,7 +59,7 @@ impl WideRenderer {
     pub fn new(recipe: &Recipe) -> Self {
         let (mean, std) = recipe.normalization();
         Self {
-            format: PixelFormat { pixels: recipe.pixels(), channels: recipe.channels() },
+            format: PixelFormat::of(recipe),
             output: recipe.output(),
             mean,
             std,
@@ -113,44 +113,11 @@ impl WideRenderer {
         }
     }
 
-    /// Bytes that it holds for images on the way to the result of `plan`.
-    ///
-    /// # Errors
-    /// [`StepError::Pixels`] for a step that does not move pixels along the axes, and
-    /// [`StepError::Size`] for one that is not for the image before it.
-    pub fn scratch_bytes(&self, plan: &Plan) -> Result<u64, StepError> {
-        let area = |(width, height): (u32, u32)| u64::from(width) * u64::from(height);
-        let head = plan.head.source();
-        let mut size = plan.head.output_size();
-        let mut multiplied = if plan.head.resizes() { area((head.width, head.height)) } else { 0 };
-        let mut image = area(size);
-        for (position, step) in plan.steps.iter().enumerate() {
-            if !matches!(step, Step::Pass(_) | Step::Pad(_)) {
-                let PixelFormat { pixels, channels } = self.format;
-                let pixels = pixels.name();
-                let channels = channels.count();
-                return Err(StepError::Pixels { position, pixels, channels });
-            }
-            if !step.fits(size) {
-                let (width, height) = size;
-                return Err(StepError::Size { position, width, height });
-            }
-            multiplied = multiplied.max(area(size));
-            size = step.output_size(size);
-            image = image.max(area(size));
-        }
-        multiplied = if plan.is_one_pass() { multiplied } else { multiplied.max(area(size)) };
-        image = image.max(area(plan.output_size()));
-        let images = if plan.is_one_pass() { image } else { 2 * image };
-        let multiplied = if self.format.has_byte_alpha() { multiplied } else { 0 };
-        Ok((images + multiplied) * self.pixel_bytes() as u64)
-    }
-
     /// Runs `plan` on `source` and writes the result to `out`. Of the image only [`Pass::source`] of
     /// the head has to be there.
     ///
     /// # Errors
-    /// As [`WideRenderer::scratch_bytes`], and [`StepError::Memory`].
+    /// As [`Recipe::scratch_bytes`], and [`StepError::Memory`].
     ///
     /// # Panics
     /// When the head is not for such an image, when its pixels have another size, or when `out` is not
@@ -161,7 +128,7 @@ impl WideRenderer {
         source: ImageView<'_>,
         out: &mut [u8],
     ) -> Result<(), StepError> {
-        let need = self.scratch_bytes(plan)?;
+        let need = self.format.scratch_bytes(self.output, plan)?;
         let limit = self.memory_limit;
         if need > limit {
             return Err(StepError::Memory { need, limit });
@@ -169,7 +136,7 @@ impl WideRenderer {
         assert_eq!(source.channels(), self.pixel_bytes(), "bytes of a pixel");
         assert_eq!(out.len(), self.output_bytes(plan.output_size()), "bytes of the result");
         let Self { format, passes, image, spare, .. } = self;
-        if plan.is_one_pass() && format.stays_in(self.output) {
+        if format.goes_straight(self.output, plan) {
             passes.run(*format, &plan.head, source, out);
             return Ok(());
         }
@@ -188,7 +155,7 @@ impl WideRenderer {
                 | Step::User(_)
                 | Step::Filter(_)
                 | Step::Noise(_)
-                | Step::Erase(_) => unreachable!("`scratch_bytes` has refused the step"),
+                | Step::Erase(_) => unreachable!("`scratch_bytes` refuses the step"),
             }
             std::mem::swap(image, spare);
         };
@@ -212,13 +179,70 @@ impl WideRenderer {
 }
 
 impl PixelFormat {
-    fn pixel_bytes(self) -> usize {
-        self.channels.count() as usize * self.pixels.bytes()
+    /// The form of the pixels that the operations of `recipe` get.
+    pub(crate) fn of(recipe: &Recipe) -> Self {
+        Self { pixels: recipe.pixels(), channels: recipe.channels() }
     }
 
-    /// Whether Pillow multiplies the colours by alpha before it resizes them.
-    fn has_byte_alpha(self) -> bool {
-        self.channels == Channels::Rgba && self.pixels == PixelType::U8
+    /// [`Recipe::scratch_bytes`] of a plan for such pixels.
+    pub(crate) fn scratch_bytes(self, output: OutputSpec, plan: &Plan) -> Result<u64, StepError> {
+        let area = |(width, height): (u32, u32)| u64::from(width) * u64::from(height);
+        let mut size = plan.head.output_size();
+        let mut image = area(size);
+        let mut rows = self.pass_bytes(&plan.head);
+        for (position, step) in plan.steps.iter().enumerate() {
+            if !matches!(step, Step::Pass(_) | Step::Pad(_)) {
+                let pixels = self.pixels.name();
+                let channels = self.channels.count();
+                return Err(StepError::Pixels { position, pixels, channels });
+            }
+            if !step.fits(size) {
+                let (width, height) = size;
+                return Err(StepError::Size { position, width, height });
+            }
+            if let Step::Pass(pass) = step {
+                rows = rows.saturating_add(self.pass_bytes(pass));
+            }
+            size = step.output_size(size);
+            image = image.max(area(size));
+        }
+        if plan.is_one_pass() {
+            let images = if self.goes_straight(output, plan) { 0 } else { image };
+            return Ok(rows.saturating_add(images * self.pixel_bytes() as u64));
+        }
+        rows = rows.saturating_add(self.pass_bytes(&plan.tail));
+        image = image.max(area(plan.output_size()));
+        Ok(rows.saturating_add(2 * image * self.pixel_bytes() as u64))
+    }
+
+    /// The bytes that a pass takes for its rows, and for pixels that are multiplied by alpha.
+    fn pass_bytes(self, pass: &Pass) -> u64 {
+        if !pass.resizes() {
+            return 0;
+        }
+        if self.pixels != PixelType::U8 {
+            return WideResampler::bytes(self.pixels, self.pixel_bytes(), &pass.resize());
+        }
+        let source = pass.source();
+        let multiplied = u64::from(source.width) * u64::from(source.height);
+        if self.multiplies(pass) { multiplied * self.pixel_bytes() as u64 } else { 0 }
+    }
+
+    /// Whether Pillow multiplies the colours of this pass by alpha before it resizes them.
+    fn multiplies(self, pass: &Pass) -> bool {
+        self.channels == Channels::Rgba
+            && self.pixels == PixelType::U8
+            && pass.parity != Parity::Tensor
+            && pass.resize().filter != Filter::Nearest
+    }
+
+    /// Whether the head writes into the output.
+    fn goes_straight(self, output: OutputSpec, plan: &Plan) -> bool {
+        plan.is_one_pass() && self.stays_in(output)
+    }
+
+    fn pixel_bytes(self) -> usize {
+        self.channels.count() as usize * self.pixels.bytes()
     }
 
     /// Whether pixels are the numbers of the output, in their order.
@@ -286,10 +310,7 @@ impl Passes {
         if format.pixels != PixelType::U8 {
             return wide.run(level, format.pixels, source, &resize, place);
         }
-        if !format.has_byte_alpha()
-            || pass.parity == Parity::Tensor
-            || resize.filter == Filter::Nearest
-        {
+        if !format.multiplies(pass) {
             return bytes.run(level, source, &resize, place);
         }
         let rect = pass.source();

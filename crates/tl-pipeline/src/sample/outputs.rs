@@ -155,7 +155,7 @@ impl Outputs {
     ) -> Result<Rows<'a, 'r>, SampleFault> {
         for output in std::iter::once(&self.first).chain(self.others.iter().map(|o| &o.output)) {
             for plan in &output.plans {
-                self.check_limit(output.renderer.scratch_bytes(plan)?)?;
+                self.check_limit(output.recipe.scratch_bytes(plan)?)?;
             }
         }
         let first = match targets.first {

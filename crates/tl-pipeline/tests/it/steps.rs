@@ -130,6 +130,30 @@ fn images_on_the_way_are_bounded() {
     assert_eq!((*bytes, *limit), (54_000_000, 53_999_999));
 }
 
+/// The rows that resizes of wide pixels take are measured too.
+#[test]
+fn rows_of_wide_resizes_are_bounded() {
+    let json = r#"{"pixels": "f32", "ops": [{"op": "resize", "size": [4, 9]}, {"op": "to_float"}],
+        "output": {"dtype": "f32", "layout": "chw"}}"#;
+    let recipe: Recipe = serde_json::from_str(json).unwrap();
+    let (width, height, _) = pixels(0);
+    let plan = recipe.plan(width, height, Draw::default()).unwrap();
+    let need = recipe.scratch_bytes(&plan).unwrap();
+    assert!(need > u64::from(width) * 3 * 64, "{need}");
+    let decoded = u64::from(width) * u64::from(height) * 12;
+    assert!(need > decoded, "{need} {decoded}");
+    let render = |max_decoded_bytes| {
+        let limits = Limits { max_decoded_bytes, ..Limits::default() };
+        let decode = DecodeOptions { limits, ..DecodeOptions::default() };
+        let config = LoaderConfig { decode, ..config(Work::Images(recipe.clone())) };
+        loader(bmps(1), config).epoch(0).next().unwrap().map(|batch| batch.images().len())
+    };
+    assert_eq!(render(need).unwrap(), 4 * 9 * 12);
+    let PipelineError::Sample(error) = render(need - 1).unwrap_err() else { panic!("a sample") };
+    let SampleFault::OutputSize { bytes, limit } = error.fault else { panic!("{}", error.fault) };
+    assert_eq!((bytes, limit), (need, need - 1));
+}
+
 #[test]
 fn views_lie_one_behind_the_other() {
     for (json, count) in [(r#""five_crop""#, 5), (r#""ten_crop""#, 10)] {

@@ -1,10 +1,12 @@
 //! The type and the channels of the pixels that a recipe works on.
 
 use super::Recipe;
-use crate::error::RecipeError;
+use crate::error::{RecipeError, StepError};
 use crate::op::{Domain, Effect, Normalize, Op};
 use crate::output::{Channels, OutputSpec, PixelType};
 use crate::parity::Parity;
+use crate::plan::Plan;
+use crate::wide::PixelFormat;
 
 /// The reason why an operation is not among those that move pixels along the axes.
 const NOT_MOVED: &str =
@@ -61,6 +63,23 @@ impl Recipe {
     #[must_use]
     pub fn is_wide(&self) -> bool {
         self.pixels != PixelType::U8 || self.channels == Channels::Rgba
+    }
+
+    /// Bytes that renderers hold for images on the way to the result of `plan`, one of this recipe's
+    /// plans, and for the rows of wide ones.
+    ///
+    /// # Errors
+    /// [`StepError::Pixels`] for a step that is not defined for these pixels, and
+    /// [`StepError::Size`] for one that is not for the image before it.
+    ///
+    /// # Panics
+    /// When the parts of the plan's head or tail do not fit each other.
+    pub fn scratch_bytes(&self, plan: &Plan) -> Result<u64, StepError> {
+        if self.is_wide() {
+            PixelFormat::of(self).scratch_bytes(self.output, plan)
+        } else {
+            plan.scratch_bytes()
+        }
     }
 
     /// The form of an image that moves with the results of this recipe: the same size and views,

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 use tl_simd::resample::ImageView;
-use tl_transform::{Channels, Draw, Op, Parity, PixelType, Recipe, WideRenderer};
+use tl_transform::{
+    Channels, Draw, Dtype, Layout, Op, OutputSpec, Parity, PixelType, Plan, Recipe, StepError,
+    WideRenderer,
+};
 
 use super::U8;
 
@@ -74,4 +77,60 @@ fn borders_of_moved_images_are_0() {
     }
     let edge = json!([{"op": "pad", "padding": 1, "fill": 128, "padding_mode": "edge"}]);
     assert!(moved(&recipe(&edge, Parity::Pil)).iter().all(|&number| number == 1500));
+}
+
+/// A recipe of these operations on pixels of 16 bits or floats, whose output is in planes.
+fn wide(ops: Value, pixels: PixelType, channels: Channels) -> Recipe {
+    let ops: Vec<Op> = serde_json::from_value(ops).expect("operations");
+    let to_float = ops.iter().any(|op| matches!(op, Op::ToFloat(_)));
+    let dtype = if to_float { Dtype::F32 } else { pixels.dtype() };
+    let output = OutputSpec { dtype, layout: Layout::Chw };
+    Recipe::on_pixels(pixels, channels, ops, output).expect("a recipe")
+}
+
+fn plan(recipe: &Recipe) -> Plan {
+    recipe.plan(40, 30, Draw::default()).expect("a plan")
+}
+
+/// Images on the way, and the rows and coefficients of the resampler, which keeps eight rows of
+/// `f64`, are counted before anything is allocated.
+#[test]
+fn scratch_of_wide_images_is_known_before() {
+    let bytes = |ops: Value, pixels, channels| {
+        let recipe = wide(ops, pixels, channels);
+        recipe.scratch_bytes(&plan(&recipe)).expect("only moves")
+    };
+    let crop = json!([{"op": "center_crop", "size": [10, 20]}]);
+    // A grey crop is written where it belongs; planes of colours are made of an image.
+    assert_eq!(bytes(crop.clone(), PixelType::U16, Channels::Grey), 0);
+    assert_eq!(bytes(crop.clone(), PixelType::U16, Channels::Rgb), 10 * 20 * 6);
+    assert_eq!(bytes(crop, PixelType::U8, Channels::Rgba), 10 * 20 * 4);
+    let floats = json!([{"op": "center_crop", "size": [10, 20]}, {"op": "to_float"}]);
+    assert_eq!(bytes(floats, PixelType::U16, Channels::Grey), 10 * 20 * 2);
+    // Colours are multiplied by alpha before the resize.
+    let resize = json!([{"op": "resize", "size": [10, 20]}]);
+    assert_eq!(bytes(resize.clone(), PixelType::U8, Channels::Rgba), (10 * 20 + 40 * 30) * 4);
+    let rows = bytes(resize.clone(), PixelType::U16, Channels::Grey);
+    let lanes = 40 * 8 * 8;
+    assert!((lanes..3 * lanes).contains(&rows), "{rows}");
+    let floats = bytes(resize.clone(), PixelType::F32, Channels::Rgba);
+    assert!(floats > 4 * lanes + 10 * 20 * 16, "{floats}");
+    // Steps have two images, of which the larger one counts twice.
+    let steps = json!([
+        {"op": "pad", "padding": 5, "padding_mode": "reflect"},
+        {"op": "resize", "size": [10, 20]},
+    ]);
+    assert!(bytes(steps, PixelType::U16, Channels::Grey) > 2 * 50 * 40 * 2 + lanes);
+
+    let recipe = wide(resize, PixelType::U16, Channels::Grey);
+    let plan = plan(&recipe);
+    let source = [0; 40 * 30 * 2];
+    let view = ImageView::of_pixels(&source, 40, 30, 80, 2);
+    let mut out = vec![0; 400];
+    let mut render = |limit| {
+        let mut renderer = WideRenderer::new(&recipe).with_memory_limit(limit);
+        renderer.render(&plan, view, &mut out)
+    };
+    assert_eq!(render(rows - 1), Err(StepError::Memory { need: rows, limit: rows - 1 }));
+    assert_eq!(render(rows), Ok(()));
 }

@@ -107,6 +107,23 @@ impl AxisKey {
         self.span.offset == 0.0 && self.span.length == f64::from(self.output)
     }
 
+    /// The most source pixels that one output pixel depends on, or a few more.
+    pub(super) fn most_taps(&self) -> u64 {
+        if self.is_identity() || self.filter.copies() {
+            return 1;
+        }
+        let support = Reach::of(self).support;
+        u64::from(truncate(2.0 * support).saturating_add(2).min(self.span.pixels))
+    }
+
+    /// The most bytes of its coefficients for samples wider than 8 bits.
+    pub(super) fn table_bytes(&self) -> u64 {
+        let taps = self.most_taps();
+        let weight = size_of::<f64>() as u64;
+        let bounds = size_of::<(usize, usize)>() as u64;
+        u64::from(self.count) * (taps * weight + bounds) + taps * weight
+    }
+
     /// The source pixels that the wanted output pixels depend on, counted from the span's first.
     pub(super) fn reads(&self) -> Range<u32> {
         let last = self.first + (self.count - 1);
@@ -254,6 +271,13 @@ impl<W: Weight> Axis<W> {
                 self.copy_nearest(key);
             }
         }
+    }
+
+    /// The bytes in use.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        let Self { bounds, weights, exact, .. } = self;
+        size_of_val(&bounds[..]) + size_of_val(&weights[..]) + size_of_val(&exact[..])
     }
 
     pub(super) fn key(&self) -> Option<AxisKey> {

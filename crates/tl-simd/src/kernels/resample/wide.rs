@@ -38,6 +38,41 @@ impl WideResampler {
         Self::default()
     }
 
+    /// The most bytes that [`WideResampler::run`] takes for rows and coefficients of such a resize of
+    /// pixels of `pixel_bytes`, whose samples are of type `pixels`.
+    ///
+    /// # Panics
+    ///
+    /// As [`Resize::source`].
+    #[must_use]
+    pub fn bytes(pixels: PixelType, pixel_bytes: usize, resize: &Resize) -> u64 {
+        let area = ResizeArea::from(*resize);
+        let Some([columns, rows]) = area.axes() else { return 0 };
+        let source = u64::from(columns.source(&rows).width) * pixel_bytes as u64;
+        let columns = &columns.key;
+        let rows = &rows.key;
+        let out = u64::from(columns.count) * pixel_bytes as u64;
+        let tables = columns.table_bytes() + rows.table_bytes();
+        if columns.filter.copies() || columns.is_identity() && rows.is_identity() {
+            return tables + out;
+        }
+        let samples = |bytes: u64| bytes / pixels.bytes() as u64;
+        let group = LANES as u64;
+        let lanes = samples(source) * size_of::<Lanes>() as u64;
+        let sums = size_of::<f64>() as u64;
+        tables
+            + if columns.is_identity() {
+                source + samples(source) * sums
+            } else if rows.is_identity() {
+                lanes + group * out
+            } else if area.vertical_first() {
+                lanes + group * (source + out) + samples(source) * sums
+            } else {
+                let slots = (rows.most_taps() + group - 1).next_multiple_of(group);
+                lanes + (slots + 1) * out + samples(out) * sums
+            }
+    }
+
     /// Gives back buffers larger than `bytes`.
     pub fn trim(&mut self, bytes: usize) {
         for buffer in [&mut self.between, &mut self.out] {
@@ -338,6 +373,48 @@ impl Number for f32 {
 mod tests {
     use super::*;
     use crate::resample::{Filter, Rect};
+
+    /// The bytes in use.
+    fn held(resampler: &WideResampler) -> u64 {
+        let WideResampler { columns, rows, lanes, between, sums, out } = resampler;
+        let buffers = size_of_val(&lanes[..]) + between.len() + size_of_val(&sums[..]) + out.len();
+        (buffers + columns.bytes() + rows.bytes()) as u64
+    }
+
+    #[test]
+    fn bytes_are_a_close_bound() {
+        let filters = [
+            Filter::Nearest,
+            Filter::Box,
+            Filter::Bilinear,
+            Filter::Hamming,
+            Filter::Bicubic,
+            Filter::Lanczos,
+        ];
+        let sizes = [1, 2, 7, 40, 131];
+        for (pixels, channels) in [(PixelType::U16, 1), (PixelType::U16, 4), (PixelType::F32, 3)] {
+            let pixel = channels * pixels.bytes();
+            let source = vec![0; 131 * 131 * pixel];
+            for filter in filters {
+                for at in 0..sizes.len().pow(4) {
+                    let side = |power| sizes[at / sizes.len().pow(power) % sizes.len()];
+                    let region = Rect::of_size(side(0), side(1));
+                    let resized = (side(2), side(3));
+                    let window = Rect { x: resized.0 / 3, y: resized.1 / 2, width: 1, height: 1 };
+                    for window in [Rect::of_size(resized.0, resized.1), window] {
+                        let resize = Resize { region, resized, window, filter };
+                        let src = ImageView::of_pixels(&source, 131, 131, 131 * pixel, pixel);
+                        let mut resampler = WideResampler::new();
+                        resampler.run(Level::detect(), pixels, src, &resize, |_, _| {});
+                        let most = WideResampler::bytes(pixels, pixel, &resize);
+                        let held = held(&resampler);
+                        assert!(held <= most, "{held} of {most} bytes: {resize:?}");
+                        assert!(most <= 3 * held + 2048, "{held} of {most} bytes: {resize:?}");
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn large_buffers_are_given_back() {
