@@ -8,7 +8,7 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 use tbl_io::ErrorKind;
 use tl_pipeline::Fault;
-use tl_transform::{Draw, Mixing, Op, Plan, PlanError, Recipe, RecipeError, Step};
+use tl_transform::{Draw, Mixing, Op, Plan, PlanError, Recipe, RecipeError, Step, StepError};
 
 use places::{Beginnings, Place, parts, places};
 
@@ -26,6 +26,9 @@ pub enum ExplainError {
     /// An image of this size cannot be what it asks for.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// A step cannot be done to such an image.
+    #[error(transparent)]
+    Step(#[from] StepError),
 }
 
 impl Fault for ExplainError {
@@ -100,6 +103,7 @@ impl<'a> Explanation<'a> {
             "ops": summary.ops.iter().map(OpSummary::json).collect::<Vec<_>>(),
             "draws": DRAWS,
             "scratch_pixels": summary.scratch_pixels,
+            "scratch_bytes": summary.scratch_bytes,
         });
         if let Some(Sample { draw, size, plan, made }) = sample {
             let made: Vec<Value> = (summary.ops.iter().zip(made))
@@ -123,6 +127,8 @@ struct Summary {
     ops: Vec<OpSummary>,
     /// Pixels of the largest image between the first and the last pass.
     scratch_pixels: u64,
+    /// The most bytes that a worker holds on the way to a result.
+    scratch_bytes: u64,
 }
 
 /// An operation of the recipe, and how often it was carried out at each place.
@@ -140,7 +146,7 @@ impl Summary {
         beginnings: &Beginnings<'_>,
         size: (u32, u32),
         seed: u64,
-    ) -> Result<Self, PlanError> {
+    ) -> Result<Self, ExplainError> {
         let mut next = 0;
         let mut ops: Vec<OpSummary> = recipe
             .ops()
@@ -152,11 +158,13 @@ impl Summary {
             })
             .collect();
         let mut scratch_pixels = 0;
+        let mut scratch_bytes = 0;
         for sample in 0..DRAWS {
             let draw = Draw { seed, epoch: 0, sample };
             let (plan, made) = beginnings.plan(size, draw)?;
             let parts = parts(&plan);
             scratch_pixels = plan.largest_step().max(scratch_pixels);
+            scratch_bytes = recipe.scratch_bytes(&plan)?.max(scratch_bytes);
             for (op, made) in ops.iter_mut().zip(&made) {
                 for place in op.places(&parts, made) {
                     let known = Place::ALL.iter().zip(&mut op.draws);
@@ -164,7 +172,7 @@ impl Summary {
                 }
             }
         }
-        Ok(Self { size, ops, scratch_pixels })
+        Ok(Self { size, ops, scratch_pixels, scratch_bytes })
     }
 }
 
@@ -219,25 +227,28 @@ impl fmt::Display for Explanation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (recipe, (width, height)) = (self.recipe, self.summary.size);
         writeln!(f, "hash     {}", recipe.hash())?;
-        writeln!(f, "decode   {}", words::decode_mode(recipe.decode_mode()))?;
-        writeln!(f, "parity   {}", words::parity(recipe.parity()))?;
+        writeln!(f, "pixels   {}", words::pixels(recipe))?;
+        writeln!(f, "decode   {}", words::decode_mode(recipe))?;
+        writeln!(f, "parity   {}", words::parity(recipe))?;
         write!(f, "output   {} {}, ", recipe.output().dtype, recipe.output().layout)?;
         match recipe.output_size() {
             Some((width, height)) => writeln!(f, "{width}x{height}")?,
             None => writeln!(f, "in the size that the image has then")?,
         }
-        match self.summary.scratch_pixels {
-            0 => writeln!(
+        let pixels = self.summary.scratch_pixels;
+        let kilobytes = self.summary.scratch_bytes.div_ceil(1000);
+        let of = format!("for images of {width}x{height}");
+        if recipe.is_wide() && kilobytes > 0 {
+            writeln!(f, "scratch  at most {kilobytes} KB of pixels and rows, {of}")?;
+        } else if pixels > 0 {
+            writeln!(f, "scratch  images of at most {pixels} pixels, {kilobytes} KB, {of}")?;
+        } else {
+            writeln!(
                 f,
                 "scratch  none, the rows of {width}x{height} go from the decoder to the batch"
-            )?,
-            pixels => writeln!(
-                f,
-                "scratch  at most {pixels} pixels, {} KB, for images of {width}x{height}",
-                (3 * pixels).div_ceil(1000)
-            )?,
+            )?;
         }
-        self.summary.write(f)?;
+        self.summary.write(recipe.is_wide(), f)?;
         words::batch_ops(f, recipe.batch_ops())?;
         if let Some(sample) = &self.sample {
             sample.write(&self.summary.ops, f)?;
@@ -247,7 +258,7 @@ impl fmt::Display for Explanation<'_> {
 }
 
 impl Summary {
-    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write(&self, is_wide: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut seen = Vec::new();
         for op in &self.ops {
             write!(f, "\n{:>3}  {}\n     ", op.number, op.op)?;
@@ -264,7 +275,7 @@ impl Summary {
         }
         writeln!(f)?;
         for place in Place::ALL.into_iter().filter(|place| seen.contains(place)) {
-            write!(f, "\n{}: {}.", words::place(place), words::why(place))?;
+            write!(f, "\n{}: {}.", words::place(place), words::why(place, is_wide))?;
         }
         Ok(())
     }

@@ -111,6 +111,53 @@ fn operations_are_placed_where_their_plans_have_them() {
     assert!((0.4..0.6).contains(&flipped), "{flipped}");
 }
 
+/// Nothing is claimed of wide pixels that is true of 8-bit ones alone.
+#[test]
+fn wide_recipes_are_explained_as_they_run() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let explained = |recipe: Value| {
+        let path = write(folder.path(), "wide.json", recipe.to_string().as_bytes());
+        let text = tl(["explain".as_ref(), path.as_os_str()]).text();
+        (text, explain(&path, &[])["scratch_bytes"].as_u64().expect("a number"))
+    };
+    let resize = json!({"op": "resize", "size": [200, 300]});
+    let floats = json!([resize, {"op": "center_crop", "size": 100}, {"op": "to_float"}]);
+    let floats = json!({
+        "pixels": "u16", "channels": "grey", "ops": floats, "decode": {"fast": {"decode_margin": 1.0}},
+        "output": {"dtype": "f32", "layout": "chw"},
+    });
+    let (text, bytes) = explained(floats.clone());
+    let recipe: Recipe = serde_json::from_value(floats).expect("a recipe");
+    let plan = recipe.plan(500, 375, Draw::default()).expect("a plan");
+    assert_eq!(bytes, recipe.scratch_bytes(&plan).expect("moves"));
+    // An image of the crop, and rows of the columns that it is made of.
+    assert!(bytes > 100 * 100 * 2 + 150 * 64, "{bytes}");
+    let scratch = format!("at most {} KB of pixels and rows", bytes.div_ceil(1000));
+    for words in [
+        "pixels   16-bit grey, the numbers of the files\n",
+        "not for these pixels, which are decoded exactly\n",
+        "Pillow's mode I;16, channel by channel",
+        "one pass over the decoded image",
+        &scratch,
+    ] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+    for words in ["smallest scale", "row by row", "from the decoder to the batch", "as each row"] {
+        assert!(!text.contains(words), "{words} in {text}");
+    }
+    let crop = json!([{"op": "center_crop", "size": 100}]);
+    let output = json!({"dtype": "u8", "layout": "hwc"});
+    let (text, bytes) = explained(json!({"channels": "rgba", "ops": crop, "output": output}));
+    assert!(text.contains("8-bit RGBA\n") && text.contains("scratch  none"), "{text}");
+    assert_eq!(bytes, 0);
+    let pad = json!({"op": "pad", "padding": 4, "padding_mode": "reflect"});
+    let ops = json!([resize, pad, resize]);
+    let (text, bytes) = explained(json!({"channels": "rgba", "ops": ops, "output": output}));
+    let multiplied = 4 * (500 * 375 + 208 * 308);
+    assert_eq!(bytes, multiplied + 2 * 4 * 208 * 308);
+    assert!(text.contains("two images"), "{text}");
+}
+
 /// The output for a sample is what training draws, and can be carried out again.
 #[test]
 fn the_plan_of_a_sample_is_the_one_of_training() {

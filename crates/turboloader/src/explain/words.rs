@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
-use tl_transform::{BatchOp, DecodeMode, Op, Padding, Parity, Pass, Step};
+use tl_transform::{
+    BatchOp, Channels, DecodeMode, Op, Padding, Parity, Pass, PixelType, Recipe, Step,
+};
 
 use super::places::Place;
 
@@ -19,16 +21,28 @@ pub(super) const fn place(place: Place) -> &'static str {
     }
 }
 
-/// The reason why operations are carried out there.
-pub(super) const fn why(place: Place) -> &'static str {
+/// The reason why operations are carried out there. Wide pixels go from pass to pass as images.
+pub(super) const fn why(place: Place, is_wide: bool) -> &'static str {
     match place {
+        Place::Decoding if is_wide => {
+            "crops, resizes, borders of one number and flips in front are one pass over the decoded \
+             image; of JPEG files only the part that it reads is decoded"
+        }
         Place::Decoding => {
             "crops, resizes, black borders and flips in front need rows only, so the part of the \
              image that they read is decoded and goes through them row by row"
         }
+        Place::Scratch if is_wide => {
+            "operations that cannot join the pass before them; every worker has two images and uses \
+             them again"
+        }
         Place::Scratch => {
             "operations on whole pixels, or what stands between two of them; every worker has the \
              image once and uses it again"
+        }
+        Place::FinalPass if is_wide => {
+            "the last pass over the image, and what is done to its numbers as they are written into \
+             the batch"
         }
         Place::FinalPass => "done to each row as it is written into the batch",
         Place::Row => "operations after the conversion to floats work on the finished row",
@@ -36,22 +50,48 @@ pub(super) const fn why(place: Place) -> &'static str {
     }
 }
 
+/// The pixels that operations get.
+pub(super) fn pixels(recipe: &Recipe) -> String {
+    let channels = match recipe.channels() {
+        Channels::Grey => "grey",
+        Channels::Rgb => "RGB",
+        Channels::Rgba => "RGBA",
+    };
+    match recipe.pixels() {
+        PixelType::U8 => format!("8-bit {channels}"),
+        PixelType::U16 => format!("16-bit {channels}, the numbers of the files"),
+        PixelType::F32 => format!("float {channels}, the numbers of the files"),
+    }
+}
+
 /// The mode and what it means.
-pub(super) fn decode_mode(mode: DecodeMode) -> String {
-    let what = if mode == DecodeMode::Exact {
-        "the pixels of Pillow"
-    } else {
-        "from the smallest scale that is enough, colours converted last"
+pub(super) fn decode_mode(recipe: &Recipe) -> String {
+    let mode = recipe.decode_mode();
+    let what = match (mode == DecodeMode::Exact, recipe.pixels()) {
+        (true, PixelType::U8) => "the pixels of Pillow",
+        (true, PixelType::U16 | PixelType::F32) => "nothing is scaled",
+        (false, _) if recipe.is_wide() => "not for these pixels, which are decoded exactly",
+        (false, _) => "from the smallest scale that is enough, colours converted last",
     };
     format!("{mode}: {what}")
 }
 
 /// The owner of these pixels.
-pub(super) fn parity(parity: Parity) -> String {
+pub(super) fn parity(recipe: &Recipe) -> String {
+    let parity = recipe.parity();
+    let pixels = recipe.pixels();
     let whose = if parity == Parity::Pil {
-        "torchvision on Pillow images, bit for bit"
+        match pixels {
+            PixelType::U8 => "torchvision on Pillow images, bit for bit",
+            PixelType::U16 => "Pillow's mode I;16, channel by channel, bit for bit",
+            PixelType::F32 => "Pillow's mode F, channel by channel, bit for bit",
+        }
     } else {
-        "torchvision on uint8 tensors"
+        match pixels {
+            PixelType::U8 => "torchvision on uint8 tensors",
+            PixelType::U16 => "torchvision on uint16 tensors",
+            PixelType::F32 => "torchvision on float32 tensors",
+        }
     };
     format!("{parity}: {whose}")
 }
