@@ -14,7 +14,7 @@ use tl_pipeline::{
     Dataset, DatasetView, Filter, Fold, Length, PipelineError, Replacement, SampleFault,
     SampleRenderer, Split, Stored, Target, ViewError, Weights,
 };
-use tl_transform::{Draw, Recipe};
+use tl_transform::{Channels, Draw, PixelType, Recipe};
 use turboloader::sheet::{SheetError, contact_sheet};
 use turboloader::{Moments, Survey};
 
@@ -24,8 +24,10 @@ use crate::error::Error;
 use crate::loader::source_notes;
 use crate::memory::Memory;
 use crate::names::text;
+use crate::recipe::{channels, pixels};
 use crate::remote::{DataStores, StoreSettings};
 use crate::tensor::Tensor;
+use crate::warning::warn;
 
 /// Some samples of a data set, in an order, or draws from them.
 #[pyclass(frozen, name = "Dataset", module = "turboloader._native")]
@@ -387,29 +389,56 @@ impl PyDataset {
         Ok(PyBytes::new(py, &file))
     }
 
-    /// Counts of the samples, as a dict of what `Dataset.stats` documents.
+    /// Counts of the samples, as a dict of what `Dataset.stats` documents; with a type of pixels and
+    /// their channels also the figures of these.
     #[pyo3(signature = (pixels) -> "dict[str, Any]")]
-    fn stats<'py>(&self, py: Python<'py>, pixels: bool) -> PyResult<Bound<'py, PyDict>> {
+    fn stats<'py>(
+        &self,
+        py: Python<'py>,
+        pixels: Option<(String, u32)>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let pixels = pixels.map(|(name, count)| pixels_of(&name, count)).transpose()?;
         let survey = interruptible(py, || Survey::of(&self.view, pixels))?.map_err(Error::from)?;
+        if let Some(moments) = &survey.moments {
+            warn_of_reduced(py, moments)?;
+        }
         let dict = PyDict::new(py);
         dict.set_item("bytes", survey.bytes)?;
         dict.set_item("formats", survey.formats)?;
         dict.set_item("widths", survey.widths.summary())?;
         dict.set_item("heights", survey.heights.summary())?;
-        dict.set_item("mean", survey.moments.map(|moments| moments.mean().to_vec()))?;
-        dict.set_item("std", survey.moments.map(|moments| moments.deviation().to_vec()))?;
+        dict.set_item("mean", survey.moments.as_ref().map(Moments::mean))?;
+        dict.set_item("std", survey.moments.as_ref().map(Moments::deviation))?;
         dict.set_item("damaged", survey.damaged)?;
         dict.set_item("damaged_count", survey.damaged_count)?;
         Ok(dict)
     }
 
-    /// Mean and standard deviation of each channel over all pixels, from 0 to 1, and the number of
-    /// images.
-    #[pyo3(signature = () -> "tuple[list[float], list[float], int]")]
-    fn mean_std(&self, py: Python<'_>) -> PyResult<([f64; 3], [f64; 3], u64)> {
-        let moments = interruptible(py, || Moments::of(&self.view))?.map_err(Error::from)?;
+    /// Mean and standard deviation of each channel over all pixels of this type and as many channels,
+    /// and the number of images.
+    #[pyo3(signature = (pixels, channels) -> "tuple[list[float], list[float], int]")]
+    fn mean_std(
+        &self,
+        py: Python<'_>,
+        pixels: String,
+        channels: u32,
+    ) -> PyResult<(Vec<f64>, Vec<f64>, u64)> {
+        let (pixels, channels) = pixels_of(&pixels, channels)?;
+        let made = interruptible(py, || Moments::of(&self.view, pixels, channels))?;
+        let moments = made.map_err(Error::from)?;
+        warn_of_reduced(py, &moments)?;
         Ok((moments.mean(), moments.deviation(), moments.images()))
     }
+}
+
+/// The pixels that a type and a number of channels specify.
+fn pixels_of(name: &str, count: u32) -> Result<(PixelType, Channels), Error> {
+    Ok((pixels(name)?, channels(count)?))
+}
+
+/// Warns if images hold more than the pixels whose figures these are.
+fn warn_of_reduced(py: Python<'_>, moments: &Moments) -> PyResult<()> {
+    moments.reduced().map_or(Ok(()), |note| warn(py, &note.to_string()))
 }
 
 impl PyDataset {

@@ -2,6 +2,7 @@
 
 import itertools
 import pathlib
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -338,10 +339,41 @@ def test_mean_and_deviation_of_these_pixels(tmp_path: pathlib.Path) -> None:
         mean, deviation = tl.open(folder).mean_std(channels=channels, pixels=dtype)
         np.testing.assert_allclose(mean, flat.mean(0), rtol=1e-12)
         np.testing.assert_allclose(deviation, flat.std(0), rtol=1e-9)
+        stats = tl.open(folder).stats(pixels=np.dtype(dtype), channels=channels)
+        assert (stats.mean, stats.std, stats.damaged) == (mean, deviation, [])
     with pytest.raises(tl.SettingError, match="channels is 2"):
         tl.open(folder).mean_std(channels=2)
+    with pytest.raises(tl.SettingError, match="channels is 2"):
+        tl.open(folder).stats(pixels=True, channels=2)
+    with pytest.raises(tl.SettingError, match="pixels is int32, expected uint8"):
+        tl.open(folder).stats(pixels="int32")
     with pytest.raises(tl.SettingError, match="selects none"):
         tl.open(folder).take(0).mean_std(channels=1)
+
+
+def test_figures_of_reduced_pixels_come_with_a_warning(tmp_path: pathlib.Path) -> None:
+    """Figures of 8 bits are those of loaders, and say that the files have more."""
+    stored = np.full((4, 6, 1), 256 * 51 + 7, np.uint16)
+    write(tmp_path / "0", stored)
+    ds = tl.open(tmp_path)
+    reduced = r"images become RGB of 8 bits; .* sample 0, has samples of more than 8 bits"
+    with pytest.warns(UserWarning, match=reduced):
+        mean, deviation = ds.mean_std()
+    assert mean == [0.2] * 3 and deviation == [0.0] * 3
+    with pytest.warns(UserWarning, match=reduced):
+        assert ds.stats(pixels=True).mean == mean
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mean, _ = ds.mean_std(channels=1, pixels="uint16")
+        assert mean == [(256 * 51 + 7) / 65535]
+        stats = ds.stats()
+        assert (stats.mean, stats.std) == (None, None)
+    # Files of 8 bits are no 16-bit images: their numbers would be scaled silently.
+    Image.fromarray(np.zeros((3, 3), np.uint8)).save(tmp_path / "1.png")
+    with pytest.raises(tl.DecodeError, match="pixels of a PNG file of 8-bit"):
+        tl.open(tmp_path).mean_std(channels=1, pixels="uint16")
+    stats = tl.open(tmp_path).stats(pixels="uint16", channels=1)
+    assert stats.mean == mean and [number for number, _ in stats.damaged] == [1]
 
 
 def test_samples_have_further_images_and_wide_masks(tmp_path: pathlib.Path) -> None:

@@ -8,7 +8,7 @@ use tl_pipeline::{
     DatasetView, ErrorBudget, Loader, LoaderConfig, OnError, PipelineError, SampleError,
     SampleFault, Shuffle, Work,
 };
-use tl_transform::Recipe;
+use tl_transform::{Channels, PixelType, Recipe};
 
 use crate::moments::Moments;
 
@@ -64,7 +64,7 @@ impl Sides {
 
 impl Survey {
     /// The survey of a view: one pass reads all samples with their headers, and with `pixels`
-    /// another one decodes them.
+    /// another one decodes them to that type and those channels.
     ///
     /// Samples that cannot be read, or have no header though the container calls them images, are
     /// damaged, and in no other figure; with `pixels`, so are those that cannot be decoded. Others
@@ -72,7 +72,10 @@ impl Survey {
     ///
     /// # Errors
     /// Those of a loader; damaged samples are none.
-    pub fn of(view: &DatasetView, pixels: bool) -> Result<Self, PipelineError> {
+    pub fn of(
+        view: &DatasetView,
+        pixels: Option<(PixelType, Channels)>,
+    ) -> Result<Self, PipelineError> {
         let mut survey = Self::default();
         let loader = Loader::new(view.clone(), config(Work::Bytes))?;
         for batch in loader.epoch(0) {
@@ -84,10 +87,10 @@ impl Survey {
             }
         }
         survey.take_damage(&loader);
-        if pixels && !survey.widths.counts.is_empty() {
-            let work = Work::Images(Recipe::decode());
+        if let Some((pixels, channels)) = pixels.filter(|_| !survey.widths.counts.is_empty()) {
+            let work = Work::Images(Recipe::decode_to(pixels, channels));
             let loader = Loader::new(view.clone(), config(work))?;
-            survey.moments = Some(Moments::in_batches(loader.epoch(0))?);
+            survey.moments = Some(Moments::in_epoch(&loader, pixels, channels)?);
             // Those of the first pass are among those that cannot be decoded.
             survey.damaged_count = 0;
             survey.damaged.clear();

@@ -212,10 +212,12 @@ class Dataset:
         """The labels of the samples as ``int64``, -1 for none. One that cannot be read is an error."""
     def locations(self, /) -> list[str]:
         """The path or URL of each source."""
-    def mean_std(self, /) -> tuple[list[float], list[float], int]:
+    def mean_std(
+        self, /, pixels: str, channels: SupportsIndex
+    ) -> tuple[list[float], list[float], int]:
         """
-        Mean and standard deviation of each channel over all pixels, from 0 to 1, and the number of
-        images.
+        Mean and standard deviation of each channel over all pixels of this type and as many channels,
+        and the number of images.
         """
     @staticmethod
     def mix(views: list[tuple[Dataset, int]], length: str) -> Dataset:
@@ -246,8 +248,11 @@ class Dataset:
         stratify: bool,
     ) -> list[Dataset]:
         """Random parts of these sizes."""
-    def stats(self, /, pixels: bool) -> dict[str, Any]:
-        """Counts of the samples, as a dict of what `Dataset.stats` documents."""
+    def stats(self, /, pixels: tuple[str, SupportsIndex] | None) -> dict[str, Any]:
+        """
+        Counts of the samples, as a dict of what `Dataset.stats` documents; with a type of pixels and
+        their channels also the figures of these.
+        """
     def subset(self, /, places: SupportsGetItem[int, SupportsIndex]) -> Dataset: ...
     def take(self, /, count: SupportsIndex) -> Dataset: ...
     def weights(

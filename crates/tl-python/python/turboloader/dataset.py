@@ -439,7 +439,7 @@ class Dataset:
         named = dict(enumerate(self.classes))
         return {named.get(label, label): count for label, count in sorted(counts.items())}
 
-    def stats(self, *, pixels: bool = False) -> Stats:
+    def stats(self, *, pixels: Any = False, channels: int = 3) -> Stats:
         """Return counts of all samples, read once: formats, sizes, classes and damage.
 
         All cores read; memory does not grow with the data set. Damaged samples are listed, and are
@@ -448,9 +448,11 @@ class Dataset:
         Parameters
         ----------
         pixels
-            Whether to decode all images too, for mean and standard deviation of each channel, in
-            8-bit RGB; `mean_std` has those of other pixels. Images that cannot be decoded then
-            count as damaged.
+            Whether to decode all images too, for mean and standard deviation of each channel: True
+            for 8 bits, or a type as that of `mean_std`. Images that cannot be decoded then count as
+            damaged.
+        channels
+            The channels of these pixels, as those of `DataLoader`.
 
         Examples
         --------
@@ -460,22 +462,30 @@ class Dataset:
         """
         if self._is_table:
             raise SettingError("stats: only supported for samples, not for tables")
-        found = self._native.stats(pixels)
+        from .transforms import dtype_name
+
+        decoded = None
+        if pixels is not False and pixels is not None:
+            name = "uint8" if pixels is True else dtype_name(pixels)
+            decoded = (name, whole("channels", channels))
+        found = self._native.stats(decoded)
         return Stats(samples=len(self), classes=self.histogram(), **found)
 
     def mean_std(
         self, *, channels: int | None = None, pixels: Any = None
     ) -> tuple[list[float], list[float]]:
-        """Return mean and standard deviation of each channel over all pixels, from 0 to 1.
+        """Return mean and standard deviation of each channel over all pixels.
 
         One pass decodes all images in their own sizes, on all cores. The result is that of exact
         sums, or with floats of sums in the order of the samples, whatever the number of threads.
+        It is from 0 to 1 for integers, as `transforms.ToFloat` makes them, and has the unit of the
+        numbers for floats. A warning says that images have more than these pixels hold.
 
         Parameters
         ----------
         channels, pixels
             As those of `DataLoader`. Without them, images of 16 bits, floats and alpha count as the
-            8-bit RGB that loaders then have of them. ``"float32"`` keeps the range of the numbers.
+            8-bit RGB that loaders then have of them.
 
         Examples
         --------
@@ -483,38 +493,12 @@ class Dataset:
         >>> len(mean), len(deviation)
         (1, 1)
         """
-        if channels is None and pixels is None:
-            mean, deviation, _ = self._native.mean_std()
-            return mean, deviation
-        return self._moments(channels, pixels)
+        from .transforms import dtype_name
 
-    def _moments(self, channels: int | None, pixels: Any) -> tuple[list[float], list[float]]:
-        """Return mean and standard deviation of the pixels of a loader; integers sum exactly."""
-        import numpy as np
-
-        from .loader import DataLoader
-        from .settings import Ranks
-
-        count, most = 0, 1.0
-        sums: Any = 0
-        squares: Any = 0
-        settings: Any = {"channels": channels, "pixels": pixels, "output_format": "numpy"}
-        with DataLoader(self, 16, ranks=Ranks(0, 1), **settings) as loader:
-            for batch in loader:
-                for image in batch["image"]:
-                    rows = image.reshape(-1, image.shape[-1])
-                    is_whole = rows.dtype.kind == "u"
-                    most = float(np.iinfo(rows.dtype).max) if is_whole else 1.0
-                    # Python's integers have no end.
-                    wide = rows.astype(np.uint64 if is_whole else np.float64)
-                    count += len(rows)
-                    sums = sums + wide.sum(0).astype(object)
-                    squares = squares + (wide * wide).sum(0).astype(object)
-        spread = [
-            count * square - total * total for total, square in zip(sums, squares, strict=True)
-        ]
-        means = [float(total / count) / most for total in sums]
-        return means, [max(0.0, float(one)) ** 0.5 / count / most for one in spread]
+        name = "uint8" if pixels is None else dtype_name(pixels)
+        count = 3 if channels is None else whole("channels", channels)
+        mean, deviation, _ = self._native.mean_std(name, count)
+        return mean, deviation
 
     def explain(self) -> str:
         """Return the views that this one was made by, with their samples and what each cost.

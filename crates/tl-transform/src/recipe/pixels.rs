@@ -13,6 +13,14 @@ const NOT_MOVED: &str =
     "it takes 8-bit pixels, RGB or grey; others can only be cropped, resized, padded and flipped";
 
 impl Recipe {
+    /// [`Recipe::decode`] with pixels of this type and these channels.
+    #[must_use]
+    pub fn decode_to(pixels: PixelType, channels: Channels) -> Self {
+        let decode = Self::decode();
+        let output = OutputSpec { dtype: pixels.dtype(), ..decode.output };
+        Self { pixels, channels, output, ..decode }
+    }
+
     /// [`Recipe::new`] of operations on pixels of this type and these channels.
     ///
     /// # Errors
