@@ -141,8 +141,9 @@ pub enum Feature {
     Mask { format: Format, channels: u8, bit_depth: u8 },
     /// Samples that are not read as pixels of a wider type, because no value is converted.
     #[error(
-        "{pixels} pixels of a {format} file of {bit_depth}-bit {} samples, which are read as \
-         {instead} pixels alone",
+        "{} pixels of a {format} file of {bit_depth}-bit {} samples, which are read as {instead} \
+         pixels alone",
+        pixels.in_words(),
         sample_format_name(*sample_format)
     )]
     Pixels {
@@ -153,7 +154,7 @@ pub enum Feature {
         instead: &'static str,
     },
     /// Wider pixels of an image that is stored as 8-bit RGB.
-    #[error("{pixels} pixels of an image that is stored as 8-bit RGB")]
+    #[error("{} pixels of an image that is stored as 8-bit RGB", pixels.in_words())]
     RawPixels { pixels: PixelType },
     /// Wide grey pixels of a file of colours, which no conversion gives.
     #[error("one channel of a {format} file of colours of {bit_depth} bits; ask for 3 channels")]

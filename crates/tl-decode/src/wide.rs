@@ -25,7 +25,7 @@ impl Source {
         let ImageInfo { format, bit_depth, sample_format, .. } = *info;
         let Some(source) = Self::find(format, bit_depth, sample_format, pixels) else {
             let floats = Self::find(format, bit_depth, sample_format, PixelType::F32).is_some();
-            let instead = if floats { "u8 or f32" } else { "u8" };
+            let instead = if floats { "8-bit or float" } else { "8-bit" };
             let refused = Feature::Pixels { pixels, format, bit_depth, sample_format, instead };
             return Err(refused.into());
         };

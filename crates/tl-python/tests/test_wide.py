@@ -405,9 +405,14 @@ def test_samples_have_further_images_and_wide_masks(tmp_path: pathlib.Path) -> N
 def test_what_is_refused(tmp_path: pathlib.Path) -> None:
     """Operations and files that do not go with the pixels are refused by name."""
     for transform, channels, dtype, message in [
-        (T.ColorJitter(0.5), 1, "uint16", "ColorJitter cannot be done to u16 pixels, grey"),
-        (T.RandomApply([T.GaussianBlur(3)]), 4, "uint8", "GaussianBlur cannot be done to u8"),
-        (T.RandomRotation(5), 3, "float32", "RandomRotation cannot be done to f32 pixels, rgb"),
+        (T.ColorJitter(0.5), 1, "uint16", "ColorJitter cannot be done to 16-bit grey pixels"),
+        (
+            T.RandomApply([T.GaussianBlur(3)]),
+            4,
+            "uint8",
+            "GaussianBlur cannot be done to 8-bit RGBA pixels",
+        ),
+        (T.RandomRotation(5), 3, "float32", "RandomRotation cannot be done to float RGB pixels"),
         (T.Pad(1, fill=0.5), 1, "float32", "Pad .* fill is not a whole number"),
         (T.Pad(1, fill=(1, 2, 3)), 4, "uint8", "Pad .* fill is not a whole number"),
         ([T.ToFloat(), T.Normalize()], 4, "uint8", "need a number for each channel"),
@@ -423,7 +428,7 @@ def test_what_is_refused(tmp_path: pathlib.Path) -> None:
         T.recipe(T.Resize((4, 4)), pixels="int32")
     Image.fromarray(np.zeros((4, 5, 3), np.uint8)).save(tmp_path / "0.png")
     loader = tl.DataLoader(tmp_path, 1, pixels="uint16")
-    with pytest.raises(tl.LoaderError, match="u16 pixels of a PNG file of 8-bit unsigned"):
+    with pytest.raises(tl.LoaderError, match="16-bit pixels of a PNG file of 8-bit unsigned"):
         next(iter(loader))
     fields = {"depth": tl.Image("depth.png", pixels="uint16")}
     with pytest.raises(tl.SettingError, match=r"image `depth`: .*RandomRotation"):

@@ -75,14 +75,14 @@ pub enum RecipeError {
         to_float: bool,
     },
     /// An operation that is not defined for the type or the channels of the pixels.
-    #[error("operation {position}: {op} cannot be done to {pixels} pixels, {channels}: {reason}")]
+    #[error("operation {position}: {op} cannot be done to {pixels} {channels} pixels: {reason}")]
     Pixels {
         /// The place in the list, from 0, of the operation or of the one it is within.
         position: usize,
         op: &'static str,
-        /// The name of the type of the pixels.
+        /// The type of the pixels in words.
         pixels: &'static str,
-        /// The name of their channels.
+        /// Their channels in words.
         channels: &'static str,
         reason: &'static str,
     },
@@ -216,13 +216,14 @@ pub enum StepError {
     #[error("steps need {need} bytes, the limit is {limit}")]
     Memory { need: u64, limit: u64 },
     /// The step is not one of those that move pixels, which are all that others than 8-bit RGB have.
-    #[error("step {position} takes 8-bit RGB pixels, not {pixels} of {channels} channels")]
+    #[error("step {position} cannot be done to {pixels} {channels} pixels")]
     Pixels {
         /// The step's place in the list, from 0.
         position: usize,
-        /// The name of the type of the pixels.
+        /// The type of the pixels in words.
         pixels: &'static str,
-        channels: u32,
+        /// Their channels in words.
+        channels: &'static str,
     },
     /// The plan names a user's transform that the runner was not given.
     #[error("step {position}: no user's transform is bound to operation {op}")]

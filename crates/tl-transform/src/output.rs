@@ -53,6 +53,16 @@ impl Channels {
             Self::Rgba => "rgba",
         }
     }
+
+    /// The channels in words, for messages.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Rgb => "RGB",
+            Self::Grey => "grey",
+            Self::Rgba => "RGBA",
+        }
+    }
 }
 
 /// Declares how recipes hold a type of the kernels: by name.

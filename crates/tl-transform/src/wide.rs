@@ -192,8 +192,8 @@ impl PixelFormat {
         let mut rows = self.pass_bytes(&plan.head);
         for (position, step) in plan.steps.iter().enumerate() {
             if !matches!(step, Step::Pass(_) | Step::Pad(_)) {
-                let pixels = self.pixels.name();
-                let channels = self.channels.count();
+                let pixels = self.pixels.in_words();
+                let channels = self.channels.in_words();
                 return Err(StepError::Pixels { position, pixels, channels });
             }
             if !step.fits(size) {

@@ -80,7 +80,10 @@ fn jpeg_webp_and_bmp_become_floats_and_rgba_but_not_16_bits() {
         let words = decode(&bytes, DecodeOptions { pixels: PixelType::U16, ..rgb });
         let Err(error @ DecodeError::Unsupported(_)) = words else { panic!("{file}") };
         let error = error.to_string();
-        assert!(error.ends_with("which are read as u8 or f32 pixels alone"), "{file}: {error}");
+        assert!(
+            error.ends_with("which are read as 8-bit or float pixels alone"),
+            "{file}: {error}"
+        );
     }
 }
 

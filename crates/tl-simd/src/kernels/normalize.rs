@@ -161,6 +161,16 @@ impl PixelType {
     pub const fn name(self) -> &'static str {
         self.dtype().name()
     }
+
+    /// The samples in words, for messages to users who know other names of the type.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::U8 => "8-bit",
+            Self::U16 => "16-bit",
+            Self::F32 => "float",
+        }
+    }
 }
 
 impl fmt::Display for PixelType {

@@ -105,8 +105,8 @@ impl Recipe {
                 let warps = along.is_wide() && op.effect() == Effect::Warp;
                 let reason = if warps { Some(NOT_MOVED) } else { along.filter_refusal(op) };
                 if let Some(reason) = reason {
-                    let pixels = pixels.name();
-                    let channels = channels.name();
+                    let pixels = pixels.in_words();
+                    let channels = channels.in_words();
                     let op = op.name();
                     return Err(RecipeError::Pixels { position, op, pixels, channels, reason });
                 }
@@ -132,8 +132,8 @@ impl Recipe {
         for (position, op) in self.ops.iter().enumerate() {
             for op in op.walk() {
                 if let Some(reason) = self.refusal(op) {
-                    let pixels = pixels.name();
-                    let channels = channels.name();
+                    let pixels = pixels.in_words();
+                    let channels = channels.in_words();
                     let op = op.name();
                     return Err(RecipeError::Pixels { position, op, pixels, channels, reason });
                 }

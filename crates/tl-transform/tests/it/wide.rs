@@ -36,7 +36,7 @@ fn filters_that_are_not_defined_do_not_move_along() {
     let tensor = "parity `tensor` resizes them by nearest and nearest_exact alone, parity `pil` by all filters";
     let smooth = json!([{"op": "resize", "size": [5, 6]}]);
     let error = along(smooth.clone(), Parity::Tensor).unwrap_err();
-    let expected = "operation 0: Resize cannot be done to u16 pixels, grey: ";
+    let expected = "operation 0: Resize cannot be done to 16-bit grey pixels: ";
     assert_eq!(error, format!("{expected}{tensor}"));
     let nested = json!([{"op": "random_apply", "ops": [{"op": "random_resized_crop", "size": 4}]}]);
     let error = along(nested, Parity::Tensor).unwrap_err();

@@ -4,9 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
-use tl_transform::{
-    BatchOp, Channels, DecodeMode, Op, Padding, Parity, Pass, PixelType, Recipe, Step,
-};
+use tl_transform::{BatchOp, DecodeMode, Op, Padding, Parity, Pass, PixelType, Recipe, Step};
 
 use super::places::Place;
 
@@ -52,16 +50,9 @@ pub(super) const fn why(place: Place, is_wide: bool) -> &'static str {
 
 /// The pixels that operations get.
 pub(super) fn pixels(recipe: &Recipe) -> String {
-    let channels = match recipe.channels() {
-        Channels::Grey => "grey",
-        Channels::Rgb => "RGB",
-        Channels::Rgba => "RGBA",
-    };
-    match recipe.pixels() {
-        PixelType::U8 => format!("8-bit {channels}"),
-        PixelType::U16 => format!("16-bit {channels}, the numbers of the files"),
-        PixelType::F32 => format!("float {channels}, the numbers of the files"),
-    }
+    let pixels = recipe.pixels();
+    let stored = if pixels == PixelType::U8 { "" } else { ", the numbers of the files" };
+    format!("{} {}{stored}", pixels.in_words(), recipe.channels().in_words())
 }
 
 /// The mode and what it means.
