@@ -13,7 +13,7 @@ use crate::image::{Image, ImageInfo, PixelType, SampleFormat};
 use crate::options::{Color, DecodeOptions};
 use crate::orientation::Orientation;
 use crate::pixel::{self, Layout, Palette};
-use crate::wide::StoredPixel;
+use crate::wide::{Halved, StoredPixel};
 use chunk::chunks;
 
 const SIGNATURE_SIZE: usize = 8;
@@ -88,6 +88,10 @@ pub(crate) fn decode(
 ) -> Result<Orientation, DecodeError> {
     let info = probe(bytes)?;
     let samples = match (options.pixels, info.bit_depth) {
+        // A transparent colour is one of 16 bits, which the upper ones do not tell from others.
+        (PixelType::U8, 16) if options.color == Color::Rgba && info.channels % 2 == 1 => {
+            Samples::Wide(Color::Rgba, PixelType::U8)
+        }
         (PixelType::U8, _) | (_, 0..=8) => Samples::Color(options.color),
         (pixels, _) => Samples::Wide(options.color, pixels),
     };
@@ -187,7 +191,8 @@ enum Samples {
     Color(Color),
     /// They stay the numbers that they are, one for each pixel.
     Stored,
-    /// Those of 16 bits stay the numbers that they are.
+    /// Those of 16 bits stay the numbers that they are, or are halved after the transparent colour
+    /// was found.
     Wide(Color, PixelType),
 }
 
@@ -328,7 +333,7 @@ impl RowFormat {
             }
             (Samples::Color(color), _) => {
                 self.layout().convert(row, to, color);
-                if color == Color::Rgba && self.file_depth <= 8 {
+                if color == Color::Rgba {
                     self.add_transparency(row, to);
                 }
             }
@@ -341,17 +346,10 @@ impl RowFormat {
     fn convert_wide(&self, row: &[u8], color: Color, pixels: PixelType, to: &mut [u8]) {
         let stored = self.stored_pixel();
         let samples = row.as_chunks::<2>().0.iter().map(|word| u16::from_be_bytes(*word));
-        if pixels == PixelType::F32 {
-            let floats = StoredPixel {
-                opaque: f32::from(stored.opaque),
-                transparent: stored.transparent.map(|color| color.map(f32::from)),
-                samples: stored.samples,
-                colors: stored.colors,
-                alpha: stored.alpha,
-            };
-            floats.convert(samples.map(f32::from), color, to);
-        } else {
-            stored.convert(samples, color, to);
+        match pixels {
+            PixelType::U8 => stored.map(Halved).convert(samples.map(Halved), color, to),
+            PixelType::U16 => stored.convert(samples, color, to),
+            PixelType::F32 => stored.map(f32::from).convert(samples.map(f32::from), color, to),
         }
     }
 }

@@ -56,6 +56,9 @@ impl Source {
 pub(crate) trait Sample: Copy + PartialEq {
     const ZERO: Self;
 
+    /// Its bytes in the image.
+    const BYTES: usize = size_of::<Self>();
+
     fn write(self, out: &mut [u8]);
 }
 
@@ -75,6 +78,19 @@ impl Sample for f32 {
     }
 }
 
+/// A sample of 16 bits, of which the image has the upper 8.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Halved(pub(crate) u16);
+
+impl Sample for Halved {
+    const ZERO: Self = Self(0);
+    const BYTES: usize = 1;
+
+    fn write(self, out: &mut [u8]) {
+        out.copy_from_slice(&self.0.to_be_bytes()[..1]);
+    }
+}
+
 /// The samples of a stored pixel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoredPixel<T> {
@@ -91,6 +107,17 @@ pub(crate) struct StoredPixel<T> {
 }
 
 impl<T: Sample> StoredPixel<T> {
+    /// The same pixel with each sample as another type.
+    pub(crate) fn map<U>(&self, to: impl Fn(T) -> U) -> StoredPixel<U> {
+        StoredPixel {
+            samples: self.samples,
+            colors: self.colors,
+            alpha: self.alpha,
+            opaque: to(self.opaque),
+            transparent: self.transparent.map(|color| color.map(to)),
+        }
+    }
+
     /// Refuses colours where grey is asked for: more than one formula makes it.
     pub(crate) fn require(&self, info: &ImageInfo, color: Color) -> Result<(), DecodeError> {
         if self.colors == 3 && color == Color::Grey {
@@ -102,7 +129,7 @@ impl<T: Sample> StoredPixel<T> {
 
     /// Converts a row of samples into a row of the image.
     pub(crate) fn convert(&self, mut row: impl Iterator<Item = T>, color: Color, out: &mut [u8]) {
-        let size = size_of::<T>();
+        let size = T::BYTES;
         let mut pixel = [T::ZERO; MAX_SAMPLES];
         for out in out.chunks_exact_mut(usize::from(color.channels()) * size) {
             for (at, sample) in row.by_ref().take(self.samples).enumerate() {

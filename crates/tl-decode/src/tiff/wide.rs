@@ -75,10 +75,7 @@ impl<'a> WideConverter<'a> {
             self.number(planes[plane], place)
         });
         if self.pixels == PixelType::U16 {
-            let StoredPixel { samples, colors, alpha, opaque, .. } = self.stored;
-            let opaque = whole(opaque);
-            let stored = StoredPixel { samples, colors, alpha, opaque, transparent: None };
-            stored.convert(numbers.map(whole), self.color, to);
+            self.stored.map(whole).convert(numbers.map(whole), self.color, to);
         } else {
             self.stored.convert(numbers, self.color, to);
         }

@@ -53,13 +53,15 @@ def add(name, data, why, pixels, opaque=65535, key=None):
     for channels in CHANNELS:
         image = Image.open(io.BytesIO(data)) if eight else None
         for kind in ("u8", "u16", "f32"):
-            if kind == "u8" and (channels != "rgba" or not eight):
+            if kind == "u8" and (channels != "rgba" or not eight and key is None):
                 continue
             if eight:
                 mode = {"grey": "L", "rgb": "RGB", "rgba": "RGBA"}[channels]
                 made = numpy.asarray(image.convert(mode)) if kind != "u16" else None
             else:
                 made = in_channels(pixels, channels, opaque, key)
+                # Pillow compares the key's lower bytes with these upper ones.
+                made = made >> 8 if kind == "u8" else made
             if made is not None and kind == "u16" and made.dtype != numpy.uint16:
                 made = None
             if made is None:

@@ -17,7 +17,7 @@ use crate::dataset::Dataset;
 const DOMAIN: &[u8] = b"turboloader cache entry 1";
 
 /// To be raised whenever the pixels of any image that decodes without an error change.
-const PIXELS_VERSION: u32 = 2;
+const PIXELS_VERSION: u32 = 3;
 
 /// The content that a cache keeps of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
