@@ -1,12 +1,16 @@
 //! Single images: their header, and their pixels.
 
 use pyo3::prelude::*;
-use tl_decode::{Color, DecodeOptions, Decoder, Exif, Image, ImageInfo, JpegRequest, Rect, Scale};
+use tl_decode::{
+    Color, DecodeOptions, Decoder, Exif, Image, ImageInfo, JpegRequest, PixelType, Rect, Scale,
+};
+use tl_transform::Channels;
 
 use crate::detached::detached;
 use crate::element::Element;
 use crate::error::Error;
 use crate::memory::Memory;
+use crate::recipe;
 use crate::tensor::Tensor;
 
 /// The header of an image.
@@ -47,12 +51,33 @@ pub(crate) fn probe(data: &[u8]) -> Result<PyImageInfo, Error> {
     Ok(PyImageInfo { format, width, height, channels, bit_depth, upright_size })
 }
 
-/// Decodes an image of any format to rows of red, green and blue, or of grey.
+/// Decodes an image of any format to rows of red, green and blue, of grey with ``gray``, or of this
+/// type of pixels and as many channels.
 #[pyfunction]
-#[pyo3(signature = (data, *, gray=false, exif=false))]
-pub(crate) fn decode(py: Python<'_>, data: &[u8], gray: bool, exif: bool) -> PyResult<Tensor> {
+#[pyo3(signature = (data, *, gray=false, exif=false, channels=None, pixels="uint8"))]
+pub(crate) fn decode(
+    py: Python<'_>,
+    data: &[u8],
+    gray: bool,
+    exif: bool,
+    channels: Option<u32>,
+    pixels: &str,
+) -> PyResult<Tensor> {
+    let color = match channels {
+        None => color(gray),
+        Some(_) if gray => {
+            let what = "conflicting settings: gray and channels; pass channels=1 alone";
+            return Err(Error::setting(&what).into());
+        }
+        Some(count) => match recipe::channels(count)? {
+            Channels::Grey => Color::Grey,
+            Channels::Rgb => Color::Rgb,
+            Channels::Rgba => Color::Rgba,
+        },
+    };
     let options = DecodeOptions {
-        color: color(gray),
+        color,
+        pixels: recipe::pixels(pixels)?,
         exif: if exif { Exif::Apply } else { Exif::Ignore },
         ..DecodeOptions::default()
     };
@@ -60,7 +85,7 @@ pub(crate) fn decode(py: Python<'_>, data: &[u8], gray: bool, exif: bool) -> PyR
         let mut image = Image::new();
         Decoder::new(options).decode_into(data, &mut image).map(|()| image)
     })?;
-    tensor(&decoded.map_err(Error::from)?)
+    tensor(&decoded.map_err(Error::from)?, channels.is_none())
 }
 
 /// Decodes a part of a JPEG image, at 1/8 to 16/8 of its size.
@@ -85,19 +110,25 @@ pub(crate) fn decode_jpeg(
         let mut image = Image::new();
         Decoder::default().jpeg().decode(data, &request, &mut image).map(|_| image)
     })?;
-    tensor(&decoded.map_err(Error::from)?)
+    tensor(&decoded.map_err(Error::from)?, true)
 }
 
 const fn color(gray: bool) -> Color {
     if gray { Color::Grey } else { Color::Rgb }
 }
 
-fn tensor(image: &Image) -> PyResult<Tensor> {
+/// An image as a tensor; one channel has no dimension of its own where it is `squeezed`.
+fn tensor(image: &Image, squeezed: bool) -> PyResult<Tensor> {
     let height = image.height as usize;
     let width = image.width as usize;
     let shape = match image.channels {
-        1 => vec![height, width],
+        1 if squeezed => vec![height, width],
         channels => vec![height, width, usize::from(channels)],
     };
-    Ok(Tensor::new(Memory::of(&image.data)?, shape, Element::U8))
+    let element = match image.pixels {
+        PixelType::U8 => Element::U8,
+        PixelType::U16 => Element::U16,
+        PixelType::F32 => Element::F32,
+    };
+    Ok(Tensor::new(Memory::of(&image.data)?, shape, element))
 }

@@ -402,6 +402,31 @@ def test_samples_have_further_images_and_wide_masks(tmp_path: pathlib.Path) -> N
     assert np.array_equal(only_mask[0].mask.numpy(), depth)
 
 
+def test_single_images_have_these_pixels(tmp_path: pathlib.Path) -> None:
+    """``decode`` gives the numbers of a file; images of samples are those of a loader."""
+    rng = np.random.default_rng(4)
+    for mode, channels, dtype in FORMS:
+        folder = tmp_path / dtype / str(channels)
+        folder.mkdir(parents=True)
+        stored = pixels(rng, mode, 6, 5)
+        write(folder / "0", stored)
+        sample = tl.open(folder)[0]
+        found = tl.decode(sample.raw("image"), channels=channels, pixels=np.dtype(dtype))
+        assert found.dtype == dtype and np.array_equal(found.numpy(), stored)
+        batch = next(iter(tl.DataLoader(folder, 1, output_format="numpy")))
+        assert np.array_equal(sample.image.numpy(), batch["image"][0])
+    data = sample.raw("image")
+    assert tl.decode(data, gray=False).shape == (6, 5, 3)
+    with pytest.raises(tl.SettingError, match="pass channels=1 alone"):
+        tl.decode(data, gray=True, channels=1)
+    with pytest.raises(tl.SettingError, match="channels is 2, expected"):
+        tl.decode(data, channels=2)
+    with pytest.raises(tl.SettingError, match="pixels is int8, expected uint8"):
+        tl.decode(data, pixels="int8")
+    with pytest.raises(tl.DecodeError, match="one channel of a PNG file of colours of 16 bits"):
+        tl.decode(data, channels=1, pixels="uint16")
+
+
 def test_what_is_refused(tmp_path: pathlib.Path) -> None:
     """Operations and files that do not go with the pixels are refused by name."""
     for transform, channels, dtype, message in [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import _native
 from ._advice import advised
-from ._checks import names, one_or_more
+from ._checks import names, one_or_more, whole
 from ._native import ImageInfo, TblWriter, Tensor, open_raw_view
 from ._paths import expand, refuse_url
 from ._settings import opened
@@ -59,7 +59,14 @@ def probe(data: Data) -> ImageInfo:
     return _native.probe(_bytes(data))
 
 
-def decode(data: Data, *, gray: bool = False, exif: bool = False) -> Tensor:
+def decode(
+    data: Data,
+    *,
+    gray: bool = False,
+    exif: bool = False,
+    channels: int | None = None,
+    pixels: Any = None,
+) -> Tensor:
     """Decode an image of any format to rows of red, green and blue, with Pillow's pixels.
 
     Grey of 9 to 16 bits keeps its 8 most significant bits, where Pillow clips to 255.
@@ -73,13 +80,20 @@ def decode(data: Data, *, gray: bool = False, exif: bool = False) -> Tensor:
     exif
         Whether to turn the image upright by its EXIF or XMP orientation, as Pillow's
         ``exif_transpose`` does. TIFF images are always upright.
+    channels, pixels
+        As those of `DataLoader`: the shape is (height, width, channels), ``pixels="uint16"`` and
+        ``"float32"`` keep the numbers of the file, and ``channels=4`` its transparency.
 
     Examples
     --------
     >>> decode(pathlib.Path("photo.jpg").read_bytes()).shape
     (300, 451, 3)
     """
-    return _native.decode(_bytes(data), gray=gray, exif=exif)
+    from .transforms import dtype_name
+
+    count = None if channels is None else whole("channels", channels)
+    name = "uint8" if pixels is None else dtype_name(pixels)
+    return _native.decode(_bytes(data), gray=gray, exif=exif, channels=count, pixels=name)
 
 
 def decode_jpeg(

@@ -844,8 +844,18 @@ def convert_table(
     many rows there are.
     """
 
-def decode(data: bytes, *, gray: bool = False, exif: bool = False) -> Tensor:
-    """Decodes an image of any format to rows of red, green and blue, or of grey."""
+def decode(
+    data: bytes,
+    *,
+    gray: bool = False,
+    exif: bool = False,
+    channels: SupportsIndex | None = None,
+    pixels: str = "uint8",
+) -> Tensor:
+    """
+    Decodes an image of any format to rows of red, green and blue, of grey with ``gray``, or of this
+    type of pixels and as many channels.
+    """
 
 def decode_jpeg(
     data: bytes,

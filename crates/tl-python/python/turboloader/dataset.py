@@ -1014,8 +1014,9 @@ class Sample(Mapping[str, Any]):
     """A sample: its fields by name, decoded when they are asked for.
 
     ``image`` is a `Tensor` of (height, width, 3) in red, green and blue, with 8 bits: alpha is left
-    out, and 16 bits and floats are reduced as by a `DataLoader` without ``pixels``. Of samples that
-    are not images, ``data`` has the bytes. ``label`` is None without one.
+    out, and 16 bits and floats are reduced as by a `DataLoader` without ``pixels``. ``decode`` of
+    the bytes of ``raw("image")`` has other pixels. Of samples that are not images, ``data`` has the
+    bytes. ``label`` is None without one.
 
     Fields that `Dataset.with_fields` gave a kind are as in batches: numbers, texts, and tensors of
     arrays, masks, boxes and images in their own sizes. The other files go by their extensions: JSON
