@@ -325,12 +325,12 @@ impl Batch {
         self.fields(row)?.key.as_deref()
     }
 
-    /// The bytes of sample `row`'s sidecar file number `column` of
-    /// [`Fields::columns`](crate::Fields::columns), or of its value in that column of a table, such
-    /// as a text; `None` where it has none.
+    /// The bytes of sample `row`'s sidecar file number `field` of
+    /// [`Fields::bytes`](crate::Fields::bytes), or of its value in that column of a table, such as a
+    /// text; `None` where it has none.
     #[must_use]
-    pub fn column(&self, column: usize, row: usize) -> Option<&[u8]> {
-        self.fields(row)?.columns.get(column)?.as_deref()
+    pub fn bytes(&self, field: usize, row: usize) -> Option<&[u8]> {
+        self.fields(row)?.bytes.get(field)?.as_deref()
     }
 
     fn fields(&self, row: usize) -> Option<&RowFields> {

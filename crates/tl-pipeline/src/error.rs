@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn whatever_needs_more_memory_is_tried_with_more() {
         let limit = || DecodeError::LimitExceeded { limit: Limit::DecodedBytes, max: 1, need: 2 };
-        let mask = |source| AnnotationFault::Mask { column: "seg.png".into(), source };
+        let mask = |source| AnnotationFault::Mask { file: "seg.png".into(), source };
         assert!(SampleFault::from(limit()).is_limit());
         assert!(SampleFault::from(mask(limit())).is_limit());
         assert!(SampleFault::StoredSize { bytes: 2, limit: 1 }.is_limit());

@@ -43,11 +43,11 @@ pub use values::{ValueField, ValueFormat, ValueKind};
 pub struct Fields {
     /// Adds the samples' names to batches ([`Batch::key`](crate::Batch::key)).
     pub keys: bool,
-    /// Sidecar files whose bytes batches have ([`Batch::column`](crate::Batch::column)). A sample
+    /// Sidecar files whose bytes batches have ([`Batch::bytes`](crate::Batch::bytes)). A sample
     /// need not have them. Of a table these are columns of bytes, such as texts, which are not
     /// missing as a whole.
-    pub columns: Vec<String>,
-    /// Files among `columns` that are texts. A file in another format is the sample's error.
+    pub bytes: Vec<String>,
+    /// Files among `bytes` that are texts. A file in another format is the sample's error.
     pub texts: Vec<TextFile>,
     /// Bounding boxes ([`Batch::boxes`](crate::Batch::boxes)), which move with the image.
     pub boxes: Option<BoxField>,
@@ -70,7 +70,7 @@ pub struct Fields {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFile {
     /// The extension of the sidecar file, without its leading dot.
-    pub column: String,
+    pub file: String,
     /// Its format.
     pub format: TextFormat,
 }
@@ -97,7 +97,7 @@ pub enum TextFormat {
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoxField {
     /// The extension of the sidecar file, without its leading dot.
-    pub column: String,
+    pub file: String,
     /// The pointer to the boxes: lists of four numbers.
     pub boxes: String,
     /// The pointer to their labels, one whole number for each box; `None` for boxes without labels.
@@ -114,26 +114,26 @@ pub struct BoxField {
 }
 
 impl BoxField {
-    /// Boxes as edges (left, top, right, bottom) in the list at `boxes` of sidecar file `column`,
-    /// without labels; those without a pixel are left out.
+    /// Boxes as edges (left, top, right, bottom) in the list at `boxes` of the sidecar file with
+    /// extension `file`, without labels; those without a pixel are left out.
     #[must_use]
-    pub fn new(column: impl Into<String>, boxes: impl Into<String>) -> Self {
-        let column = column.into();
+    pub fn new(file: impl Into<String>, boxes: impl Into<String>) -> Self {
+        let file = file.into();
         let boxes = boxes.into();
         let format = BoxFormat::Xyxy;
         let output = BoxFormat::Xyxy;
         let sanitize = Some(Sanitize::default());
-        Self { column, boxes, labels: None, values: Vec::new(), format, output, sanitize }
+        Self { file, boxes, labels: None, values: Vec::new(), format, output, sanitize }
     }
 
-    /// Boxes as COCO writes them, `annotations` of objects with `bbox` and `category_id`, in sidecar
-    /// file `column`.
+    /// Boxes as COCO writes them, `annotations` of objects with `bbox` and `category_id`, in the
+    /// sidecar file with extension `file`.
     #[must_use]
-    pub fn coco(column: impl Into<String>) -> Self {
+    pub fn coco(file: impl Into<String>) -> Self {
         Self {
             labels: Some("/annotations/*/category_id".into()),
             format: BoxFormat::Xywh,
-            ..Self::new(column, "/annotations/*/bbox")
+            ..Self::new(file, "/annotations/*/bbox")
         }
     }
 }
@@ -167,7 +167,7 @@ impl Default for Sanitize {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MaskField {
     /// The extension of the sidecar file, without its leading dot.
-    pub column: String,
+    pub file: String,
     /// The type of the numbers in the batch; images in their own sizes have masks of
     /// [`MaskType::U8`].
     pub dtype: MaskType,
@@ -182,10 +182,10 @@ impl MaskField {
     /// torchvision's references leave out of the loss.
     pub const BATCH_PADDING: u8 = u8::MAX;
 
-    /// The mask in sidecar file `column`, in bytes.
+    /// The mask in the sidecar file with extension `file`, in bytes.
     #[must_use]
-    pub fn new(column: impl Into<String>) -> Self {
-        Self { column: column.into(), dtype: MaskType::U8, padding: None }
+    pub fn new(file: impl Into<String>) -> Self {
+        Self { file: file.into(), dtype: MaskType::U8, padding: None }
     }
 }
 
@@ -230,7 +230,7 @@ impl MaskType {
 
 impl Fields {
     /// True if sidecar files must be read for them.
-    pub(crate) fn has_columns(&self) -> bool {
+    pub(crate) fn reads_files(&self) -> bool {
         self.names().next().is_some()
     }
 
@@ -285,7 +285,7 @@ fn refused(reason: String) -> PipelineError {
 #[derive(Debug, Default)]
 pub(crate) struct RowFields {
     pub(crate) key: Option<Vec<u8>>,
-    pub(crate) columns: Vec<Option<Vec<u8>>>,
+    pub(crate) bytes: Vec<Option<Vec<u8>>>,
     pub(crate) boxes: Vec<[f32; 4]>,
     pub(crate) box_labels: Vec<i64>,
     /// The places of boxes in the file's list.
@@ -303,14 +303,14 @@ pub(crate) struct RowFields {
 impl RowFields {
     /// Bytes of all of them.
     pub(crate) fn bytes(&self) -> u64 {
-        let columns = self.columns.iter().flatten().map(Vec::len).sum::<usize>();
+        let stored = self.bytes.iter().flatten().map(Vec::len).sum::<usize>();
         let boxes = size_of_val(&*self.boxes)
             + size_of_val(&*self.box_labels)
             + size_of_val(&*self.box_indices)
             + self.box_values.iter().map(Vec::len).sum::<usize>()
             + self.keypoints.iter().map(|points| size_of_val(&**points)).sum::<usize>();
         let masks = self.instance_masks.len() + self.mask.len();
-        let bytes = self.key.as_ref().map_or(0, Vec::len) + columns + boxes + masks;
+        let bytes = self.key.as_ref().map_or(0, Vec::len) + stored + boxes + masks;
         bytes as u64
     }
 
@@ -338,7 +338,7 @@ impl RowFields {
     /// Forgets the row before, which had the same memory.
     pub(crate) fn clear(&mut self) {
         self.key = None;
-        self.columns.clear();
+        self.bytes.clear();
         self.boxes.clear();
         self.box_labels.clear();
         self.box_indices.clear();

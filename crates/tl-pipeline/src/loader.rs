@@ -383,7 +383,7 @@ fn gatherer(dataset: &Dataset, config: &LoaderConfig) -> Result<Option<Gatherer>
             if config.cache != CacheConfig::default() {
                 return refused("samples for a cache; blocks of it are kept anyhow");
             }
-            Gatherer::new(dataset, columns, &config.fields.columns, config.memory_budget).map(Some)
+            Gatherer::new(dataset, columns, &config.fields.bytes, config.memory_budget).map(Some)
         }
         (Work::Columns(_), None) => Err(ColumnsError::NoTable { location: location() }.into()),
         (Work::Images(_), Some(_)) => refused("images"),

@@ -95,7 +95,7 @@ pub(crate) enum Drawn<'a> {
         /// Width and height of that image.
         size: (u32, u32),
         /// The sidecar file that must have an image of this size.
-        column: &'a str,
+        file: &'a str,
         /// Whether they move pixels only.
         keeps_numbers: bool,
     },

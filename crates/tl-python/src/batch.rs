@@ -312,7 +312,7 @@ impl PyBatch {
                 let column = contents.columns.iter().position(|column| column.name == name)?;
                 let StoredField { name, kind } = &contents.columns[column];
                 Box::new(move |row| {
-                    let Some(bytes) = self.batch.column(column, row) else { return Ok(None) };
+                    let Some(bytes) = self.batch.bytes(column, row) else { return Ok(None) };
                     kind.value(py, bytes).map_err(|error| {
                         let sample = self.batch.indices().get(row).copied().unwrap_or_default();
                         let message = format!("sample {sample}, field {name}: {error}");

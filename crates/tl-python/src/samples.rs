@@ -121,7 +121,7 @@ impl PySamples {
         let user_transforms = functions.of_loader(OnError::Raise);
         let user_transforms =
             user_transforms.bind(&recipe.recipe).map_err(|error| Error::recipe(&error))?;
-        let fields = Fields { columns: columns.unwrap_or_default(), ..Fields::default() };
+        let fields = Fields { bytes: columns.unwrap_or_default(), ..Fields::default() };
         let (view, _) = dataset.open(py, &stores.unwrap_or_default())?;
         // Samples that are drawn have no numbers.
         view.indices().map(drop).map_err(Error::from)?;
@@ -194,7 +194,7 @@ impl PySamples {
         index: u64,
     ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
         let index = self.at(index);
-        let read = detached(py, || self.fields.read_columns(self.dataset(), index))?;
+        let read = detached(py, || self.fields.read_bytes(self.dataset(), index))?;
         let read = read.map_err(|fault| self.error(index, fault))?;
         Ok(read.into_iter().map(|bytes| bytes.map(|bytes| PyBytes::new(py, &bytes))).collect())
     }

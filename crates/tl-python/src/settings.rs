@@ -265,7 +265,7 @@ impl Settings<'_> {
                 "json" => TextFormat::Json,
                 _ => return None,
             };
-            Some(TextFile { column: column.clone(), format })
+            Some(TextFile { file: column.clone(), format })
         };
         self.stored.iter().filter_map(text).collect()
     }
@@ -303,7 +303,7 @@ impl Settings<'_> {
         let masks = self.masks.as_ref();
         Ok(Fields {
             keys: self.keys,
-            columns,
+            bytes: columns,
             texts: self.texts(),
             boxes: boxes.transpose()?,
             mask: mask.transpose()?,
@@ -412,7 +412,7 @@ impl ImageSettings<'_> {
             (None, None) => ImageTransform::Joint,
         };
         let name = name.clone();
-        let source = column.clone().map_or(ImageSource::Sample, ImageSource::Column);
+        let source = column.clone().map_or(ImageSource::Sample, ImageSource::File);
         Ok(ImageField { name, source, transform })
     }
 }

@@ -43,6 +43,10 @@ const REPLAYED: u64 = 2;
 /// The heading of options for tables, which `next_help_heading` would keep for later arguments.
 const TABLES: &str = "Columns of tables";
 
+const NO_COLUMNS: Failure = Failure::Usage {
+    what: "--columns, --features and --label need --recipe columns: samples have --fields",
+};
+
 const NO_VIEWS: Failure =
     Failure::Usage { what: "--views needs --recipe raw: it borrows stored bytes" };
 
@@ -64,7 +68,7 @@ const NO_VIEWS: Failure =
 /// bytes as the batch holds them; for `decode`, width and height as u32 and the pixels of each
 /// sample; for `raw`, length as u64 and the bytes of each sample), then its labels (i64), then its
 /// sample indices (u64), all little-endian. A batch with a row that does not count adds a byte for
-/// each row, 1 where it counts. Requested fields follow, sample by sample: name and columns, each
+/// each row, 1 where it counts. Requested fields follow, sample by sample: name and files, each
 /// after its length (u64; 2^64 - 1 if missing), the number of boxes (u64), the boxes (four f32
 /// each) and their labels (i64), how many numbers keypoints have (u64) and these (f32), how
 /// many bytes the masks of objects have (u64) and these, and the mask.
@@ -86,7 +90,7 @@ const NO_VIEWS: Failure =
 ///   tl bench train.tbl --recipe imagenet-train --rank 0 --world 2 --batch-size 32 --rows 0.jsonl
 ///   tl bench adult.idv --recipe columns --digest
 ///   tl bench iris.idv --features PetalLength,PetalWidth --label Label --batch-size 256
-///   tl bench coco.tbl --recipe detect.toml --boxes '/annotations/*/bbox' --box-format xywh
+///   tl bench coco.tbl --recipe detect.toml --boxes 'json:/annotations/*/bbox' --box-format xywh
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
@@ -97,10 +101,10 @@ pub(crate) struct Args {
     /// The work on each sample: decode (to RGB at full size), raw (read the stored bytes),
     /// imagenet-train (random resized crop, random horizontal flip, normalise, f32 planes),
     /// imagenet-eval (resize of the short side, centre crop, normalise, f32 planes), columns (rows
-    /// of a table; the default with --features and --label), or the path of a recipe in JSON or
-    /// TOML
+    /// of a table; the default with --columns, --features and --label), or the path of a recipe in
+    /// JSON or TOML
     #[arg(long, value_name = "RECIPE", value_hint = ValueHint::FilePath,
-          required_unless_present_any = ["features", "label"])]
+          required_unless_present_any = ["columns", "features", "label"])]
     pub(crate) recipe: Option<BenchRecipe>,
 
     #[command(flatten)]
@@ -159,6 +163,10 @@ pub(crate) struct Args {
 /// The content of batches of a table in addition to its columns.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RowArgs {
+    /// Only these columns (default: all columns of numbers)
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = TABLES)]
+    pub(crate) columns: Option<Vec<String>>,
+
     /// Numeric columns that form one f32 matrix
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = TABLES)]
     pub(crate) features: Vec<String>,
@@ -171,7 +179,7 @@ pub(crate) struct RowArgs {
 impl RowArgs {
     /// Whether anything was asked for.
     pub(crate) fn is_given(&self) -> bool {
-        !self.features.is_empty() || self.label.is_some()
+        self.columns.is_some() || !self.features.is_empty() || self.label.is_some()
     }
 }
 
@@ -306,14 +314,19 @@ pub(crate) fn config(args: &Args, dataset: &Dataset) -> Result<LoaderConfig, Fai
         return Err(NO_DECODE_MODE);
     }
     if recipe != BenchRecipe::Columns && args.columns_of.is_given() {
-        return Err(Failure::Usage { what: "--features and --label need --recipe columns" });
+        return Err(NO_COLUMNS);
     }
     let loaded = match &recipe {
         BenchRecipe::Columns => None,
         BenchRecipe::Samples(name) => recipe::load(name, args.size)?,
     };
+    let mut bytes = Vec::new();
     let work = match loaded {
-        None if recipe == BenchRecipe::Columns && !args.views => columns::work(&args.columns_of),
+        None if recipe == BenchRecipe::Columns && !args.views => {
+            let (work, of_bytes) = columns::work(&args.columns_of, dataset);
+            bytes = of_bytes;
+            work
+        }
         None if recipe == BenchRecipe::Columns => return Err(NO_VIEWS),
         None if args.views => Work::Views,
         None => Work::Bytes,
@@ -328,8 +341,12 @@ pub(crate) fn config(args: &Args, dataset: &Dataset) -> Result<LoaderConfig, Fai
         trace: if args.observe.trace.is_some() { TRACED_EVENTS } else { 0 },
         ..LoaderConfig::new(work)
     };
-    let config = args.loader.apply(config, dataset)?;
-    Ok(columns::split(config, dataset))
+    let mut config = args.loader.apply(config, dataset)?;
+    if recipe == BenchRecipe::Columns && !config.fields.bytes.is_empty() {
+        return Err(Failure::Usage { what: "--fields is for samples: tables have --columns" });
+    }
+    config.fields.bytes.extend(bytes);
+    Ok(config)
 }
 
 /// The recipe that is asked for, or follows from other arguments.

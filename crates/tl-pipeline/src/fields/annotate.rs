@@ -73,12 +73,12 @@ impl Annotator {
             row.key = dataset.entry(index)?.key.map(std::borrow::Cow::into_owned);
         }
         self.files.clear();
-        if !self.fields.has_columns() {
+        if !self.fields.reads_files() {
             return Ok(0);
         }
         let read = self.files.read(&self.fields, dataset, index, limit)?;
         self.fields.texts.iter().try_for_each(|text| self.files.check(text))?;
-        row.columns.extend(self.fields.columns.iter().map(|column| self.files.copy(column)));
+        row.bytes.extend(self.fields.bytes.iter().map(|file| self.files.copy(file)));
         Ok(read)
     }
 
@@ -121,9 +121,9 @@ impl Annotator {
         self.place_mask(placed, row, mask)
     }
 
-    /// The bytes of the sidecar file of the last sample that `column` names.
-    pub(crate) fn file(&self, column: &str) -> Result<&[u8], AnnotationFault> {
-        self.files.bytes(column)
+    /// The bytes of the sidecar file of the last sample that `file` names.
+    pub(crate) fn file(&self, file: &str) -> Result<&[u8], AnnotationFault> {
+        self.files.bytes(file)
     }
 
     /// Releases buffers larger than `bytes`.
@@ -143,21 +143,21 @@ impl Annotator {
         out: &mut [u8],
     ) -> Result<(), SampleFault> {
         let Some(field) = &self.fields.mask else { return Ok(()) };
-        let bytes = self.files.bytes(&field.column)?;
+        let bytes = self.files.bytes(&field.file)?;
         self.decoder
             .decode_mask_into(bytes, &mut self.image)
-            .map_err(|source| AnnotationFault::Mask { column: field.column.clone(), source })?;
+            .map_err(|source| AnnotationFault::Mask { file: field.file.clone(), source })?;
         let width = self.image.width;
         let height = self.image.height;
         if (width, height) != placed.size {
-            let (column, (image_width, image_height)) = (field.column.clone(), placed.size);
+            let (file, (image_width, image_height)) = (field.file.clone(), placed.size);
             let fault =
-                AnnotationFault::MaskSize { column, width, height, image_width, image_height };
+                AnnotationFault::MaskSize { file, width, height, image_width, image_height };
             return Err(fault.into());
         }
         let is_wide = self.image.pixels == PixelType::U16;
         if is_wide && field.dtype == MaskType::U8 {
-            return Err(AnnotationFault::MaskDepth { column: field.column.clone() }.into());
+            return Err(AnnotationFault::MaskDepth { file: field.file.clone() }.into());
         }
         let filled = field.padding.map(|number| placed.plan().with_fill(number));
         let plan = filled.as_ref().unwrap_or_else(|| placed.plan());

@@ -55,8 +55,8 @@ impl BoxReader {
         placed: &Placed<'_>,
         row: &mut RowFields,
     ) -> Result<Vec<bool>, AnnotationFault> {
-        let column = &self.field.column;
-        let objects = Objects { column, document: files.document(column)? };
+        let file = &self.field.file;
+        let objects = Objects { file, document: files.document(file)? };
         let mut boxes = Vec::new();
         objects.each(&self.boxes, "a list of boxes", "a box of four numbers", |value| {
             boxes.push(coordinates(value)?);

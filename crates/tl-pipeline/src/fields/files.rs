@@ -40,51 +40,50 @@ impl Files {
         self.documents.clear();
     }
 
-    /// True if the sample has the file that `column` names.
-    pub(super) fn has(&self, column: &str) -> bool {
-        position(&self.stored, column).is_some()
+    /// True if the sample has the file that `file` names.
+    pub(super) fn has(&self, file: &str) -> bool {
+        position(&self.stored, file).is_some()
     }
 
-    /// The bytes of the file that `column` names.
-    pub(crate) fn bytes(&self, column: &str) -> Result<&[u8], AnnotationFault> {
-        let missing = || AnnotationFault::NoColumn { column: column.to_owned() };
-        let place = position(&self.stored, column);
+    /// The bytes of the file that `file` names.
+    pub(crate) fn bytes(&self, file: &str) -> Result<&[u8], AnnotationFault> {
+        let missing = || AnnotationFault::NoFile { file: file.to_owned() };
+        let place = position(&self.stored, file);
         place.map(|place| &*self.stored[place].bytes).ok_or_else(missing)
     }
 
     /// The bytes of the file, if the sample has it.
-    pub(super) fn copy(&self, column: &str) -> Option<Vec<u8>> {
-        position(&self.stored, column).map(|place| self.stored[place].bytes.clone())
+    pub(super) fn copy(&self, file: &str) -> Option<Vec<u8>> {
+        position(&self.stored, file).map(|place| self.stored[place].bytes.clone())
     }
 
     /// Refuses a text that is not in its format; a sample may lack it.
     pub(super) fn check(&mut self, text: &TextFile) -> Result<(), AnnotationFault> {
-        let TextFile { column, format } = text;
-        if !self.has(column) {
+        let TextFile { file, format } = text;
+        if !self.has(file) {
             return Ok(());
         }
         match format {
-            TextFormat::Json => self.document(column).map(|_| ()),
+            TextFormat::Json => self.document(file).map(|_| ()),
             TextFormat::Utf8 => {
-                let checked = std::str::from_utf8(self.bytes(column)?).map(|_| ());
-                let fault = |source| AnnotationFault::Text { column: column.clone(), source };
+                let checked = std::str::from_utf8(self.bytes(file)?).map(|_| ());
+                let fault = |source| AnnotationFault::Text { file: file.clone(), source };
                 checked.map_err(fault)
             }
         }
     }
 
-    /// The JSON in the file that `column` names.
-    pub(super) fn document(&mut self, column: &str) -> Result<&Value, AnnotationFault> {
-        let known = self.documents.iter().position(|(name, _)| name == column);
+    /// The JSON in the file that `file` names.
+    pub(super) fn document(&mut self, file: &str) -> Result<&Value, AnnotationFault> {
+        let known = self.documents.iter().position(|(name, _)| name == file);
         let place = match known {
             Some(place) => place,
             None => {
-                let bytes = self.bytes(column)?;
+                let bytes = self.bytes(file)?;
                 let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-                let document = serde_json::from_slice(bytes).map_err(|source| {
-                    AnnotationFault::Json { column: column.to_owned(), source }
-                })?;
-                self.documents.push((column.to_owned(), document));
+                let document = serde_json::from_slice(bytes)
+                    .map_err(|source| AnnotationFault::Json { file: file.to_owned(), source })?;
+                self.documents.push((file.to_owned(), document));
                 self.documents.len() - 1
             }
         };

@@ -45,7 +45,7 @@ pub enum ImageSource {
     /// it is decoded ([`Recipe::decode_mode`]).
     Sample,
     /// The image in the sidecar file with this extension. A sample without the file is an error.
-    Column(String),
+    File(String),
 }
 
 /// The changes of the image of an [`ImageField`].
@@ -73,8 +73,8 @@ impl ImageField {
 
     /// The image of a sidecar file, changed as the sample's own image is.
     #[must_use]
-    pub fn joint(name: impl Into<String>, column: impl Into<String>) -> Self {
-        let source = ImageSource::Column(column.into());
+    pub fn joint(name: impl Into<String>, file: impl Into<String>) -> Self {
+        let source = ImageSource::File(file.into());
         Self { name: name.into(), source, transform: ImageTransform::Joint }
     }
 
@@ -83,32 +83,32 @@ impl ImageField {
     #[must_use]
     pub fn moving(
         name: impl Into<String>,
-        column: impl Into<String>,
+        file: impl Into<String>,
         pixels: PixelType,
         channels: Channels,
     ) -> Self {
-        let source = ImageSource::Column(column.into());
+        let source = ImageSource::File(file.into());
         Self { name: name.into(), source, transform: ImageTransform::Moves(pixels, channels) }
     }
 
     /// The image of a sidecar file in a recipe of its own.
     #[must_use]
-    pub fn of_column(name: impl Into<String>, column: impl Into<String>, recipe: Recipe) -> Self {
-        let source = ImageSource::Column(column.into());
+    pub fn of_file(name: impl Into<String>, file: impl Into<String>, recipe: Recipe) -> Self {
+        let source = ImageSource::File(file.into());
         Self { name: name.into(), source, transform: ImageTransform::Recipe(recipe) }
     }
 
     /// True for the image of a sidecar file.
     #[must_use]
     pub fn is_of_file(&self) -> bool {
-        self.column().is_some()
+        self.file().is_some()
     }
 
     /// The sidecar file that has the image.
-    pub(crate) fn column(&self) -> Option<&String> {
+    pub(crate) fn file(&self) -> Option<&String> {
         match &self.source {
             ImageSource::Sample => None,
-            ImageSource::Column(column) => Some(column),
+            ImageSource::File(file) => Some(file),
         }
     }
 
@@ -209,10 +209,10 @@ impl Fields {
         for ImageField { name: _, source, transform } in &self.images {
             match source {
                 ImageSource::Sample => hash.update(b"image of sample"),
-                ImageSource::Column(column) => {
+                ImageSource::File(file) => {
                     hash.update(b"image of file");
-                    hash.update((column.len() as u64).to_le_bytes());
-                    hash.update(column);
+                    hash.update((file.len() as u64).to_le_bytes());
+                    hash.update(file);
                 }
             }
             match transform {
@@ -229,6 +229,6 @@ impl Fields {
 
     /// Images of sidecar files that are decoded for every sample, masks aside.
     pub(crate) fn decoded_images(&self) -> u64 {
-        self.images.iter().filter_map(ImageField::column).count() as u64
+        self.images.iter().filter_map(ImageField::file).count() as u64
     }
 }

@@ -20,22 +20,22 @@ use crate::error::{AnnotationFault, PipelineError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceMaskField {
     /// The extension of the sidecar file, without its leading dot.
-    pub column: String,
+    pub file: String,
     /// The JSON pointer to the masks, with one `*` for the elements of a list.
     pub masks: String,
 }
 
 impl InstanceMaskField {
-    /// Masks in the list at `masks` of sidecar file `column`.
+    /// Masks in the list at `masks` of the sidecar file with extension `file`.
     #[must_use]
-    pub fn new(column: impl Into<String>, masks: impl Into<String>) -> Self {
-        Self { column: column.into(), masks: masks.into() }
+    pub fn new(file: impl Into<String>, masks: impl Into<String>) -> Self {
+        Self { file: file.into(), masks: masks.into() }
     }
 
     /// Masks as COCO writes them, `annotations` of objects with `segmentation`.
     #[must_use]
-    pub fn coco(column: impl Into<String>) -> Self {
-        Self::new(column, "/annotations/*/segmentation")
+    pub fn coco(file: impl Into<String>) -> Self {
+        Self::new(file, "/annotations/*/segmentation")
     }
 
     pub(super) fn check(&self) -> Result<(), PipelineError> {
@@ -46,7 +46,7 @@ impl InstanceMaskField {
 /// Draws the masks of a field that [`Fields::check`](super::Fields::check) has seen.
 #[derive(Debug)]
 pub(super) struct InstanceMaskReader {
-    column: String,
+    file: String,
     masks: ListPointer,
     /// The most bytes that the masks of a sample may have.
     limit: u64,
@@ -55,7 +55,7 @@ pub(super) struct InstanceMaskReader {
 impl InstanceMaskReader {
     pub(super) fn new(field: &InstanceMaskField, limit: u64) -> Self {
         let masks = ListPointer::parse(&field.masks).expect("`Fields::check` parsed it");
-        Self { column: field.column.clone(), masks, limit }
+        Self { file: field.file.clone(), masks, limit }
     }
 
     /// Appends the masks of the objects that stay, as the image lies in the batch; of all objects
@@ -67,7 +67,7 @@ impl InstanceMaskReader {
         stays: Option<&[bool]>,
         out: &mut Vec<u8>,
     ) -> Result<(), AnnotationFault> {
-        let objects = Objects { column: &self.column, document: files.document(&self.column)? };
+        let objects = Objects { file: &self.file, document: files.document(&self.file)? };
         let list = "a list of masks";
         let mut found: Vec<&Value> = Vec::new();
         objects.each(&self.masks, list, "polygons or run lengths", |value| {
@@ -100,8 +100,8 @@ impl InstanceMaskReader {
         if bytes <= limit {
             return Ok(());
         }
-        let column = self.column.clone();
-        Err(AnnotationFault::MaskBytes { column, masks, width, height, bytes, limit })
+        let file = self.file.clone();
+        Err(AnnotationFault::MaskBytes { file, masks, width, height, bytes, limit })
     }
 
     /// The part of an object's mask that the plan reads.
@@ -111,15 +111,15 @@ impl InstanceMaskReader {
         pointer: String,
         placed: &Placed<'_>,
     ) -> Result<Mask, AnnotationFault> {
-        let column = || self.column.clone();
+        let file = || self.file.clone();
         let segmentation = Segmentation::deserialize(value).map_err(|source| {
-            AnnotationFault::Segmentation { column: column(), pointer: pointer.clone(), source }
+            AnnotationFault::Segmentation { file: file(), pointer: pointer.clone(), source }
         })?;
         let part = placed.plan().head.region;
         let mut pixels = vec![0; part.width as usize * part.height as usize];
         segmentation
             .draw(placed.size, part, &mut pixels)
-            .map_err(|source| AnnotationFault::Drawing { column: column(), pointer, source })?;
+            .map_err(|source| AnnotationFault::Drawing { file: file(), pointer, source })?;
         Ok(Mask::new(part.width, part.height, pixels)?)
     }
 }

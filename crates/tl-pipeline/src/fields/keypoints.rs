@@ -37,7 +37,7 @@ pub struct KeypointField {
     /// The name of the field in batches.
     pub name: String,
     /// The extension of the sidecar file, without its leading dot.
-    pub column: String,
+    pub file: String,
     /// The format of the file.
     pub format: ValueFormat,
     /// The number of points, and the numbers of each: 2 or 3. Default `None`: those of the first
@@ -52,11 +52,11 @@ pub struct KeypointField {
 const MOST_POINTS: usize = 1 << 16;
 
 impl KeypointField {
-    /// Keypoints in the sidecar file with extension `column`, without pairs.
+    /// Keypoints in the sidecar file with extension `file`, without pairs.
     #[must_use]
-    pub fn new(name: impl Into<String>, column: impl Into<String>, format: ValueFormat) -> Self {
+    pub fn new(name: impl Into<String>, file: impl Into<String>, format: ValueFormat) -> Self {
         let flip_pairs = Vec::new();
-        Self { name: name.into(), column: column.into(), format, shape: None, flip_pairs }
+        Self { name: name.into(), file: file.into(), format, shape: None, flip_pairs }
     }
 
     /// True for points of objects, false for those of a sample.
@@ -116,7 +116,7 @@ impl KeypointField {
         let shape = self.shape.map(|shape| shape.to_vec());
         let kind = ValueKind::Numbers { number: Some(ColumnType::F32), shape };
         let format = self.format.clone();
-        ValueField { kind, ..ValueField::new(&self.name, &self.column, format) }
+        ValueField { kind, ..ValueField::new(&self.name, &self.file, format) }
     }
 
     /// The column of a sample's points. Without a shape in the settings, that of the first sample that
@@ -156,7 +156,7 @@ impl KeypointField {
         pointer: &ListPointer,
     ) -> Result<[usize; 2], PipelineError> {
         let shape = self.found_in(dataset, |files| {
-            let objects = Objects { column: &self.column, document: files.document(&self.column)? };
+            let objects = Objects { file: &self.file, document: files.document(&self.file)? };
             let mut shape = None;
             objects.each(pointer, LISTS, POINTS, |value| {
                 shape = shape.or(Some(shape_of(value)?));
@@ -257,10 +257,10 @@ impl KeypointReader {
         out: &mut Vec<f32>,
     ) -> Result<(), AnnotationFault> {
         let Place::Objects(pointer) = &self.place else { return Ok(()) };
-        let column = &self.field.column;
-        let objects = Objects { column, document: files.document(column)? };
+        let file = &self.field.file;
+        let objects = Objects { file, document: files.document(file)? };
         let shape = self.shape;
-        let fault = |pointer| AnnotationFault::Points { column: column.clone(), pointer, shape };
+        let fault = |pointer| AnnotationFault::Points { file: file.clone(), pointer, shape };
         objects.each_or(pointer, LISTS, fault, |value| push(value, shape, out))?;
         if let Some(stays) = stays {
             let numbers: usize = self.shape.iter().product();

@@ -98,20 +98,20 @@ fn is(extension: &[u8], name: &str) -> bool {
 }
 
 impl Fields {
-    /// The bytes of each of `columns` of sample `index`; `None` for a file that the sample lacks.
+    /// The bytes of each of `bytes` of sample `index`; `None` for a file that the sample lacks.
     ///
     /// # Errors
     /// If a file cannot be read.
-    pub fn read_columns(
+    pub fn read_bytes(
         &self,
         dataset: &Dataset,
         index: u64,
     ) -> Result<Vec<Option<Vec<u8>>>, SampleFault> {
-        self.read_columns_within(dataset, index, u64::MAX)
+        self.read_bytes_within(dataset, index, u64::MAX)
     }
 
-    /// As [`read_columns`](Self::read_columns), for files of at most `limit` bytes in all.
-    pub(crate) fn read_columns_within(
+    /// As [`read_bytes`](Self::read_bytes), for files of at most `limit` bytes in all.
+    pub(crate) fn read_bytes_within(
         &self,
         dataset: &Dataset,
         index: u64,
@@ -120,19 +120,19 @@ impl Fields {
         let mut stored = Vec::new();
         FieldReader { dataset, index, limit }.read(self, &mut stored)?;
         let bytes = |name: &String| position(&stored, name).map(|at| stored[at].bytes.clone());
-        Ok(self.columns.iter().map(bytes).collect())
+        Ok(self.bytes.iter().map(bytes).collect())
     }
 
     /// The names of the files that have to be read.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        let of_boxes = self.boxes.as_ref().map(|field| &field.column);
-        let of_keypoints = self.keypoints.iter().map(|field| &field.column);
-        let of_objects = self.instance_masks.as_ref().map(|field| &field.column);
-        let of_mask = self.mask.as_ref().map(|field| &field.column);
-        let of_images = self.images.iter().filter_map(ImageField::column);
-        let of_values = self.values.iter().map(|value| &value.column);
-        let texts = self.texts.iter().map(|text| &text.column);
-        let names = self.columns.iter().chain(texts).chain(of_boxes).chain(of_keypoints);
+        let of_boxes = self.boxes.as_ref().map(|field| &field.file);
+        let of_keypoints = self.keypoints.iter().map(|field| &field.file);
+        let of_objects = self.instance_masks.as_ref().map(|field| &field.file);
+        let of_mask = self.mask.as_ref().map(|field| &field.file);
+        let of_images = self.images.iter().filter_map(ImageField::file);
+        let of_values = self.values.iter().map(|value| &value.file);
+        let texts = self.texts.iter().map(|text| &text.file);
+        let names = self.bytes.iter().chain(texts).chain(of_boxes).chain(of_keypoints);
         let names = names.chain(of_objects).chain(of_mask);
         let names = names.chain(of_images).chain(of_values);
         names.map(String::as_str)

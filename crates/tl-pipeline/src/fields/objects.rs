@@ -8,7 +8,7 @@ use crate::error::AnnotationFault;
 /// The JSON of a sidecar file that lists objects.
 #[derive(Clone, Copy)]
 pub(super) struct Objects<'a> {
-    pub(super) column: &'a str,
+    pub(super) file: &'a str,
     pub(super) document: &'a Value,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Objects<'a> {
 
     /// The error of something else at `pointer`.
     pub(super) fn expected(&self, pointer: String, expected: &'static str) -> AnnotationFault {
-        AnnotationFault::Value { column: self.column.to_owned(), pointer, expected }
+        AnnotationFault::Value { file: self.file.to_owned(), pointer, expected }
     }
 
     /// Fails unless there are as many `what` as boxes.
@@ -57,8 +57,8 @@ impl<'a> Objects<'a> {
         if boxes == count {
             return Ok(());
         }
-        let column = self.column.to_owned();
-        Err(AnnotationFault::BoxCount { column, boxes, what, count })
+        let file = self.file.to_owned();
+        Err(AnnotationFault::BoxCount { file, boxes, what, count })
     }
 }
 

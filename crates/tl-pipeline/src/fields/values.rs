@@ -37,7 +37,7 @@ pub struct ValueField {
     /// The name of the column in batches.
     pub name: String,
     /// The extension of the sidecar file, without its leading dot.
-    pub column: String,
+    pub file: String,
     /// The format of the file.
     pub format: ValueFormat,
     /// The meaning of its values.
@@ -110,12 +110,12 @@ pub enum ValueKind {
 const MOST_NUMBERS: usize = 1 << 28;
 
 impl ValueField {
-    /// Numbers in the sidecar file with extension `column`, in the type and shape of the first sample
+    /// Numbers in the sidecar file with extension `file`, in the type and shape of the first sample
     /// that has them.
     #[must_use]
-    pub fn new(name: impl Into<String>, column: impl Into<String>, format: ValueFormat) -> Self {
+    pub fn new(name: impl Into<String>, file: impl Into<String>, format: ValueFormat) -> Self {
         let kind = ValueKind::Numbers { number: None, shape: None };
-        Self { name: name.into(), column: column.into(), format, kind, missing: None }
+        Self { name: name.into(), file: file.into(), format, kind, missing: None }
     }
 
     fn check(&self) -> Result<(), PipelineError> {

@@ -124,10 +124,10 @@ impl Outputs {
     pub(super) fn plan(&mut self, size: (u32, u32), drawn: Drawn<'_>) -> Result<(), SampleFault> {
         let draw = match drawn {
             Drawn::At(draw) => draw,
-            Drawn::Like { plans, size: expected, column, keeps_numbers } => {
+            Drawn::Like { plans, size: expected, file, keeps_numbers } => {
                 if size != expected {
-                    let column = column.to_owned();
-                    return Err(AnnotationFault::ImageSize { column, size, expected }.into());
+                    let file = file.to_owned();
+                    return Err(AnnotationFault::ImageSize { file, size, expected }.into());
                 }
                 self.first.plans.clone_from_slice(plans);
                 if keeps_numbers {

@@ -54,12 +54,12 @@ impl SidecarImage {
     ) -> Vec<Self> {
         let Work::Images(first) = &config.work else { return Vec::new() };
         // The images of the sample itself are numbered before those of its files.
-        let of_sample = config.fields.images.iter().filter(|image| image.column().is_none());
+        let of_sample = config.fields.images.iter().filter(|image| image.file().is_none());
         let draws = of_sample.filter_map(ImageField::recipe).map(Recipe::draws);
         let mut next = draws.fold(first.draws(), u32::saturating_add);
         let images = config.fields.images.iter().zip(&user_transforms.images).enumerate();
         let images = images.filter_map(|(column, (image, user))| {
-            let extension = image.column()?.clone();
+            let extension = image.file()?.clone();
             let recipe = image.recipe();
             let made_by = image.recipe_with(first).expect("`Fields::check` has seen it");
             let renderer = SampleRenderer::new(&made_by, decode);
@@ -92,7 +92,7 @@ impl SidecarImage {
         let drawn = if self.is_joint {
             let keeps_numbers = self.keeps_numbers;
             let Placed { plans, size, .. } = *placed;
-            Drawn::Like { plans, size, column: extension, keeps_numbers }
+            Drawn::Like { plans, size, file: extension, keeps_numbers }
         } else {
             Drawn::At(draw.of_image(self.first_draw))
         };
@@ -102,8 +102,8 @@ impl SidecarImage {
             if matches!(fault, SampleFault::Annotation(_)) {
                 return fault;
             }
-            let column = extension.clone();
-            AnnotationFault::Image { column, source: Box::new(fault) }.into()
+            let file = extension.clone();
+            AnnotationFault::Image { file, source: Box::new(fault) }.into()
         })
     }
 

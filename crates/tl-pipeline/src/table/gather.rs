@@ -160,7 +160,7 @@ impl Reader<'_> {
             let mut bytes = Vec::new();
             let append = |values: &dyn RowValues, row| values.append_bytes(row, &mut bytes);
             let found = self.read(source, row, &mut scratch.held, append)?;
-            parts.extra.fields.columns.push(found.then_some(bytes));
+            parts.extra.fields.bytes.push(found.then_some(bytes));
         }
         scratch.nodes.clear();
         scratch.nodes.push(row);

@@ -138,7 +138,7 @@ impl Filter {
                 return Err(ViewError::TableFilter { name: name.to_string() }.into());
             }
             if let Name::Field { name, .. } = name {
-                fields.columns.push(name.clone());
+                fields.bytes.push(name.clone());
             }
         }
         let Err(error) = fields.check_names(dataset) else { return Ok(()) };

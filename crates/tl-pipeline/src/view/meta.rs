@@ -141,8 +141,8 @@ impl<'a> SampleMeta<'a> {
             return Ok(bytes.clone());
         }
         self.reads.fields.fetch_add(1, Ordering::Relaxed);
-        let fields = Fields { columns: vec![name.to_owned()], ..Fields::default() };
-        let found = fields.read_columns_within(self.dataset, self.index, MAX_FIELD_BYTES);
+        let fields = Fields { bytes: vec![name.to_owned()], ..Fields::default() };
+        let found = fields.read_bytes_within(self.dataset, self.index, MAX_FIELD_BYTES);
         let mut found = found.map_err(|found| self.fault(found))?;
         let bytes = found.pop().flatten();
         self.files.borrow_mut().insert(name.to_owned(), bytes.clone());

@@ -231,7 +231,7 @@ fn a_sample_larger_than_the_budget_leaves_is_an_error_by_name() {
 fn sidecar_files_are_read_where_they_are_asked_for_and_fit() {
     let received = |columns: &[&str]| {
         let columns = columns.iter().map(|&column| column.to_owned()).collect();
-        let fields = Fields { columns, ..Fields::default() };
+        let fields = Fields { bytes: columns, ..Fields::default() };
         let (memory_budget, on_error) = (Some(96 * MIB), OnError::Skip);
         let error_budget = ErrorBudget::UNLIMITED;
         let config = LoaderConfig { workers: 1, error_budget, ..config(small()) };

@@ -44,7 +44,7 @@ fn received(path: &Path) -> Result<(Vec<String>, Rows), PipelineError> {
     let config = LoaderConfig {
         batch_size: 1,
         sampler: Shuffle::None.into(),
-        fields: Fields { keys: true, columns: vec!["txt".to_owned()], ..Fields::default() },
+        fields: Fields { keys: true, bytes: vec!["txt".to_owned()], ..Fields::default() },
         ..LoaderConfig::new(Work::Bytes)
     };
     let loader = Loader::new(dataset, config)?;
@@ -54,7 +54,7 @@ fn received(path: &Path) -> Result<(Vec<String>, Rows), PipelineError> {
             bytes: batch.sample(0).unwrap().bytes.to_vec(),
             label: batch.labels()[0],
             key: batch.key(0).map(<[u8]>::to_vec),
-            text: batch.column(0, 0).map(<[u8]>::to_vec),
+            text: batch.bytes(0, 0).map(<[u8]>::to_vec),
         })
     });
     Ok((class_names, rows.collect()))

@@ -20,7 +20,7 @@ fn open(root: &Path, columns: &[&str]) -> Result<Loader, PipelineError> {
     let config = LoaderConfig {
         batch_size: 1,
         sampler: Shuffle::None.into(),
-        fields: Fields { keys: true, columns, ..Fields::default() },
+        fields: Fields { keys: true, bytes: columns, ..Fields::default() },
         ..LoaderConfig::new(Work::Bytes)
     };
     Loader::new(Dataset::open(&[root])?, config)
@@ -33,7 +33,7 @@ fn check(names: &[&str], columns: &[&str], expected: &[&str]) {
     let text = |bytes: Option<&[u8]>| String::from_utf8(bytes.unwrap_or(b"-").to_vec()).unwrap();
     let samples = loader.epoch(0).map(|batch| {
         let batch = batch.unwrap();
-        let cells = (0..columns.len()).map(|column| text(batch.column(column, 0)));
+        let cells = (0..columns.len()).map(|column| text(batch.bytes(column, 0)));
         std::iter::once(text(batch.key(0))).chain(cells).collect::<Vec<_>>().join(" ")
     });
     assert_eq!(samples.collect::<Vec<_>>(), expected);

@@ -341,7 +341,7 @@ fn padded_masks_lie_beside_padded_images() {
 fn names_and_columns_are_those_of_the_sample() {
     let folder = tempfile::tempdir().unwrap();
     let columns = vec!["txt".into(), "json".into(), "seg.png".into()];
-    let fields = Fields { keys: true, columns, ..Fields::default() };
+    let fields = Fields { keys: true, bytes: columns, ..Fields::default() };
     let sample = |number| {
         let mut fields = masked(number).fields;
         fields.extend((number == 5).then(|| field("json", "{}")));
@@ -354,11 +354,11 @@ fn names_and_columns_are_those_of_the_sample() {
                 let (width, height, numbers) = mask(u32::try_from(index).unwrap());
                 let name = format!("{index:04}.bmp");
                 assert_eq!(batch.key(row), Some(name.as_bytes()));
-                assert_eq!(batch.column(0, row).unwrap(), format!("caption {index}").as_bytes());
-                assert_eq!(batch.column(1, row), (index == 5).then_some(&b"{}"[..]));
-                assert_eq!(batch.column(2, row).unwrap(), png(width, height, &numbers));
+                assert_eq!(batch.bytes(0, row).unwrap(), format!("caption {index}").as_bytes());
+                assert_eq!(batch.bytes(1, row), (index == 5).then_some(&b"{}"[..]));
+                assert_eq!(batch.bytes(2, row).unwrap(), png(width, height, &numbers));
             }
-            assert_eq!((batch.key(batch.len()), batch.column(3, 0)), (None, None));
+            assert_eq!((batch.key(batch.len()), batch.bytes(3, 0)), (None, None));
             assert!(batch.masks().is_empty() && batch.boxes(0).is_empty());
         }
     }
@@ -369,7 +369,7 @@ fn without_fields_nothing_is_read_for_them() {
     let folder = tempfile::tempdir().unwrap();
     let batch =
         batches(&loader(dataset(folder.path(), masked), with(train(), Fields::default())), 0);
-    assert_eq!((batch[0].key(0), batch[0].column(0, 0), batch[0].mask(0)), (None, None, None));
+    assert_eq!((batch[0].key(0), batch[0].bytes(0, 0), batch[0].mask(0)), (None, None, None));
 }
 
 /// The faults of sample 3, whose annotations are `fields`.

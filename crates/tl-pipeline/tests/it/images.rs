@@ -235,7 +235,7 @@ fn an_image_of_a_file_has_its_recipe_and_its_draw() {
     let folder = tempfile::tempdir().unwrap();
     let own = view(9).with_draws(2).unwrap();
     let images = vec![
-        ImageField::of_column("other", "other.bmp", own.clone()),
+        ImageField::of_file("other", "other.bmp", own.clone()),
         ImageField::of_sample("view2", view(10)),
     ];
     let dataset = stereo(folder.path(), same);
@@ -284,7 +284,7 @@ fn faults_name_the_file() {
         fault(stereo(folders[1].path(), damaged), ImageField::joint("right", "right.png"));
     assert!(message.contains("(0000.bmp)") && message.contains("file `right.png`: "), "{message}");
     let message =
-        fault(stereo(folders[2].path(), same), ImageField::of_column("o", "other.bmp", view(8)));
+        fault(stereo(folders[2].path(), same), ImageField::of_file("o", "other.bmp", view(8)));
     assert!(message.ends_with("no sidecar file `other.bmp`"), "{message}");
 }
 

@@ -188,7 +188,7 @@ impl Run {
             readers,
             read_ahead_bytes: 10_000,
             memory_budget,
-            fields: Fields { columns: self.bytes_columns(), ..Fields::default() },
+            fields: Fields { bytes: self.bytes_columns(), ..Fields::default() },
             ..config(self.work.clone())
         }
     }

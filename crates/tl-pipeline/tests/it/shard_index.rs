@@ -69,7 +69,7 @@ fn an_index_opens_the_samples_of_its_shards() {
 fn labels_and_fields_come_by_an_index() {
     let root = tempfile::tempdir().unwrap();
     let store = MemoryStore::default();
-    let fields = Fields { keys: true, columns: vec!["txt".to_owned()], ..Fields::default() };
+    let fields = Fields { keys: true, bytes: vec!["txt".to_owned()], ..Fields::default() };
     for path in containers(root.path()).iter().filter(|path| !path.ends_with("v1.tbl")) {
         let url = upload(&store, path);
         let (indexed, _) = index(&store, root.path(), std::slice::from_ref(&url));

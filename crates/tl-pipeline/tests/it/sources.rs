@@ -176,7 +176,7 @@ fn a_panic_of_a_source_is_its_samples_error_or_a_note() {
         (exact(), Batching::InOrder),
         (Work::Images(Recipe::decode()), grouped),
     ];
-    let fields = Fields { keys: true, columns: vec!["json".into()], ..Fields::default() };
+    let fields = Fields { keys: true, bytes: vec!["json".into()], ..Fields::default() };
     use Asked::{
         ContentId, Entry, Facts, Location, Read, RowIndex, Stored, Unpack, View, WillNeed,
     };

@@ -333,7 +333,7 @@ pub(crate) fn rows(dataset: Dataset, config: LoaderConfig) -> Vec<Vec<u8>> {
                 .as_flattened()
                 .to_vec();
             bytes.extend_from_slice(batch.key(row).unwrap_or_default());
-            bytes.extend_from_slice(batch.column(0, row).unwrap_or_default());
+            bytes.extend_from_slice(batch.bytes(0, row).unwrap_or_default());
             bytes.extend_from_slice(&batch.images()[row * images..][..images]);
             bytes.extend_from_slice(batch.sample(row).map_or(&[], |sample| sample.bytes));
             for column in batch.columns() {
@@ -362,7 +362,7 @@ pub(crate) fn upload(store: &MemoryStore, path: &Path) -> String {
 fn samples_of_a_store_make_the_batches_of_local_ones() {
     let root = tempfile::tempdir().unwrap();
     let store = MemoryStore::default();
-    let fields = Fields { keys: true, columns: vec!["txt".to_owned()], ..Fields::default() };
+    let fields = Fields { keys: true, bytes: vec!["txt".to_owned()], ..Fields::default() };
     for path in containers(root.path()) {
         let url = upload(&store, &path);
         let (local, stored) = (Dataset::open(&[&path]).unwrap(), store.open_all(&[&url]));

@@ -338,8 +338,8 @@ fn a_text_in_another_format_is_the_samples_error() {
         vec![("txt", b"caf\xe9!".to_vec()), ("json", b"[1, ".to_vec())],
     ];
     let bad = |column: &str, format| {
-        let texts = vec![TextFile { column: column.into(), format }];
-        let fields = Fields { texts, columns: vec![column.into()], ..Fields::default() };
+        let texts = vec![TextFile { file: column.into(), format }];
+        let fields = Fields { texts, bytes: vec![column.into()], ..Fields::default() };
         let config = LoaderConfig { fields, on_error: OnError::Skip, ..with(train(), Vec::new()) };
         let loader = loader(dataset(folder.path(), &samples), config);
         let batches: Vec<_> = loader.epoch(0).map(Result::unwrap).collect();

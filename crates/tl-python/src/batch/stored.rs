@@ -25,8 +25,8 @@ impl StoredField {
     /// The fields of bytes: columns by their own names, then those that were given one.
     pub(super) fn all(config: &LoaderConfig, settings: &Settings<'_>) -> Vec<Self> {
         let named = &settings.stored;
-        let plain = config.fields.columns.len() - named.len().min(config.fields.columns.len());
-        let plain = config.fields.columns[..plain].iter();
+        let plain = config.fields.bytes.len() - named.len().min(config.fields.bytes.len());
+        let plain = config.fields.bytes[..plain].iter();
         let plain = plain.map(|name| Self { name: name.clone(), kind: StoredKind::Bytes });
         let named = named.iter().map(|(name, _, kind, place)| {
             let kind = match kind.as_str() {

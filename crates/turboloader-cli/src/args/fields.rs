@@ -14,18 +14,15 @@ pub(crate) struct FieldArgs {
     #[arg(long)]
     keys: bool,
 
-    /// Add sidecar files, by extension: json for 0017.json next to 0017.jpg
+    /// Add the bytes of sidecar files, by extension: json for 0017.json next to 0017.jpg
     #[arg(long, value_name = "EXTENSION", value_delimiter = ',')]
-    columns: Vec<String>,
+    fields: Vec<String>,
 
-    /// Add bounding boxes, which are transformed with the image. POINTER is a JSON pointer into a
-    /// sidecar file, with one * for the elements of a list, such as /annotations/*/bbox
-    #[arg(long, value_name = "POINTER")]
-    boxes: Option<String>,
-
-    /// The extension of the sidecar file that holds the boxes
-    #[arg(long, value_name = "EXTENSION", default_value = "json", requires = "boxes")]
-    box_column: String,
+    /// Add bounding boxes, which are transformed with the image. SOURCE is the extension of a sidecar
+    /// file and a JSON pointer into it, with one * for the elements of a list, such as
+    /// json:/annotations/*/bbox
+    #[arg(long, value_name = "SOURCE", value_parser = source)]
+    boxes: Option<FieldSource>,
 
     /// JSON pointer to the labels of the boxes, such as /annotations/*/category_id (default: no
     /// labels)
@@ -46,15 +43,11 @@ pub(crate) struct FieldArgs {
     #[arg(long, requires = "boxes")]
     keep_empty_boxes: bool,
 
-    /// Add keypoints, which are transformed with the image. POINTER is a JSON pointer into a sidecar
-    /// file: to the points of objects, with one * for the elements of a list, such as
-    /// /annotations/*/keypoints, or to those of the sample
-    #[arg(long, value_name = "POINTER")]
-    keypoints: Option<String>,
-
-    /// The extension of the sidecar file that holds the keypoints
-    #[arg(long, value_name = "EXTENSION", default_value = "json", requires = "keypoints")]
-    keypoint_column: String,
+    /// Add keypoints, which are transformed with the image. SOURCE leads to the points of objects,
+    /// with one * for the elements of a list, such as json:/annotations/*/keypoints, or to those of
+    /// the sample
+    #[arg(long, value_name = "SOURCE", value_parser = source)]
+    keypoints: Option<FieldSource>,
 
     /// How many keypoints there are, and 2 or 3 numbers for each: 17,3 (default: as in the first
     /// sample that has some)
@@ -66,14 +59,10 @@ pub(crate) struct FieldArgs {
           requires = "keypoints")]
     flip_pairs: Vec<[usize; 2]>,
 
-    /// Add the masks of objects, which are transformed with the image. POINTER is a JSON pointer to
-    /// polygons or run lengths of COCO in a sidecar file, such as /annotations/*/segmentation
-    #[arg(long, value_name = "POINTER")]
-    instance_masks: Option<String>,
-
-    /// The extension of the sidecar file that holds the masks of objects
-    #[arg(long, value_name = "EXTENSION", default_value = "json", requires = "instance_masks")]
-    instance_mask_column: String,
+    /// Add the masks of objects, which are transformed with the image. SOURCE leads to polygons or
+    /// run lengths of COCO, such as json:/annotations/*/segmentation
+    #[arg(long, value_name = "SOURCE", value_parser = source)]
+    instance_masks: Option<FieldSource>,
 
     /// Add masks, which are transformed with the image: the sidecar PNG files with this extension,
     /// such as seg.png
@@ -89,6 +78,15 @@ pub(crate) struct FieldArgs {
     /// batches, the recipe's fill after transforms]
     #[arg(long, value_name = "NUMBER", requires = "mask")]
     mask_padding: Option<u8>,
+}
+
+/// A place in the sidecar files of samples.
+#[derive(Clone, Debug)]
+struct FieldSource {
+    /// The extension of the file.
+    file: String,
+    /// The JSON pointer into it.
+    pointer: String,
 }
 
 /// The meaning of a box's four numbers.
@@ -144,33 +142,43 @@ impl FieldArgs {
             format: self.box_format.into(),
             output: self.box_output.into(),
             sanitize: (!self.keep_empty_boxes).then(Sanitize::default),
-            ..BoxField::new(&self.box_column, boxes)
+            ..BoxField::new(&boxes.file, &boxes.pointer)
         });
-        let keypoints = self.keypoints.as_ref().map(|pointer| KeypointField {
-            shape: self.keypoint_shape,
-            flip_pairs: self.flip_pairs.clone(),
-            ..KeypointField::new(
-                "keypoints",
-                &self.keypoint_column,
-                ValueFormat::Json(pointer.clone()),
-            )
+        let keypoints = self.keypoints.as_ref().map(|FieldSource { file, pointer }| {
+            let format = ValueFormat::Json(pointer.clone());
+            KeypointField {
+                shape: self.keypoint_shape,
+                flip_pairs: self.flip_pairs.clone(),
+                ..KeypointField::new("keypoints", file, format)
+            }
         });
-        let mask = self.mask.as_ref().map(|column| MaskField {
+        let mask = self.mask.as_ref().map(|file| MaskField {
             dtype: self.mask_type.into(),
             padding: self.mask_padding,
-            ..MaskField::new(column)
+            ..MaskField::new(file)
         });
-        let instance_masks = self.instance_masks.as_ref();
-        let instance_masks = instance_masks
-            .map(|pointer| InstanceMaskField::new(&self.instance_mask_column, pointer));
+        let masks = self.instance_masks.as_ref();
+        let instance_masks = masks.map(|masks| InstanceMaskField::new(&masks.file, &masks.pointer));
         Fields {
             keys: self.keys,
-            columns: self.columns.clone(),
+            bytes: self.fields.clone(),
             boxes,
             keypoints: keypoints.into_iter().collect(),
             instance_masks,
             mask,
             ..Fields::default()
+        }
+    }
+}
+
+fn source(text: &str) -> Result<FieldSource, String> {
+    match text.split_once(':') {
+        Some((file, pointer)) if !file.is_empty() => {
+            Ok(FieldSource { file: file.to_owned(), pointer: pointer.to_owned() })
+        }
+        _ => {
+            let pointer = if text.starts_with('/') { text } else { "/annotations/*/bbox" };
+            Err(format!("expected an extension and a JSON pointer: json:{pointer}"))
         }
     }
 }

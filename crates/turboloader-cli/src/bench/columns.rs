@@ -1,32 +1,23 @@
 //! The columns of a table in batches.
 
-use tl_pipeline::{ColumnRequest, Columns, Content, Dataset, LoaderConfig, Work};
+use tl_pipeline::{ColumnRequest, Columns, Content, Dataset, Work};
 
 use super::RowArgs;
 
-/// Columns, of which those that `--columns` names are still to come.
-pub(super) fn work(args: &RowArgs) -> Work {
-    let features = args.features.clone();
-    let label = args.label.clone();
-    Work::Columns(Columns { features, label, ..Columns::default() })
-}
-
-/// Takes the columns named for numbers from the fields, where those of text and other bytes stay.
-/// Without any, batches have all columns of numbers.
-pub(super) fn split(mut config: LoaderConfig, dataset: &Dataset) -> LoaderConfig {
-    let Work::Columns(columns) = &mut config.work else { return config };
-    if config.fields.columns.is_empty() {
-        return config;
-    }
+/// Columns of the kind that `dataset` has under the names of `--columns`: numbers, or texts and other
+/// bytes, which are fields. Without any, batches have all columns of numbers.
+pub(super) fn work(args: &RowArgs, dataset: &Dataset) -> (Work, Vec<String>) {
     let table = dataset.tables().next();
     let is_bytes = |name: &String| {
         let known = table.iter().flat_map(|table| table.columns());
         let mut known = known.filter(|column| column.name == *name);
         known.any(|column| matches!(column.content, Content::Bytes { .. }))
     };
-    let (bytes, numbers): (Vec<String>, Vec<String>) =
-        config.fields.columns.drain(..).partition(is_bytes);
-    columns.columns = Some(numbers.into_iter().map(ColumnRequest::new).collect());
-    config.fields.columns = bytes;
-    config
+    let requested = args.columns.as_deref().unwrap_or_default().iter().cloned();
+    let (bytes, numbers): (Vec<String>, Vec<String>) = requested.partition(is_bytes);
+    let numbers = numbers.into_iter().map(ColumnRequest::new).collect();
+    let columns = args.columns.is_some().then_some(numbers);
+    let features = args.features.clone();
+    let label = args.label.clone();
+    (Work::Columns(Columns { columns, features, label, ..Columns::default() }), bytes)
 }

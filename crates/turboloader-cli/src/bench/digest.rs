@@ -75,8 +75,8 @@ impl<'a> Contents<'a> {
         if fields.keys {
             add_bytes(hash, batch.key(row));
         }
-        for column in 0..fields.columns.len() {
-            add_bytes(hash, batch.column(column, row));
+        for column in 0..fields.bytes.len() {
+            add_bytes(hash, batch.bytes(column, row));
         }
         if fields.boxes.is_some() {
             let boxes = batch.boxes(row);

@@ -138,11 +138,13 @@ fn what_does_not_fit_together_is_named() {
         "rank 1 of 2 has no batch: the epoch has 5 samples, a global batch 10",
     );
     refused("--mixing-group 5 --batch-size 4", "mixing_group is 5, expected a divisor");
-    refused("--box-labels /a/*", "--boxes <POINTER>");
-    refused("--flip-pairs 1-2", "--keypoints <POINTER>");
-    refused("--instance-mask-column x", "--instance-masks <POINTER>");
+    refused("--box-labels /a/*", "--boxes <SOURCE>");
+    refused("--flip-pairs 1-2", "--keypoints <SOURCE>");
+    refused("--boxes /a/*", "expected an extension and a JSON pointer: json:/a/*");
+    refused("--keypoints json", "expected an extension and a JSON pointer: json:/");
+    refused("--columns json", "need --recipe columns: samples have --fields");
     refused("--mask-type i64", "--mask <EXTENSION>");
-    refused("--boxes /a/*", "boxes, keypoints and masks go with one image for each sample");
+    refused("--boxes json:/a/*", "boxes, keypoints and masks go with one image for each sample");
     let unlabelled = write(folder.path(), "unlabelled.tar", &tar(&[(b"a.jpg", b"a")]));
     let error = bench(&[&unlabelled], &["--recipe", "raw", "--balance"]).error(2);
     assert!(error.contains("sample 0 has no label to balance classes by"), "{error}");
@@ -265,9 +267,9 @@ fn the_digest_is_what_its_help_says() {
     ] {
         hashed.extend([bytes(key), txt, json].concat());
     }
-    assert_eq!(digest(&["--keys", "--columns", "txt,json"]), sha256(&hashed));
+    assert_eq!(digest(&["--keys", "--fields", "txt,json"]), sha256(&hashed));
 
-    let rows = rows(&[&data], &[&settings[..], &["--columns", "json"]].concat());
+    let rows = rows(&[&data], &[&settings[..], &["--fields", "json"]].concat());
     let line = |at: usize, row, sample, label, valid, hashed: Vec<u8>| {
         let sha256 = sha256(&hashed);
         let expected = serde_json::json!({
@@ -313,7 +315,7 @@ fn boxes_keypoints_and_masks_are_in_the_rows() {
     let data = write(folder.path(), "one.tar", &tar(&members));
     let row = |more: &str| {
         let more = more.split_whitespace().collect::<Vec<_>>();
-        let decode = ["--recipe", "decode", "--boxes", "/annotations/*/bbox"];
+        let decode = ["--recipe", "decode", "--boxes", "json:/annotations/*/bbox"];
         let mut rows = rows(&[&data], &[&decode[..], &more].concat());
         rows.remove(0)["sha256"].clone()
     };
@@ -344,17 +346,18 @@ fn boxes_keypoints_and_masks_are_in_the_rows() {
         points.extend(number.to_le_bytes());
     }
     // The second point is beside the image; neither box has a whole pixel.
-    let decode = ["--recipe", "decode", "--keypoints", "/points", "--keypoint-shape", "2,3"];
-    let boxes = ["--boxes", "/annotations/*/bbox", "--box-format", "xywh", "--flip-pairs", "0-1"];
+    let decode = ["--recipe", "decode", "--keypoints", "json:/points", "--keypoint-shape", "2,3"];
+    let boxes =
+        ["--boxes", "json:/annotations/*/bbox", "--box-format", "xywh", "--flip-pairs", "0-1"];
     let both = [&decode[..], &boxes].concat();
     assert_eq!(rows(&[&data], &both).remove(0)["sha256"], sha256(&points));
     bench(&[&data], &[&decode[..], &["--flip-pairs", "1"]].concat()).error(2);
     let mut masks = vec![1, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3];
     masks.extend(2_u64.to_le_bytes());
     masks.extend([1, 0]);
-    let decode = ["--recipe", "decode", "--instance-masks", "/masks/*"];
+    let decode = ["--recipe", "decode", "--instance-masks", "json:/masks/*"];
     assert_eq!(rows(&[&data], &decode).remove(0)["sha256"], sha256(&masks));
-    let wrong = ["--recipe", "decode", "--boxes", "/annotations/bbox"];
+    let wrong = ["--recipe", "decode", "--boxes", "json:/annotations/bbox"];
     let error = bench(&[&data], &wrong).error(2);
     assert!(error.contains("invalid pointer `/annotations/bbox`"), "{error}");
 }

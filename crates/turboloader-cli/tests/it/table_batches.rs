@@ -145,7 +145,9 @@ fn what_a_table_does_not_have_is_named() {
     let line = bench(&path, &["--recipe", "columns", "--columns", "nix"]).error(2);
     assert!(line.contains("no column `nix`; the columns are "), "{line}");
     let line = bench(&path, &["--recipe", "raw", "--features", "a"]).error(2);
-    assert!(line.ends_with("--features and --label need --recipe columns"), "{line}");
+    assert!(line.contains("--features and --label need --recipe columns"), "{line}");
+    let line = bench(&path, &["--recipe", "columns", "--fields", "text"]).error(2);
+    assert!(line.ends_with("--fields is for samples: tables have --columns"), "{line}");
     let line = bench(&path, &["--recipe", "raw"]).error(2);
     assert!(line.contains("table.idv: a table has columns, not "), "{line}");
     let line = bench(&crate::support::photos(), &["--recipe", "columns"]).error(2);

@@ -79,35 +79,35 @@ impl ValueField {
         member: &'a mut Vec<u8>,
         limit: u64,
     ) -> Result<Found<'a>, AnnotationFault> {
-        if !files.has(&self.column) {
+        if !files.has(&self.file) {
             return Ok(Found::Missing);
         }
-        let column = || self.column.clone();
-        let npy = |source| AnnotationFault::Npy { column: column(), source };
+        let file = || self.file.clone();
+        let npy = |source| AnnotationFault::Npy { file: file(), source };
         match &self.format {
             ValueFormat::Npy => {
-                Ok(Found::Array(NpyArray::parse(files.bytes(&self.column)?).map_err(npy)?))
+                Ok(Found::Array(NpyArray::parse(files.bytes(&self.file)?).map_err(npy)?))
             }
             ValueFormat::Npz(name) => {
-                let bytes = files.bytes(&self.column)?;
+                let bytes = files.bytes(&self.file)?;
                 npz_member(bytes, name, limit, member).map_err(npy)?;
                 Ok(Found::Array(NpyArray::parse(member).map_err(npy)?))
             }
             ValueFormat::Text => {
                 // Columns of lists have names, and no extensions that would tell.
-                let begins_list = files.bytes(&self.column)?.trim_ascii_start().starts_with(b"[");
-                if begins_list && files.document(&self.column).is_ok() {
-                    return self.of_json("", files.document(&self.column)?);
+                let begins_list = files.bytes(&self.file)?.trim_ascii_start().starts_with(b"[");
+                if begins_list && files.document(&self.file).is_ok() {
+                    return self.of_json("", files.document(&self.file)?);
                 }
-                let bytes = files.bytes(&self.column)?;
+                let bytes = files.bytes(&self.file)?;
                 if bytes.starts_with(&NpyArray::MAGIC) {
                     return Ok(Found::Array(NpyArray::parse(bytes).map_err(npy)?));
                 }
                 let text = std::str::from_utf8(bytes)
-                    .map_err(|error| AnnotationFault::Text { column: column(), source: error })?;
+                    .map_err(|error| AnnotationFault::Text { file: file(), source: error })?;
                 self.of_text(text.trim())
             }
-            ValueFormat::Json(pointer) => match files.document(&self.column)?.pointer(pointer) {
+            ValueFormat::Json(pointer) => match files.document(&self.file)?.pointer(pointer) {
                 None | Some(Json::Null) => Ok(Found::Missing),
                 Some(value) => self.of_json(pointer, value),
             },
@@ -164,12 +164,12 @@ impl ValueField {
     }
 
     fn unexpected(&self, pointer: &str, expected: &'static str) -> AnnotationFault {
-        let column = self.column.clone();
-        AnnotationFault::Value { column, pointer: pointer.to_owned(), expected }
+        let file = self.file.clone();
+        AnnotationFault::Value { file, pointer: pointer.to_owned(), expected }
     }
 
     fn no_number(&self, found: String) -> AnnotationFault {
-        AnnotationFault::NoNumber { column: self.column.clone(), found }
+        AnnotationFault::NoNumber { file: self.file.clone(), found }
     }
 }
 
@@ -232,8 +232,8 @@ impl ValueReader {
         let Self { field, spec, member, takes_flat, .. } = self;
         let found = field.find(files, member, limit)?;
         if let Found::Missing = found {
-            let column = field.column.clone();
-            let value = field.missing.ok_or(AnnotationFault::NoValue { column })?;
+            let file = field.file.clone();
+            let value = field.missing.ok_or(AnnotationFault::NoValue { file })?;
             let mut places = out.chunks_exact_mut(spec.number.bytes());
             let fits = places.all(|place| put(spec.number, Value::Real(value), place));
             return if fits { Ok(()) } else { Err(field.misfit(Value::Real(value), spec.number)) };
@@ -276,9 +276,9 @@ impl ValueField {
             if is_fitting || found == spec.shape || (takes_flat && found == [count]) {
                 return Ok(());
             }
-            let column = self.column.clone();
+            let file = self.file.clone();
             let expected = spec.shape.clone();
-            Err(AnnotationFault::Shape { column, shape: found.to_vec(), expected })
+            Err(AnnotationFault::Shape { file, shape: found.to_vec(), expected })
         };
         let number = spec.number;
         let mut places = out.chunks_exact_mut(number.bytes());
@@ -343,9 +343,9 @@ impl ValueField {
             Found::Missing => {}
         }
         if let Some(value) = misfit {
-            let column = self.column.clone();
+            let file = self.file.clone();
             let found = value.shown();
-            return Err(AnnotationFault::NoClass { column, found, count });
+            return Err(AnnotationFault::NoClass { file, found, count });
         }
         let bytes = spec.number.bytes();
         out.fill(0);
@@ -359,15 +359,15 @@ impl ValueField {
     fn class(&self, names: &[String], found: &str) -> Result<i64, AnnotationFault> {
         let place = names.iter().position(|name| name == found);
         place.and_then(|place| i64::try_from(place).ok()).ok_or_else(|| {
-            let column = self.column.clone();
+            let file = self.file.clone();
             let found = found.chars().take(SHOWN).collect();
             let count = u32::try_from(names.len()).unwrap_or(u32::MAX);
-            AnnotationFault::NoClass { column, found, count }
+            AnnotationFault::NoClass { file, found, count }
         })
     }
 
     fn misfit(&self, value: Value, number: ColumnType) -> AnnotationFault {
-        AnnotationFault::Misfit { column: self.column.clone(), value: value.shown(), number }
+        AnnotationFault::Misfit { file: self.file.clone(), value: value.shown(), number }
     }
 }
 

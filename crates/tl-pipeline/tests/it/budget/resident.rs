@@ -101,7 +101,7 @@ fn sidecar_files_stay_within_the_budget() {
     let config = LoaderConfig {
         batch_size: 128,
         memory_budget: Some(BUDGET),
-        fields: Fields { columns: vec!["json".into()], ..Fields::default() },
+        fields: Fields { bytes: vec!["json".into()], ..Fields::default() },
         ..config(small())
     };
     let loader = loader(source(Generated { samples: 128, side, sidecar: 8 << 20 }), config);

@@ -193,7 +193,7 @@ pub(crate) fn row_of(batch: &Batch, row: usize, bytes_columns: usize) -> (u64, i
         bytes.extend_from_slice(&column.bytes[row * width..][..width]);
     }
     for column in 0..bytes_columns {
-        bytes.extend_from_slice(batch.column(column, row).unwrap_or(b"none"));
+        bytes.extend_from_slice(batch.bytes(column, row).unwrap_or(b"none"));
     }
     (batch.indices()[row], batch.labels()[row], batch.valid()[row], bytes)
 }

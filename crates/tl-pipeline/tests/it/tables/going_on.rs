@@ -30,7 +30,7 @@ impl Case {
             let shard = Shard { rank, world: world.try_into().unwrap(), tail: Some(tail) };
             loader_with(&self.paths, self.columns.clone(), |config| LoaderConfig {
                 batch_size: GLOBAL_BATCH / world,
-                fields: Fields { columns: self.bytes.clone(), ..Fields::default() },
+                fields: Fields { bytes: self.bytes.clone(), ..Fields::default() },
                 sampler: self.sampler.clone(),
                 shard,
                 workers,

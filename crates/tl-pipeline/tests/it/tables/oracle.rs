@@ -60,7 +60,7 @@ fn all_columns(path: &Path) -> Vec<(String, Vec<Option<Vec<u8>>>)> {
         block_bytes: 10_000,
         ..Columns::default()
     });
-    let fields = Fields { columns: bytes.clone(), ..Fields::default() };
+    let fields = Fields { bytes: bytes.clone(), ..Fields::default() };
     let loader = Loader::new(dataset, LoaderConfig { fields, ..config(work) }).unwrap();
     for batch in loader.epoch(0) {
         let batch = batch.unwrap();
@@ -71,7 +71,7 @@ fn all_columns(path: &Path) -> Vec<(String, Vec<Option<Vec<u8>>>)> {
                 found[place].1[index] = Some(column.bytes[row * width..][..width].to_vec());
             }
             for column in 0..bytes.len() {
-                let value = batch.column(column, row).map(<[u8]>::to_vec);
+                let value = batch.bytes(column, row).map(<[u8]>::to_vec);
                 found[columns.len() + column].1[index] = value;
             }
         }

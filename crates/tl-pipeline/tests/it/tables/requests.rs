@@ -89,16 +89,16 @@ fn features_are_one_matrix_and_labels_count_from_zero() {
 fn texts_and_lists_are_bytes_row_by_row() {
     let root = tempfile::tempdir().unwrap();
     let path = idv(&root, "a.idv", Compression::Deflate);
-    let fields = Fields { columns: vec!["text".into(), "list".into()], ..Fields::default() };
+    let fields = Fields { bytes: vec!["text".into(), "list".into()], ..Fields::default() };
     let columns = Columns { columns: Some(vec![]), ..Columns::default() };
     let loader = loader_with(&[&path], columns, |config| LoaderConfig { fields, ..config });
     for batch in loader.epoch(0) {
         let batch = batch.unwrap();
         assert_eq!(batch.columns().len(), 0);
         for (row, &index) in batch.indices().iter().enumerate() {
-            assert_eq!(batch.column(0, row), Some(text(index).as_bytes()));
+            assert_eq!(batch.bytes(0, row), Some(text(index).as_bytes()));
             let list: Vec<u8> = (0..index as u16 % 3).flat_map(u16::to_ne_bytes).collect();
-            assert_eq!(batch.column(1, row), Some(&list[..]));
+            assert_eq!(batch.bytes(1, row), Some(&list[..]));
         }
     }
 }
@@ -190,7 +190,7 @@ fn what_cannot_be_had_is_refused_by_name() {
     check(columns(Columns { neighbors, ..Columns::default() }), "a.idv: the rows have no edges");
 
     let all = || config(Work::Columns(Columns::default()));
-    let fields = Fields { columns: vec!["x".into()], ..Fields::default() };
+    let fields = Fields { bytes: vec!["x".into()], ..Fields::default() };
     check(refused(LoaderConfig { fields, ..all() }), "`x` is not a byte column");
     check(refused(LoaderConfig { readers: Readers::Threads(1), ..all() }), "readers");
     let memory = Some(MemoryCache { kind: CacheKind::Encoded, bytes: 1 << 20 });
