@@ -27,7 +27,7 @@ use crate::schedule::Schedule;
 use crate::shared::Shared;
 use crate::state::LoaderState;
 use crate::stats::Counters;
-use crate::table::{Columns, Gatherer};
+use crate::table::{ColumnSpec, Columns, Gatherer};
 use crate::trace::Trace;
 use crate::view::DatasetView;
 use crate::work::Work;
@@ -172,6 +172,13 @@ impl Loader {
     #[must_use]
     pub fn dataset(&self) -> &Dataset {
         &self.shared.dataset
+    }
+
+    /// The descriptions of the columns of numbers that batches have, in the order of
+    /// [`Batch::columns`](crate::Batch::columns).
+    #[must_use]
+    pub fn column_specs(&self) -> &[ColumnSpec] {
+        &self.shared.layout.columns
     }
 
     /// The settings, with the zeros replaced by what they stand for.

@@ -5,7 +5,7 @@ mod objects;
 mod own_sizes;
 mod stored;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyAttributeError, PyKeyError, PyTypeError, PyValueError};
@@ -37,8 +37,8 @@ pub(crate) struct Contents {
     columns: Vec<StoredField>,
     /// Other names for fields, by their own names.
     renamed: Vec<(String, String)>,
-    /// The columns of numbers, as the first batch has them.
-    specs: OnceLock<Vec<ColumnSpec>>,
+    /// The columns of numbers.
+    specs: Vec<ColumnSpec>,
     boxes: bool,
     box_labels: bool,
     /// The names of the numbers of boxes, and their types.
@@ -84,7 +84,7 @@ impl Contents {
             keys: fields.keys,
             columns: StoredField::all(config, settings),
             renamed: settings.renamed.clone(),
-            specs: OnceLock::new(),
+            specs: Vec::new(),
             boxes: fields.boxes.is_some(),
             box_labels: fields.boxes.as_ref().is_some_and(|boxes| boxes.labels.is_some()),
             box_values: settings.box_values(config),
@@ -107,6 +107,11 @@ impl Contents {
         Ok(contents)
     }
 
+    /// With the columns of numbers that the loader's batches have.
+    pub(crate) fn with_columns(self, specs: &[ColumnSpec]) -> Self {
+        Self { specs: specs.to_vec(), ..self }
+    }
+
     /// The name that a field goes by outside.
     fn shown<'a>(&'a self, own: &'a str) -> &'a str {
         let renamed = self.renamed.iter().find(|(name, _)| name == own);
@@ -122,7 +127,7 @@ impl Contents {
     }
 
     /// The names of the fields, in order.
-    fn names(&self) -> Vec<&str> {
+    pub(crate) fn names(&self) -> Vec<&str> {
         let own = [
             ("image", self.samples == Samples::Images),
             ("bytes", self.samples == Samples::Bytes),
@@ -143,10 +148,7 @@ impl Contents {
         let keypoints = self.keypoints.iter().filter(|field| field.is_of_objects());
         let own = own.chain(keypoints.map(|field| &*field.name));
         let columns = self.columns.iter().map(|column| column.name.as_str());
-        let Some(specs) = self.specs.get().filter(|specs| !specs.is_empty()) else {
-            return own.chain(columns).collect();
-        };
-        let numbers = specs.iter().map(|spec| spec.name.as_str());
+        let numbers = self.specs.iter().map(|spec| spec.name.as_str());
         if self.samples != Samples::Rows {
             return own.chain(numbers).chain(columns).collect();
         }
@@ -157,7 +159,7 @@ impl Contents {
 
     /// The column of numbers of this name.
     fn column(&self, name: &str) -> Option<(usize, &ColumnSpec)> {
-        self.specs.get()?.iter().enumerate().find(|(_, spec)| spec.name == name)
+        self.specs.iter().enumerate().find(|(_, spec)| spec.name == name)
     }
 }
 
@@ -200,7 +202,6 @@ impl PyBatch {
             });
             soft_labels.transpose()
         })??;
-        contents.specs.get_or_init(|| batch.columns().map(|column| column.spec.clone()).collect());
         let batch = Arc::new(batch);
         let memory = BatchMemory::new(&batch);
         let contents = Arc::clone(contents);

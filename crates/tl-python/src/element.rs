@@ -37,6 +37,17 @@ impl PythonElement for Element {
     }
 }
 
+/// The names in NumPy and PyTorch of all types.
+pub(crate) const DTYPES: [&str; Element::ALL.len()] = {
+    let mut dtypes = [""; Element::ALL.len()];
+    let mut place = 0;
+    while place < dtypes.len() {
+        dtypes[place] = names(Element::ALL[place]).0;
+        place += 1;
+    }
+    dtypes
+};
+
 /// The name in NumPy and PyTorch, the type in NumPy's array interface, and the code in DLPack.
 /// Constants, because every tensor of every sample has them.
 const fn names(element: Element) -> (&'static str, Option<&'static str>, u8) {

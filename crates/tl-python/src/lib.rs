@@ -84,6 +84,10 @@ mod native {
     #[expect(non_upper_case_globals, reason = "the name that versions have in Python")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
+    /// The types of numbers in batches.
+    #[pymodule_export]
+    const DTYPES: [&str; 13] = crate::element::DTYPES;
+
     /// Whether this build reads stores and web servers.
     #[pymodule_export]
     const HAS_REMOTE: bool = cfg!(feature = "remote");

@@ -138,8 +138,9 @@ impl PyLoader {
         if let Some(read_ahead) = stores.read_ahead {
             config.read_ahead_bytes = read_ahead;
         }
-        let contents = Arc::new(Contents::new(&config, form, &settings)?);
+        let contents = Contents::new(&config, form, &settings)?;
         let loader = interruptible(py, || Loader::new(view, config))?.map_err(Error::from)?;
+        let contents = Arc::new(contents.with_columns(loader.column_specs()));
         let len = loader.len();
         let functions = settings.user_transforms;
         let loader = Closable::new(Arc::new(loader));
@@ -154,6 +155,12 @@ impl PyLoader {
     /// How many batches an epoch has for this rank.
     fn __len__(&self) -> usize {
         usize::try_from(self.len).unwrap_or(usize::MAX)
+    }
+
+    /// The names of the fields of its batches.
+    #[getter]
+    fn fields(&self) -> Vec<&str> {
+        self.contents.names()
     }
 
     /// The batches of this epoch.

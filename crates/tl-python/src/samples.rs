@@ -34,7 +34,7 @@ pub(crate) struct PySamples {
     recipe: Recipe,
     functions: UserTransforms,
     user_transforms: BoundTransforms,
-    /// The sidecar files that `columns` reads.
+    /// The sidecar files that `files` reads.
     fields: Fields,
     options: DecodeOptions,
     seed: u64,
@@ -104,7 +104,7 @@ impl PySamples {
     #[pyo3(signature = (
         dataset: "Dataset | list[str]", recipe, *, seed, exif=false,
         user_transforms: "dict[str, Callable[[Any], Any]] | None" = None,
-        columns: "list[str] | None" = None, stores: "Store | None" = None
+        files: "list[str] | None" = None, stores: "Store | None" = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
     fn new(
@@ -114,14 +114,14 @@ impl PySamples {
         seed: u64,
         exif: bool,
         user_transforms: Option<UserTransforms>,
-        columns: Option<Vec<String>>,
+        files: Option<Vec<String>>,
         stores: Option<StoreSettings>,
     ) -> PyResult<Self> {
         let functions = user_transforms.unwrap_or_default();
         let user_transforms = functions.of_loader(OnError::Raise);
         let user_transforms =
             user_transforms.bind(&recipe.recipe).map_err(|error| Error::recipe(&error))?;
-        let fields = Fields { bytes: columns.unwrap_or_default(), ..Fields::default() };
+        let fields = Fields { bytes: files.unwrap_or_default(), ..Fields::default() };
         let (view, _) = dataset.open(py, &stores.unwrap_or_default())?;
         // Samples that are drawn have no numbers.
         view.indices().map(drop).map_err(Error::from)?;
@@ -188,7 +188,7 @@ impl PySamples {
 
     /// The bytes of each sidecar file of sample ``index`` that is asked for, None where it has none.
     #[pyo3(signature = (index) -> "list[bytes | None]")]
-    fn columns<'py>(
+    fn files<'py>(
         &self,
         py: Python<'py>,
         index: u64,

@@ -138,7 +138,7 @@ struct RankSettings {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct BoxSettings {
-    column: String,
+    file: String,
     boxes: String,
     /// Names, pointers and types of numbers that belong to each box.
     values: Vec<(String, String, String)>,
@@ -152,7 +152,7 @@ struct BoxSettings {
 struct ImageSettings<'py> {
     name: String,
     /// The extension of its file; none for the sample's own image.
-    column: Option<String>,
+    file: Option<String>,
     /// Its recipe; none where it is changed as the first image is.
     recipe: Option<Bound<'py, PyRecipe>>,
     /// The type and channels of pixels that are moved as the first image is and keep their numbers.
@@ -163,7 +163,7 @@ struct ImageSettings<'py> {
 #[pyo3(from_item_all)]
 struct ValueSettings {
     name: String,
-    column: String,
+    file: String,
     format: String,
     place: String,
     kind: String,
@@ -178,7 +178,7 @@ struct ValueSettings {
 #[pyo3(from_item_all)]
 struct KeypointSettings {
     name: String,
-    column: String,
+    file: String,
     format: String,
     place: String,
     shape: Option<[usize; 2]>,
@@ -188,7 +188,7 @@ struct KeypointSettings {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct MaskSettings {
-    column: String,
+    file: String,
     dtype: String,
     padding: Option<u8>,
 }
@@ -259,20 +259,20 @@ impl Settings<'_> {
 
     /// The files of texts, which the workers check.
     fn texts(&self) -> Vec<TextFile> {
-        let text = |(_, column, kind, _): &(String, String, String, String)| {
+        let text = |(_, file, kind, _): &(String, String, String, String)| {
             let format = match kind.as_str() {
                 "text" => TextFormat::Utf8,
                 "json" => TextFormat::Json,
                 _ => return None,
             };
-            Some(TextFile { file: column.clone(), format })
+            Some(TextFile { file: file.clone(), format })
         };
         self.stored.iter().filter_map(text).collect()
     }
 
-    fn fields(&self, columns: Vec<String>) -> Result<Fields, Error> {
+    fn fields(&self, bytes: Vec<String>) -> Result<Fields, Error> {
         let boxes = self.boxes.as_ref().map(|boxes| {
-            let BoxSettings { column, boxes, labels, values, format, output } = boxes;
+            let BoxSettings { file, boxes, labels, values, format, output } = boxes;
             let value = |(name, pointer, dtype): &(String, String, String)| {
                 let pointer = pointer.clone();
                 Ok::<_, Error>(BoxValue { pointer, number: element(name, dtype)? })
@@ -281,7 +281,7 @@ impl Settings<'_> {
             let format = box_format(format)?;
             let output = box_format(output)?;
             let labels = labels.clone();
-            let field = BoxField::new(column, boxes);
+            let field = BoxField::new(file, boxes);
             Ok::<_, Error>(BoxField { labels, values, format, output, ..field })
         });
         let mask = self.mask.as_ref().map(|mask| {
@@ -298,16 +298,16 @@ impl Settings<'_> {
                     ));
                 }
             };
-            Ok(MaskField { dtype, padding: mask.padding, ..MaskField::new(&mask.column) })
+            Ok(MaskField { dtype, padding: mask.padding, ..MaskField::new(&mask.file) })
         });
         let masks = self.masks.as_ref();
         Ok(Fields {
             keys: self.keys,
-            bytes: columns,
+            bytes,
             texts: self.texts(),
             boxes: boxes.transpose()?,
             mask: mask.transpose()?,
-            instance_masks: masks.map(|(column, masks)| InstanceMaskField::new(column, masks)),
+            instance_masks: masks.map(|(file, masks)| InstanceMaskField::new(file, masks)),
             images: self.images.iter().map(ImageSettings::field).collect::<Result<_, _>>()?,
             values: self.values.iter().map(ValueSettings::field).collect::<Result<_, _>>()?,
             keypoints: self.keypoints.iter().map(KeypointSettings::field).collect(),
@@ -403,7 +403,7 @@ impl NeighborSettings {
 
 impl ImageSettings<'_> {
     fn field(&self) -> Result<ImageField, Error> {
-        let Self { name, column, recipe, moves } = self;
+        let Self { name, file, recipe, moves } = self;
         let transform = match (recipe, moves) {
             (Some(recipe), _) => ImageTransform::Recipe(recipe.get().recipe.clone()),
             (None, Some((type_name, count))) => {
@@ -412,14 +412,14 @@ impl ImageSettings<'_> {
             (None, None) => ImageTransform::Joint,
         };
         let name = name.clone();
-        let source = column.clone().map_or(ImageSource::Sample, ImageSource::File);
+        let source = file.clone().map_or(ImageSource::Sample, ImageSource::File);
         Ok(ImageField { name, source, transform })
     }
 }
 
 impl ValueSettings {
     fn field(&self) -> Result<ValueField, Error> {
-        let Self { name, column, missing, names, .. } = self;
+        let Self { name, file, missing, names, .. } = self;
         let format = value_format(&self.format, &self.place);
         let number = self.dtype.as_ref().map(|dtype| element(name, dtype)).transpose()?;
         let names = names.clone();
@@ -430,14 +430,14 @@ impl ValueSettings {
             }
             _ => ValueKind::Numbers { number, shape: self.shape.clone() },
         };
-        Ok(ValueField { kind, missing: *missing, ..ValueField::new(name, column, format) })
+        Ok(ValueField { kind, missing: *missing, ..ValueField::new(name, file, format) })
     }
 }
 
 impl KeypointSettings {
     fn field(&self) -> KeypointField {
         let format = value_format(&self.format, &self.place);
-        let field = KeypointField::new(&self.name, &self.column, format);
+        let field = KeypointField::new(&self.name, &self.file, format);
         KeypointField { shape: self.shape, flip_pairs: self.flip_pairs.clone(), ..field }
     }
 }

@@ -212,7 +212,6 @@ REFUSED = {
     "twice": ({"label": tl.Text("txt")}, "a batch would have two fields called `label`"),
     "masks": ({"a": tl.Mask("x"), "b": tl.Mask("y")}, "b is a second field of mask"),
     "unknown": ({"x": tl.Text("text")}, "json, kind, npy, npz"),
-    "dtype": ({"x": tl.Number("json:/score", dtype="complex64")}, "unsupported dtype complex64"),
 }
 
 
@@ -243,6 +242,8 @@ BAD_KINDS = {
     "pairs": (lambda: tl.Keypoints(flip_pairs=[1, 2]), "flip_pairs is [1, 2], expected pairs"),
     "shape": (lambda: tl.Array(shape="ab"), "Array: shape is 'ab', expected a list of numbers"),
     "dtype": (lambda: tl.Array(dtype=object()), "expected a dtype such as 'float32'"),
+    "no dtype": (lambda: tl.Number(dtype="complex64"), "Number: dtype is complex64, expected one"),
+    "box dtype": (lambda: tl.Boxes(values={"a": ("/a", "s")}), "values: dtype of 'a' is s, expect"),
     "missing": (lambda: tl.Number(missing="no"), "Number: missing is 'no', expected a number"),
     "names": (lambda: tl.Label(classes="cat"), "Label: classes is the text 'cat', expected a list"),
     "twice": (lambda: tl.Label(classes=["a", "b", "a"]), "Label: classes has 'a' twice"),

@@ -168,6 +168,41 @@ MISTAKES = [
         "SettingError",
         "mask is 3, expected a pattern such as 'masks/*.png'",
     ),
+    (
+        'tl.pairs("i/*.jpg", "m/*.png")',
+        "TypeError",
+        "pairs takes 1 positional argument, not 2: pass the pattern of each field by name",
+    ),
+    (
+        'tl.pairs("i/*.jpg", mask="m/*.png", spilt="train.txt")',
+        "TypeError",
+        "pairs got an unexpected keyword argument 'spilt': did you mean split?",
+    ),
+    (
+        'tl.pairs(images="i/*.jpg", mask="m/*.png")',
+        "TypeError",
+        "pairs got an unexpected keyword argument 'images': pass image",
+    ),
+    (
+        'tl.pairs("i/*.jpg", mask="m/*.png", fields={"mask": tl.Mask()})',
+        "TypeError",
+        "pairs got an unexpected keyword argument 'fields': name the patterns, such as mask='masks/*.png', and call with_fields",
+    ),
+    (
+        'tl.manifest("m.csv", "path")',
+        "TypeError",
+        "manifest takes 1 positional argument, not 2: pass image, label, files, root, store by name",
+    ),
+    (
+        'L(image_size=8, fields=("image", "lable"))',
+        "SettingError",
+        "fields names 'lable', a batch has image, label, index, valid, size: did you mean label?",
+    ),
+    (
+        'L(image_size=8, fields={"pixels": "image", "id": "keys"})',
+        "SettingError",
+        "fields names 'keys', a batch has image, label, index, valid, size: did you mean key?",
+    ),
     ("L(seed=-1)", "SettingError", "seed is -1, expected a whole number, 0 or more"),
     ('L(seed="a")', "SettingError", "seed is 'a', expected a whole number, 0 or more"),
     (
@@ -634,9 +669,9 @@ MISTAKES = [
         "columns: only supported for tables (IDV, TBF)",
     ),
     (
-        'next(iter(L(fields=("images",), image_size=8)))',
-        "KeyError",
-        "'images: a batch has image, label, index, valid, size'",
+        'L(fields=("images",), image_size=8)',
+        "SettingError",
+        "fields names 'images', a batch has image, label, index, valid, size: did you mean image?",
     ),
     (
         "T.recipe(3)",
@@ -769,6 +804,7 @@ def test_every_earlier_setting_names_its_successor():
         ("tl.manifest", "storage_options", "pass store=tl.Store({...})"),
         ("tl.coco", "deadline", "pass store=tl.Store(deadline='secret')"),
         ("tl.imagenet", "storage_options", "pass store=tl.Store({...})"),
+        ("tl.pairs", "storage_options", "pass store=tl.Store({...})"),
         ("tl.convert", "storage_options", "pass store=tl.Store({...})"),
         ("tl.verify", "storage_options", "pass store=tl.Store({...})"),
         ("tl.TblReader", "unpack_to", "pass store=tl.Store(unpack_to='secret')"),

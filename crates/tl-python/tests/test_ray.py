@@ -203,7 +203,7 @@ def test_a_data_set_without_rows_makes_the_folder(tmp_path):
     ("column", "value", "message"),
     [
         ("label", "cat", "column label has type str in row 2, expected a whole number"),
-        ("label", 1.5, "column label has a float in row 2"),
+        ("label", 1.5, "column label has type float in row 2"),
         ("key", 7, "column key has type int in row 2, expected a name"),
     ],
 )
@@ -287,6 +287,26 @@ def test_the_examples_in_docstrings_run(photos, tmp_path, monkeypatch):
             tl.convert(photos, tmp_path / f"train-{number:03d}.{kind}", sync=False)
     monkeypatch.chdir(tmp_path)
     run_examples(tlr)
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "advice"),
+    [
+        (tlr.read_tbl, "parallelism", "pass override_num_blocks"),
+        (tlr.read_tbl, "storage_options", "set environment variables, such as by ray.init("),
+        (tlr.read_tbl, "imagesize", "did you mean image_size?"),
+        (tlr.write_tbl, "mode", "pass overwrite=True"),
+        (tlr.write_tbl, "class_name", "did you mean class_names?"),
+        (tlr.convert_tars, "concurrency", "pass ray_remote_args, such as {'num_cpus': 2}"),
+        (tlr.convert_tars, "progress", "did you mean progress_callback?"),
+    ],
+)
+def test_names_that_are_nearly_right_are_explained(call, name, advice, tmp_path):
+    known = {} if call is tlr.read_tbl else {"folder": tmp_path / "never"}
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'") as caught:
+        call("missing", **known, **{name: 1})
+    assert f": {advice}" in str(caught.value)
+    assert not (tmp_path / "never").exists()
 
 
 def test_archives_of_one_name_are_refused(archives, tmp_path):

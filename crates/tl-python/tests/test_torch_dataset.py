@@ -147,21 +147,26 @@ def pairs(tmp_path):
 
 
 def test_files_of_a_sample_are_fields(pairs):
-    dataset = tlt.Dataset(pairs, fields=("key", "txt", "cls", "bmp"), columns=("cls", "txt", "bmp"))
+    stored = {name: tl.Bytes() for name in ("cls", "txt", "bmp")}
+    opened = tl.open(pairs, fields=stored)
+    dataset = tlt.Dataset(opened, fields=("key", "txt", "cls", "bmp"))
     assert dataset[0] == ("0.bmp", b"none", b"0", bmp(image(0)))
     assert dataset[1][:3] == ("1.bmp", None, b"1")
     assert dataset[4] == ("4.bmp", b"four", b"4", b"BM damaged")
     assert pickle.loads(pickle.dumps(dataset))[0] == dataset[0]
-    loader = torch.utils.data.DataLoader(
-        tlt.Dataset(pairs, fields={"text": "cls"}, columns=["cls"]), batch_size=5
-    )
+    loader = torch.utils.data.DataLoader(tlt.Dataset(opened, fields={"text": "cls"}), batch_size=5)
     assert [batch["text"] for batch in loader] == [[b"0", b"1", b"2", b"3", b"4"]]
+    named = tlt.Dataset(pairs, fields={"text": tl.Bytes("txt"), "class": tl.Bytes("cls")})
+    sample = named[1]
+    assert (sample["label"], sample["text"], sample["class"]) == (1, None, b"1")
+    assert torch.equal(sample["image"].movedim(0, -1), torch.from_numpy(image(1)))
     with pytest.raises(tl.SettingError, match="`jpg`; the files are called: TXT, bmp, cls"):
-        tlt.Dataset(pairs, columns=("jpg",))
-    with pytest.raises(tl.SettingError, match=r"fields names txt.*columns adds files"):
+        tlt.Dataset(pairs, fields={"jpg": tl.Bytes()})
+    with pytest.raises(tl.SettingError, match=r"fields names txt, a sample has image, label"):
         tlt.Dataset(pairs, fields=("txt",))
-    with pytest.raises(tl.SettingError, match="label, which is a field of every sample"):
-        tlt.Dataset(pairs, columns=("label",))
+    for name in ("image", "label"):
+        with pytest.raises(tl.SettingError, match=f"field {name}: every sample has its own"):
+            tlt.Dataset(pairs, fields={name: tl.Bytes("cls")})
 
 
 @pytest.mark.parametrize("policy", ["skip", "fill"])
@@ -176,7 +181,8 @@ def test_policies_of_batches_are_refused_by_name(pairs, policy):
 def test_bad_samples_are_replaced_by_others(pairs):
     def made(**settings):
         fields = ("index", "label", "image", "cls")
-        return tlt.Dataset(pairs, fields=fields, columns=("cls",), **settings)
+        opened = tl.open(pairs, fields={"cls": tl.Bytes()})
+        return tlt.Dataset(opened, fields=fields, **settings)
 
     with pytest.raises(tl.DecodeError, match="sample 4"):
         made()[4]
@@ -539,5 +545,7 @@ def test_fields_that_are_refused(poses):
         tlt.Dataset(tl.open(poses, fields=KINDS), fields=("image", "captions"))
     with pytest.raises(tl.SettingError, match="labels: the data set is open already"):
         tlt.Dataset(tl.open(poses), labels=[0] * 12)
-    with pytest.raises(tl.SettingError, match="columns names label"):
-        tlt.Dataset(poses, columns=["label"])
+    with pytest.raises(tl.SettingError, match=r"lable.* did you mean label"):
+        tlt.Dataset(poses, fields=("image", "lable"))
+    with pytest.raises(TypeError, match=r"'columns': .* pass fields={'json': tl.Bytes\(\)}"):
+        tlt.Dataset(poses, columns=["json"])

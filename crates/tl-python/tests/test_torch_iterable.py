@@ -283,8 +283,9 @@ def test_fields_have_the_names_that_are_asked_for(data):
     everything = next(iter(dataset(data, fields=None, keys=True)))
     assert {"image", "label", "index", "valid", "key"} <= set(everything)
     assert everything["image"].shape == (7, 3, 5, 5)
-    with pytest.raises(KeyError, match="a batch has"):
-        next(iter(dataset(data, fields=("images",))))
+    with pytest.raises(tl.SettingError, match=r"a batch has image, .*: did you mean image\?"):
+        dataset(data, fields=("images",))
+    assert next(iter(dataset(data, fields=("key", "valid"))))[0] == everything["key"]
     stored = pathlib.Path(data).with_suffix(".files")
     stored.mkdir()
     for number in range(3):

@@ -11,29 +11,74 @@ from typing import Any, ParamSpec, TypeVar
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-# Arguments of other loaders, and what takes their place.
-_ELSEWHERE = {
-    "batch_sampler": "batches follow shuffle and seed; turboloader.torch.Dataset takes samplers",
-    "augment": "pass the transforms as transform=[...]",
-    "bs": "pass batch_size",
-    "collate_fn": "a batch has fields by name; fields=('image', 'label') gives pairs",
-    "data_path": "pass data",
-    "dataset": "pass data, or see turboloader.compat.MapDataLoader for Python objects",
-    "generator": "pass seed",
-    "in_order": "batches always come in order",
-    "multiprocessing_context": "the workers are threads",
-    "path": "pass data",
-    "persistent_workers": "threads last as long as the loader; leave it out",
-    "pin_memory": "batch.to(device) copies by way of pinned memory",
-    "pin_memory_device": "batch.to(device) copies by way of pinned memory",
-    "root": "pass data",
-    "sampler": "shuffle and seed decide the order; turboloader.torch.Dataset takes samplers",
-    "size": "pass image_size, or a transform such as Resize",
-    "target_transform": "turboloader.torch.Dataset has it; labels of a batch are one tensor",
-    "timeout": "pass store=tl.Store(deadline=...) for reads of stores",
-    "train": "pass the folder or the file of the part",
-    "worker_init_fn": "the workers are threads, and what is random follows from seed",
-    "workers": "pass num_workers",
+# Where tasks of Ray run, and where they find secrets.
+_OF_TASKS = "pass ray_remote_args, such as {'num_cpus': 2}"
+_OF_STORES = "set environment variables, such as by ray.init(runtime_env={'env_vars': ...})"
+
+# Arguments of other libraries and of other functions, and what takes their place, by owner.
+_ELSEWHERE: dict[str, dict[str, str]] = {
+    "DataLoader": {
+        "batch_sampler": (
+            "batches follow shuffle and seed; turboloader.torch.Dataset takes samplers"
+        ),
+        "augment": "pass the transforms as transform=[...]",
+        "bs": "pass batch_size",
+        "collate_fn": "a batch has fields by name; fields=('image', 'label') gives pairs",
+        "data_path": "pass data",
+        "dataset": "pass data, or see turboloader.compat.MapDataLoader for Python objects",
+        "generator": "pass seed",
+        "in_order": "batches always come in order",
+        "multiprocessing_context": "the workers are threads",
+        "path": "pass data",
+        "persistent_workers": "threads last as long as the loader; leave it out",
+        "pin_memory": "batch.to(device) copies by way of pinned memory",
+        "pin_memory_device": "batch.to(device) copies by way of pinned memory",
+        "root": "pass data",
+        "sampler": "shuffle and seed decide the order; turboloader.torch.Dataset takes samplers",
+        "size": "pass image_size, or a transform such as Resize",
+        "target_transform": "turboloader.torch.Dataset has it; labels of a batch are one tensor",
+        "timeout": "pass store=tl.Store(deadline=...) for reads of stores",
+        "train": "pass the folder or the file of the part",
+        "worker_init_fn": "the workers are threads, and what is random follows from seed",
+        "workers": "pass num_workers",
+    },
+    # The data set of torch.
+    "Dataset": {
+        "batch_size": "samples are single; torch's DataLoader takes batch_size",
+        "columns": "files next to images are fields: pass fields={'json': tl.Bytes()}",
+        "loader": "formats are found by their content; leave it out",
+        "num_workers": "pass threads, or num_workers to torch's DataLoader",
+        "root": "pass data",
+        "shuffle": "torch's DataLoader takes shuffle",
+    },
+    "convert_tars": {
+        "concurrency": _OF_TASKS,
+        "num_cpus": _OF_TASKS,
+        "overwrite": "files that are sound are kept, and others made anew; remove files to repeat",
+        "storage_options": _OF_STORES,
+        "to": "the files are TBL; turboloader.convert makes others",
+    },
+    "pairs": {
+        "fields": "name the patterns, such as mask='masks/*.png', and call with_fields",
+        "images": "pass image",
+        "labels": "call with_labels of the data set",
+        "root": "patterns have the folder: 'root/images/*.jpg'",
+    },
+    "read_tbl": {
+        "batch_size": "iter_batches of the data set takes batch_size",
+        "columns": "call select_columns of the data set",
+        "num_cpus": _OF_TASKS,
+        "num_gpus": _OF_TASKS,
+        "parallelism": "pass override_num_blocks",
+        "shuffle": "call random_shuffle of the data set",
+        "storage_options": _OF_STORES,
+    },
+    "write_tbl": {
+        "classes": "pass class_names",
+        "mode": "pass overwrite=True",
+        "num_cpus": _OF_TASKS,
+        "path": "pass folder",
+    },
 }
 
 # Settings of the first turboloader and of earlier versions, and what takes their place; {} is the
@@ -95,12 +140,24 @@ def refuse_unknown(owner: str, given: Mapping[str, Any], known: Iterable[str]) -
     unknown = next((name for name in given if name not in listed), None)
     if unknown is None:
         return
-    said = nearest(unknown, listed)
-    if unknown in _GROUPED and _takes_group(owner, _GROUPED[unknown], listed):
-        said = f": pass {_GROUPED[unknown].format(repr(given[unknown]))}"
-    elif owner == "DataLoader" and unknown in _ELSEWHERE:
-        said = f": {_ELSEWHERE[unknown]}"
+    said = advice(owner, unknown, given[unknown], listed)
     raise TypeError(f"{owner} got an unexpected keyword argument {unknown!r}{said}")
+
+
+def refuse_if_advised(owner: str, name: str, value: Any, known: Iterable[str]) -> None:
+    """Refuse an argument that has another name, of a function that takes any name."""
+    if said := advice(owner, name, value, known):
+        raise TypeError(f"{owner} got an unexpected keyword argument {name!r}{said}")
+
+
+def advice(owner: str, name: str, value: Any, known: Iterable[str]) -> str:
+    """Return what takes the place of an unknown argument, or nothing."""
+    listed = list(known)
+    if said := _ELSEWHERE.get(owner, {}).get(name):
+        return f": {said}"
+    if name in _GROUPED and _takes_group(owner, _GROUPED[name], listed):
+        return f": pass {_GROUPED[name].format(repr(value))}"
+    return nearest(name, listed)
 
 
 def _takes_group(owner: str, form: str, known: Iterable[str]) -> bool:
@@ -110,13 +167,32 @@ def _takes_group(owner: str, form: str, known: Iterable[str]) -> bool:
 
 
 def advised(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Refuse arguments that do not exist in a function as `refuse_unknown` does."""
-    known = list(inspect.signature(function).parameters)
+    """Refuse arguments that do not exist in a function as `refuse_unknown` does.
+
+    A function that takes others by any name decides on them itself, unless it lacks one of its own.
+    """
     owner = function.__qualname__.removesuffix(".__init__").removesuffix(".__new__")
+    parameters = [*inspect.signature(function).parameters.values()]
+    # The object that is made comes first.
+    own = int(owner != function.__qualname__)
+    parameters = parameters[own:]
+    known = [one.name for one in parameters if one.kind is not one.VAR_KEYWORD]
+    takes_others = len(known) < len(parameters)
+    in_order = [one for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+    required = {one.name: place for place, one in enumerate(in_order) if one.default is one.empty}
+    by_name = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+    takes_more = any(one.kind is one.VAR_POSITIONAL for one in parameters)
 
     @functools.wraps(function)
     def checked(*arguments: _P.args, **named: _P.kwargs) -> _R:
-        refuse_unknown(owner, named, known)
+        count = len(arguments) - own
+        lacks = any(name not in named and count <= place for name, place in required.items())
+        if lacks or not takes_others:
+            refuse_unknown(owner, named, known)
+        if by_name and count > len(in_order) and not takes_more:
+            others = "the pattern of each field" if takes_others else ", ".join(by_name)
+            positional = f"{len(in_order)} positional argument{'s' * (len(in_order) != 1)}"
+            raise TypeError(f"{owner} takes {positional}, not {count}: pass {others} by name")
         return function(*arguments, **named)
 
     return checked

@@ -15,6 +15,7 @@ from ._parts import BatchPart
 from .settings import Store
 
 __all__ = [
+    "DTYPES",
     "HAS_REMOTE",
     "Batch",
     "Dataset",
@@ -54,6 +55,11 @@ __all__ = [
 
 Values = TypeVar("Values", covariant=True, default=Any)
 TensorField = Literal["image", "label", "soft_label", "index", "valid", "size", "mask"]
+
+DTYPES: Final[list[str]]
+"""
+The types of numbers in batches.
+"""
 
 HAS_REMOTE: Final[bool]
 """
@@ -349,6 +355,9 @@ class Loader:
         """The batches of this epoch."""
     def explain(self, /) -> str:
         """The plan in words."""
+    @property
+    def fields(self, /) -> list[str]:
+        """The names of the fields of its batches."""
     def is_over(self, /, state: str) -> bool:
         """Whether all ranks have received all batches of the state's epoch."""
     @property
@@ -493,14 +502,14 @@ class Samples:
         seed: SupportsIndex,
         exif: bool = False,
         user_transforms: dict[str, Callable[[Any], Any]] | None = None,
-        columns: list[str] | None = None,
+        files: list[str] | None = None,
         stores: Store | None = None,
     ) -> Samples:
         """Opens the data set."""
     @property
     def class_names(self, /) -> list[str]:
         """The names of the classes, indexed by label."""
-    def columns(self, /, index: SupportsIndex) -> list[bytes | None]:
+    def files(self, /, index: SupportsIndex) -> list[bytes | None]:
         """The bytes of each sidecar file of sample ``index`` that is asked for, None where it has none."""
     def image(
         self,

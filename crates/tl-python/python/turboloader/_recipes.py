@@ -87,21 +87,21 @@ def images_of(
                 f"transform: {', '.join(names)} share random numbers without the sample's own "
                 f"image; put them into one tuple with {first}"
             )
-        column, field = request.images.get(names[0], (None, None))
+        file, field = request.images.get(names[0], (None, None))
         made = recipe_of(one, None, last, **(options | _of_image(field)))
-        images.append({"name": names[0], "column": column, "recipe": made, "moves": None})
+        images.append({"name": names[0], "file": file, "recipe": made, "moves": None})
     alone = {image["name"] for image in images}
     if missing := [name for name in joint if name not in request.images]:
         raise SettingError(
             f"transform: {missing[0]} would equal {first}; give it a transform of its own, or "
             f"name its file: fields={{{missing[0]!r}: tl.Image(...)}}"
         )
-    for name, (column, field) in request.images.items():
+    for name, (file, field) in request.images.items():
         if name not in alone:
             moves = None
             if said := _of_image(field):
                 moves = (dtype_name(said.get("pixels", "uint8")), said.get("channels", 3))
-            images.append({"name": name, "column": column, "recipe": None, "moves": moves})
+            images.append({"name": name, "file": file, "recipe": None, "moves": moves})
     return first, images
 
 

@@ -19,6 +19,7 @@ from typing import (
     get_type_hints,
 )
 
+from ._advice import nearest
 from ._checks import check_choice, check_flags, given, names, one_or_more, path_list, whole
 from ._native import Recipe
 from ._paths import expand
@@ -266,9 +267,22 @@ class Settings:
         return None if are_kinds(self.fields) else cast("Any", self.fields)
 
     @property
-    def _has_keys(self) -> bool:
+    def _sources(self) -> Sequence[str]:
+        """The names in batches of what `picked` names."""
         picked = self.picked or ()
-        return self.keys or "key" in (picked.values() if isinstance(picked, Mapping) else picked)
+        return [*picked.values()] if isinstance(picked, Mapping) else picked
+
+    def check_picked(self, names: Sequence[str]) -> None:
+        """Refuse names of fields that batches do not have."""
+        for name in self._sources:
+            if name not in names:
+                # Batches have keys where they are named.
+                said = nearest(name, [*names, "key"])
+                raise SettingError(f"fields names {name!r}, a batch has {', '.join(names)}{said}")
+
+    @property
+    def _has_keys(self) -> bool:
+        return self.keys or "key" in self._sources
 
     def _kinds(self) -> Mapping[str, Field]:
         """Return the fields of files next to the image: of the data set, and those given here."""

@@ -23,6 +23,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from ._checks import check_choice, names, one_or_more, whole, wholes
+from ._native import DTYPES
 from .exceptions import SettingError
 
 __all__ = [
@@ -93,7 +94,7 @@ class Field:
         self._set(missing=number)
 
     def _check_dtype(self, choices: Sequence[str] = ()) -> None:
-        """Keep the name of a type, which is one of the choices."""
+        """Keep the name of a type, which is one of the choices or a type of batches."""
         from .transforms import dtype_name
 
         dtype: Any = getattr(self, "dtype", None)
@@ -103,8 +104,7 @@ class Field:
             name = dtype_name(dtype)
         except TypeError:
             raise self._error("dtype", "expected a dtype such as 'float32'") from None
-        if choices:
-            check_choice(self._setting("dtype"), name, choices)
+        check_choice(self._setting("dtype"), name, choices or DTYPES)
         self._set(dtype=name)
 
     def _class_names(self, classes: Any) -> list[str]:
@@ -232,6 +232,7 @@ class Boxes(Field):
                     f"{self._setting('values')} has {name!r}: {value!r}, expected a name and a "
                     "pointer, or (pointer, dtype)"
                 )
+            _box_dtype(self._setting("values"), name, pair[1])
 
 
 @dataclass(frozen=True)
@@ -459,32 +460,32 @@ class Request:
                 self.followers.append(name)
 
     def _add(self, name: str, field: Field) -> None:
-        column, place = field.place(name)
+        file, place = field.place(name)
         if kind := self._STORED.get(type(field)):
             if place is not None and kind != "json":
                 raise SettingError(f"field {name}: only JSON files have places such as {place!r}")
             _check_pointer(name, place or "")
-            self.stored.append((name, column, kind, place or ""))
+            self.stored.append((name, file, kind, place or ""))
         elif isinstance(field, Image):
             _refuse_place(name, place)
-            self.images[name] = (column, field)
+            self.images[name] = (file, field)
         elif isinstance(field, Mask):
             _refuse_place(name, place)
             self._one("mask", name, self.mask)
-            self.mask = {"column": column, "dtype": field.dtype, "padding": field.padding}
+            self.mask = {"file": file, "dtype": field.dtype, "padding": field.padding}
         elif isinstance(field, InstanceMasks):
             self._one("masks", name, self.masks)
-            self.masks = (column, _pointer(name, column, place, "/annotations/*/segmentation"))
+            self.masks = (file, _pointer(name, file, place, "/annotations/*/segmentation"))
         elif isinstance(field, Boxes):
-            place = _pointer(name, column, place, "/boxes/*")
+            place = _pointer(name, file, place, "/boxes/*")
             self._one("boxes", name, self.boxes)
             settings = {"labels": field.labels, "format": field.format, "output": field.output}
             values = _box_values(field.values or {})
-            self.boxes = {"column": column, "boxes": place, "values": values, **settings}
+            self.boxes = {"file": file, "boxes": place, "values": values, **settings}
         elif isinstance(field, Keypoints):
-            self.keypoints.append(_keypoints(name, field, column, place))
+            self.keypoints.append(_keypoints(name, field, file, place))
         else:
-            self.values.append(_values(name, field, column, place))
+            self.values.append(_values(name, field, file, place))
 
     @property
     def of_boxes(self) -> list[str]:
@@ -506,14 +507,24 @@ class Request:
             self.renamed[kind] = name
 
 
-def _box_values(values: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return names, pointers and types of the numbers of boxes."""
+def _box_dtype(setting: str, name: str, dtype: Any) -> str:
+    """Return the name of the type of the numbers ``name`` of boxes."""
     from .transforms import dtype_name
 
+    try:
+        found = dtype_name(dtype)
+    except TypeError:
+        found = repr(dtype)
+    check_choice(f"{setting}: dtype of {name!r}", found, DTYPES)
+    return found
+
+
+def _box_values(values: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return names, pointers and types of the numbers of boxes."""
     listed = []
     for key, value in values.items():
         pointer, dtype = (value, "float32") if isinstance(value, str) else value
-        listed.append((key, pointer, dtype_name(dtype)))
+        listed.append((key, pointer, _box_dtype("Boxes: values", key, dtype)))
     return listed
 
 
@@ -522,11 +533,11 @@ def _check_pointer(name: str, place: str) -> None:
         raise SettingError(f"field {name}: pointer is {place!r}, expected one such as '/a/b'")
 
 
-def _pointer(name: str, column: str, place: str | None, example: str) -> str:
+def _pointer(name: str, file: str, place: str | None, example: str) -> str:
     if place is None:
         raise SettingError(
-            f"field {name}: source is {column!r}, expected a pointer after it, such as "
-            f'"{column}:{example}"'
+            f"field {name}: source is {file!r}, expected a pointer after it, such as "
+            f'"{file}:{example}"'
         )
     return place
 
@@ -536,7 +547,7 @@ def _refuse_place(name: str, place: str | None) -> None:
         raise SettingError(f"field {name}: an image is a whole file, without {place!r}")
 
 
-def _values(name: str, field: Field, column: str, place: str | None) -> dict[str, Any]:
+def _values(name: str, field: Field, file: str, place: str | None) -> dict[str, Any]:
     """Return a field of numbers as the native library reads it."""
     kind, classes, count = "numbers", [], None
     shape: list[int] | None = []
@@ -551,8 +562,8 @@ def _values(name: str, field: Field, column: str, place: str | None) -> dict[str
     missing = getattr(field, "missing", None)
     return {
         "name": name,
-        "column": column,
-        "format": _format(name, column, place),
+        "file": file,
+        "format": _format(name, file, place),
         "place": place or "",
         "kind": kind,
         "dtype": getattr(field, "dtype", "int64"),
@@ -563,25 +574,25 @@ def _values(name: str, field: Field, column: str, place: str | None) -> dict[str
     }
 
 
-def _format(name: str, column: str, place: str | None) -> str:
+def _format(name: str, file: str, place: str | None) -> str:
     """Return the format of a file that has numbers."""
-    last = column.rpartition(".")[2]
+    last = file.rpartition(".")[2]
     if place is not None and (last == "json" or place[:1] in ("", "/")):
         _check_pointer(name, place)
         return "json"
     if place is not None or last == "npz":
         if not place:
-            raise SettingError(f'field {name}: which array? such as "{column}:latent"')
+            raise SettingError(f'field {name}: which array? such as "{file}:latent"')
         return "npz"
     return last if last in ("npy", "json") else "text"
 
 
-def _keypoints(name: str, field: Keypoints, column: str, place: str | None) -> dict[str, Any]:
+def _keypoints(name: str, field: Keypoints, file: str, place: str | None) -> dict[str, Any]:
     """Return a field of keypoints as the native library reads it."""
     return {
         "name": name,
-        "column": column,
-        "format": _format(name, column, place),
+        "file": file,
+        "format": _format(name, file, place),
         "place": place or "",
         "shape": None if field.shape is None else list(field.shape),
         "flip_pairs": [list(pair) for pair in field.flip_pairs],

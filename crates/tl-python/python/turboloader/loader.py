@@ -236,6 +236,7 @@ class DataLoader(Generic[Format, Names]):
         self._native = _native.Loader(source, self._settings.native(self._recipe))
         try:
             self._is_table = self._settings.is_table(self._native.kinds)
+            self._settings.check_picked(self._native.fields)
         except SettingError:
             self._native.close()
             raise

@@ -27,6 +27,7 @@ from ray.data.block import BlockAccessor, BlockMetadata
 from ray.data.datasource import Datasink, Datasource, ReadTask
 
 from . import _native
+from ._advice import advised
 from ._checks import path_list
 from ._files import PathLike, TblWriter
 from ._paths import absolute, expand, refuse_url, shown
@@ -54,6 +55,7 @@ class _Part(NamedTuple):
     labels: np.ndarray[Any, Any]
 
 
+@advised
 def read_tbl(
     paths: PathLike | Sequence[PathLike],
     *,
@@ -267,6 +269,7 @@ def _block(
     return pa.table({**columns, "image": BlockAccessor.for_block(table).to_arrow()["image"]})
 
 
+@advised
 def write_tbl(
     dataset: Any,
     folder: PathLike,
@@ -388,6 +391,7 @@ class Conversion(NamedTuple):
     skipped: bool
 
 
+@advised
 def convert_tars(
     sources: PathLike | Sequence[PathLike],
     folder: PathLike,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from . import _native
-from ._advice import advised
+from ._advice import advised, refuse_if_advised
 from ._checks import names as listed_names
 from ._paths import absolute, shown
 from ._warnings import warn, warn_of_notes
@@ -226,6 +226,7 @@ def _imagenet_val(dataset: Dataset, folder: str) -> Dataset:
     return Dataset(made, _imagenet_val, (dataset, folder), name=dataset._name)
 
 
+@advised
 def pairs(
     image: PathLike,
     *,
@@ -262,6 +263,10 @@ def pairs(
     if not patterns:
         raise SettingError('pairs needs the pattern of a field, such as mask="masks/*.png"')
     _check_names(patterns)
+    for name, pattern in patterns.items():
+        # A name that is nearly a setting is a field, if its value is a pattern.
+        if not (isinstance(pattern, (str, os.PathLike)) and "*" in os.fspath(pattern)):
+            refuse_if_advised("pairs", name, pattern, ("image", "split", "unpaired", "store"))
     lines = None if split is None else _path(split)
     fields = [(name, _pattern(name, pattern)) for name, pattern in patterns.items()]
     arguments = (_pattern("image", image), fields, lines, unpaired)

@@ -41,7 +41,7 @@ from torch.utils.data import get_worker_info
 
 from . import _native
 from ._accesses import Accesses
-from ._advice import advised
+from ._advice import advised, nearest
 from ._checks import check_choice, names, path_list, whole
 from ._native import Recipe
 from ._paths import expand, is_url, shown
@@ -53,7 +53,7 @@ from ._warnings import warn, warn_of_notes
 from .dataset import Dataset as TurboDataset
 from .dataset import Labels, open
 from .exceptions import LoaderError, SampleError, SampleIndexError, SettingError, StateError
-from .fields import Bytes, Field, Request
+from .fields import Field, Request
 from .loader import DataLoader
 from .settings import Errors, Ranks, StoreLike, as_store
 from .transforms import functions
@@ -146,10 +146,9 @@ class IterableDataset(TorchIterableDataset):
             "data": data,
             "batch_size": batch_size,
             "output_format": "torch",
+            "fields": fields,
         }
-        self._fields: Any = fields
-        if are_kinds(fields):
-            self._settings["fields"], self._fields = fields, None
+        self._fields: Any = None if are_kinds(fields) else fields
         self._loaders: dict[tuple[int, int, int], DataLoader] = {}
         loader = self._loader(0, 1)
         warn_of_notes(loader._native.notes(usual=False))
@@ -351,14 +350,12 @@ class Dataset(TorchDataset):
         in a worker of torch's DataLoader.
     fields
         The fields of a sample: a tuple of some of ``"image"``, ``"label"``, ``"index"``, ``"key"``,
-        `columns`, the images of a dict of transforms, and the fields of a data set
+        the images of a dict of transforms, and the fields of a data set
         (``turboloader.open(path, fields=kinds)``); or a dict if a mapping gives their names. A dict
         of names and kinds, as that of `turboloader.DataLoader`, gives dicts of image, label and
-        these. Fields with kinds and several images are made by a loader of one sample, which takes
-        some milliseconds: `turboloader.DataLoader` is the fast way to them.
-    columns
-        Files of a sample whose bytes are fields, by extension: ``["json"]``. A name that no sample
-        has is an error, a file that some samples lack is None.
+        these: ``{"caption": tl.Bytes("txt")}``. Kinds other than `Bytes` and several images are
+        made by a loader of one sample, which takes some milliseconds: `turboloader.DataLoader` is
+        the fast way to them.
     errors
         ``"raise"``, or ``"replace"`` to use another sample instead of a bad one, drawn from the
         seed, the epoch and the number; or an `Errors` of these. All fields are then those of the
@@ -401,7 +398,6 @@ class Dataset(TorchDataset):
         seed: int = 42,
         threads: int = 0,
         fields: Sequence[str] | Mapping[str, str] | Mapping[str, Field] = _BOTH,
-        columns: Sequence[str] = (),
         errors: Errors | Literal["raise", "replace"] = "raise",
         store: StoreLike = None,
     ) -> None:
@@ -425,23 +421,24 @@ class Dataset(TorchDataset):
         self._is_channels_last = _has_channels_last(self._recipe)
         self._seed, self._exif, self._threads = seed, exif, threads
         self._target_transform = target_transform
-        self._columns, self._replaces = names("columns", columns), errors == "replace"
+        self._replaces = errors == "replace"
         self._has_warned, self._store = False, as_store(store)
         request = Request({} if self._data is None else self._data.fields)
         images = [*own_names, *(name for group, _ in others for name in group)]
         self._fields = _picked(fields, images, kinds, request)
-        further = {*self._columns, *request.names, *images, *request.of_boxes}
-        self._check_fields([own_names[0], *_SAMPLE[1:]], further)
-        # A loader of one sample makes the fields, if they are not those of images alone.
+        self._check_fields([own_names[0], *_SAMPLE[1:]], request, images)
+        # Extensions of the files that are fields as they are.
+        stored = [(name, file) for name, file, kind, _ in request.stored if kind == "bytes"]
+        self._files = {name: file for name, file in stored if name in _sources(self._fields)}
+        # A loader of one sample makes the others, if they are not those of images alone.
         self._settings: dict[str, Any] | None = None
-        known = {"image", *_SAMPLE, *self._columns}
+        known = {*_SAMPLE, *self._files}
         if isinstance(transform, Mapping) or not set(_sources(self._fields)) <= known:
             self._settings = {
                 "transform": transform,
                 "image_size": image_size,
                 "exif": exif,
                 "channels_last": None if isinstance(own, Recipe) else False,
-                "fields": {name: Bytes(name) for name in self._columns} or None,
                 "output_format": "torch",
                 "keys": True,
                 "num_workers": 1,
@@ -462,7 +459,7 @@ class Dataset(TorchDataset):
             "seed": self._seed,
             "exif": self._exif,
             "user_transforms": self._functions,
-            "columns": self._columns,
+            "files": list(self._files.values()),
             "stores": self._store,
         }
         self._opened = _native.Samples(source, self._recipe, **options)
@@ -490,14 +487,15 @@ class Dataset(TorchDataset):
             found = open(data, labels=labels, store=store)
         return found.with_fields(kinds) if found is not None and kinds else found
 
-    def _check_fields(self, own: list[str], further: set[str]) -> None:
-        if taken := [name for name in self._columns if name in own]:
-            raise SettingError(f"columns names {taken[0]}, which is a field of every sample")
-        known = [*own, *(name for name in sorted(further) if name not in own)]
+    def _check_fields(self, own: list[str], request: Request, images: list[str]) -> None:
+        if taken := [name for name in own if name in request.names]:
+            raise SettingError(f"field {taken[0]}: every sample has its own, choose another name")
+        further = {*request.names, *request.of_boxes, *images}
+        known = [*own, *sorted(further - {*own})]
         for name in _sources(self._fields):
             if name not in known:
                 raise SettingError(
-                    f"fields names {name}, a sample has {', '.join(known)}; columns adds files"
+                    f"fields names {name}, a sample has {', '.join(known)}{nearest(name, known)}"
                 )
 
     @property
@@ -583,9 +581,9 @@ class Dataset(TorchDataset):
             "index": lambda: samples.number(number),
             "key": lambda: samples.key(number),
         }
-        if self._columns:
-            files = functools.cache(lambda: samples.columns(number))
-            for at, name in enumerate(self._columns):
+        if self._files:
+            files = functools.cache(lambda: samples.files(number))
+            for at, name in enumerate(self._files):
                 values[name] = functools.partial(lambda at: files()[at], at)
         return _named(self._fields, _Called(values))
 
