@@ -115,6 +115,7 @@ impl WriteError {
             | Self::OtherFormat { .. }
             | Self::Sample { .. }
             | Self::TooManySamples { .. }
+            | Self::UnlistedCategory { .. }
             | Self::Format { .. }
             | Self::Metadata { .. } => ErrorKind::Setting,
         }
@@ -129,6 +130,7 @@ impl WriteError {
             | Self::MemberName { path, .. }
             | Self::OtherFormat { path, .. }
             | Self::TooManySamples { path, .. }
+            | Self::UnlistedCategory { path, .. }
             | Self::Format { path, .. }
             | Self::AfterFailure { path } => (path, None),
         };

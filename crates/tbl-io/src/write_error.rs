@@ -61,6 +61,17 @@ pub enum WriteError {
         path: PathBuf,
         limit: u64,
     },
+    /// A class of boxes whose name has no place in the list of names, which starts at 0.
+    #[error(
+        "{}: category {number} has a name, which the file has room for from 0 to 65535: number \
+         categories from 0 on (Coco::dense, `--dense-categories`, dense=True)",
+        Escaped(path.as_os_str().as_bytes())
+    )]
+    UnlistedCategory {
+        /// The file that was to be written.
+        path: PathBuf,
+        number: i64,
+    },
     /// The file as a whole is beyond what the format can hold.
     #[error("{}: {source}", Escaped(path.as_os_str().as_bytes()))]
     Format {

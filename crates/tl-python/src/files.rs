@@ -182,14 +182,19 @@ impl PyTblWriter {
 impl PyTblWriter {
     /// Starts a file that will be called ``path``.
     ///
+    /// ``class_names`` are the names of classes, indexed by label. ``box_class_names`` are those of the
+    /// classes of boxes, `Dataset.box_classes` of a reader, indexed by their numbers in the samples'
+    /// annotations; a number without a class has an empty name.
+    ///
     /// ``compression`` is ``"lz4"``, ``"zstd"`` or ``"zstd:LEVEL"``, for samples that it makes smaller;
     /// ``lz4=True`` is the same as ``"lz4"``. Zstandard is for texts, masks and raw pixels, and the first
     /// turboloader cannot read it. `convert` also makes a dictionary where that pays.
     #[new]
     #[pyo3(signature = (
         path, *, lz4=false, overwrite=false, sync=true, class_names: "list[str] | None" = None,
-        compression: "str | None" = None
+        box_class_names: "list[str] | None" = None, compression: "str | None" = None
     ))]
+    #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
     fn new(
         py: Python<'_>,
         path: PathBuf,
@@ -197,6 +202,7 @@ impl PyTblWriter {
         overwrite: bool,
         sync: bool,
         class_names: Option<Vec<String>>,
+        box_class_names: Option<Vec<String>>,
         compression: Option<&str>,
     ) -> Result<Self, Error> {
         let compression = compression_of(compression, lz4)?;
@@ -204,6 +210,9 @@ impl PyTblWriter {
         let mut writer = detached(py, || StreamWriter::create(&path, options))??;
         if let Some(names) = class_names {
             writer.set_class_names(&names);
+        }
+        if let Some(names) = box_class_names {
+            writer.set_box_class_names(&names);
         }
         Ok(Self { writer: Mutex::new(Some(writer)) })
     }

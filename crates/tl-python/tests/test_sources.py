@@ -215,6 +215,22 @@ def test_coco_boxes_move_with_the_image(tmp_path: pathlib.Path) -> None:
     assert sparse[0]["json"]["annotations"][0]["category_id"] == 90
 
 
+def test_names_of_box_classes_are_kept_or_refused(tmp_path: pathlib.Path) -> None:
+    stored = tmp_path / "boxes.tbl"
+    document = json.dumps({"annotations": [{"category_id": 1, "bbox": [0, 0, 4, 4]}]})
+    images(tmp_path, ["1.bmp"])
+    with tl.TblWriter(stored, box_class_names=["", "cup"]) as writer:
+        writer.add_sample((tmp_path / "1.bmp").read_bytes(), fields={"json": document})
+    assert tl.open(stored).box_classes == ["", "cup"]
+    assert names_of_boxes(tl.open(stored)) == [["cup"]]
+    (tmp_path / "large").mkdir()
+    annotations = write_coco(tmp_path / "large", {70_000: "cup", 3: "dog"}, [70_000])
+    with pytest.raises(tl.FormatError, match=r"category 70000 .*0 to 65535: .*dense=True"):
+        tl.convert(tl.coco(None, annotations), tmp_path / "large.tbl", to="tbl")
+    tl.convert(tl.coco(None, annotations, dense=True), tmp_path / "dense.tbl", to="tbl")
+    assert names_of_boxes(tl.open(tmp_path / "dense.tbl")) == [["cup"]]
+
+
 def write_coco(root: pathlib.Path, categories: dict[int, str], numbers: list[int]) -> pathlib.Path:
     images(root, ["1.bmp"])
     objects = [{"image_id": 5, "category_id": number, "bbox": [1, 2, 3, 4]} for number in numbers]

@@ -11,6 +11,7 @@ use super::{ConvertOptions, Prepare, Prepared, Selection, metadata};
 use crate::codec::{ZstdEncoding, dictionary_of};
 use crate::sample::{Field, MetadataBlock};
 use crate::tbl_version::TblVersion;
+use crate::write_error::WriteError;
 use crate::writer::{
     Compressed, Compression, Encoded, Encoder, NewSample, StreamWriter, Unstored, WriteOptions,
     ZstdLevel,
@@ -101,6 +102,10 @@ impl TblSink {
             overwrite: options.overwrite,
             sample_count: Some(selection.sample_count()),
         };
+        let mut unlisted = selection.unlisted_box_classes().iter();
+        if let Some(&number) = unlisted.find(|number| u16::try_from(**number).is_err()) {
+            return Err(WriteError::UnlistedCategory { path: path.to_owned(), number }.into());
+        }
         let mut writer = StreamWriter::create(path, options)?;
         writer.set_class_names(selection.class_names());
         writer.set_box_class_names(selection.box_class_names());

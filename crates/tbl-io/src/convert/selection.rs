@@ -96,6 +96,14 @@ impl<'a> Selection<'a> {
         self.labels.box_class_names()
     }
 
+    /// The numbers of classes of boxes whose names no list has, because some of them are below 0 or
+    /// above 65,535; most often none.
+    pub(super) fn unlisted_box_classes(&self) -> &'a [i64] {
+        let is_listed = !self.box_class_names().is_empty();
+        let sources = self.sources.iter().filter(|_| !is_listed);
+        sources.map(|source| source.box_class_numbers()).find(|all| !all.is_empty()).unwrap_or(&[])
+    }
+
     /// The data sets that the samples come from.
     pub(super) fn sources(&self) -> &[&'a dyn SampleSource] {
         &self.sources

@@ -99,7 +99,8 @@ impl FileLayout {
         let numbers = 0..selection.sample_count();
         let last = numbers.map(|number| selection.number_of(number)).max().unwrap_or(0);
         let class_names = if writes_labels { selection.class_names().len() as u64 } else { 0 };
-        let box_class_names = count_named(selection.box_class_names());
+        let unlisted = selection.unlisted_box_classes().len() as u64;
+        let box_class_names = count_named(selection.box_class_names()) + unlisted;
         let mut unstored = Unstored { class_names, box_class_names, ..Unstored::default() };
         metadata::of_files(selection, |_, _| {
             unstored.metadata_blocks += 1;

@@ -648,10 +648,15 @@ class TblWriter:
         overwrite: bool = False,
         sync: bool = True,
         class_names: list[str] | None = None,
+        box_class_names: list[str] | None = None,
         compression: str | None = None,
     ) -> TblWriter:
         """
         Starts a file that will be called ``path``.
+
+        ``class_names`` are the names of classes, indexed by label. ``box_class_names`` are those of the
+        classes of boxes, `Dataset.box_classes` of a reader, indexed by their numbers in the samples'
+        annotations; a number without a class has an empty name.
 
         ``compression`` is ``"lz4"``, ``"zstd"`` or ``"zstd:LEVEL"``, for samples that it makes smaller;
         ``lz4=True`` is the same as ``"lz4"``. Zstandard is for texts, masks and raw pixels, and the first

@@ -34,6 +34,9 @@ pub(crate) struct Counts {
     /// one and some the other.
     label_origin: Option<&'static str>,
     classes: Vec<String>,
+    /// The names of the classes of boxes, by their numbers; empty for a number without a class.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    box_classes: Vec<String>,
     /// Oddities of the labels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     label_notes: Vec<String>,
@@ -61,6 +64,7 @@ impl Counts {
                 LabelOrigin::None | _ => None,
             },
             classes: labels.class_names().to_vec(),
+            box_classes: labels.box_class_names().to_vec(),
             label_notes: labels.notes().iter().map(ToString::to_string).collect(),
         }
     }
@@ -142,22 +146,27 @@ impl fmt::Display for Counts {
         if let Some(origin) = self.label_origin {
             write!(f, " ({origin})")?;
         }
-        if !self.classes.is_empty() {
-            row(f, "classes", self.classes.len())?;
-            let listed: Vec<_> = self
-                .classes
-                .iter()
-                .take(LISTED_CLASSES)
-                .map(|name| printable(name.as_bytes()))
-                .collect();
-            let more = if self.classes.len() > LISTED_CLASSES { ", ..." } else { "" };
-            write!(f, ": {}{more}", listed.join(", "))?;
-        }
+        class_row(f, "classes", &self.classes)?;
+        class_row(f, "box classes", &self.box_classes)?;
         for note in &self.label_notes {
             row(f, "label note", note)?;
         }
         Ok(())
     }
+}
+
+/// Prints the count of the classes that have a name, and the first names.
+fn class_row(f: &mut fmt::Formatter<'_>, title: &str, names: &[String]) -> fmt::Result {
+    let named = || names.iter().filter(|name| !name.is_empty());
+    let count = named().count();
+    if count == 0 {
+        return Ok(());
+    }
+    row(f, title, count)?;
+    let listed: Vec<_> =
+        named().take(LISTED_CLASSES).map(|name| printable(name.as_bytes())).collect();
+    let more = if count > LISTED_CLASSES { ", ..." } else { "" };
+    write!(f, ": {}{more}", listed.join(", "))
 }
 
 /// The smallest and largest value that is known.

@@ -119,6 +119,12 @@ fn annotations_and_metadata_files_are_opened_by_their_path() {
     let field = "json={\"image\":{\"id\": 1, \"file_name\": \"2.bmp\"},\
                  \"annotations\":[{\"image_id\":1,\"category_id\":0}]}";
     assert_eq!(converted(root.path(), &list, &options), [sample("2.bmp", -1, &[field])]);
+    let stored = root.path().join("boxes.tbl");
+    let args = ["convert", path(&list), options[0], "--dense-categories", "-qo", path(&stored)];
+    assert_eq!(tl(args).code, Some(0));
+    assert!(tl(["info", path(&stored)]).text().contains("\nbox classes  1: cup"));
+    let info = json_lines(&tl(["info", "--json", path(&stored)]).text());
+    assert_eq!(info[0]["box_classes"], serde_json::json!(["cup"]));
     write(&images, "metadata.csv", b"file_name,label\n2.bmp,5\n1.bmp,6\n");
     let expected = [sample("2.bmp", 5, &["label=5"]), sample("1.bmp", 6, &["label=6"])];
     assert_eq!(converted(root.path(), &images, &[]), expected);

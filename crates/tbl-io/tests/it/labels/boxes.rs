@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tbl_io::{
-    AsStored, Coco, Compression, ConvertOptions, ConvertSummary, Field, Folder, Labels, NewSample,
-    SampleSource, Selection, Stores, StreamWriter, Target, TblFile, WriteOptions, open_coco,
+    AsStored, Coco, Compression, ConvertError, ConvertOptions, ConvertSummary, Field, Folder,
+    Labels, NewSample, SampleSource, Selection, Stores, StreamWriter, Target, TblFile, WriteError,
+    WriteOptions, open_coco,
 };
 
 /// A folder with an image, and annotations of it with these numbers of categories.
@@ -71,10 +72,19 @@ fn convert(
     to: &Path,
     target: Target,
 ) -> ConvertSummary {
+    try_convert(sources, labels, to, target).unwrap()
+}
+
+fn try_convert(
+    sources: &[Box<dyn SampleSource>],
+    labels: &Labels,
+    to: &Path,
+    target: Target,
+) -> Result<ConvertSummary, ConvertError> {
     let selection = Selection::all(sources, labels).unwrap();
     let options = ConvertOptions { overwrite: true, ..ConvertOptions::new(target) };
     let mut on_event = |_: tbl_io::ConvertEvent<'_>| std::ops::ControlFlow::Continue(());
-    tbl_io::convert(&selection, to, &options, AsStored::default, &mut on_event).unwrap()
+    tbl_io::convert(&selection, to, &options, AsStored::default, &mut on_event)
 }
 
 #[test]
@@ -194,6 +204,16 @@ fn large_and_negative_numbers_are_joined_by_name() {
     assert!(labels.box_class_names().is_empty());
     let first = document(&sources, &labels, 0);
     assert_eq!(first["annotations"][0]["category_id"], LARGE);
+    // A TBL file would lose its names, and an archive has none.
+    let out = root.path().join("out.tbl");
+    let error = try_convert(&sources[..1], &labels, &out, Target::Tbl2(Compression::None));
+    let number = match error {
+        Err(ConvertError::Write(WriteError::UnlistedCategory { number, .. })) => Some(number),
+        _ => None,
+    };
+    assert_eq!((number, out.exists()), (Some(LARGE), false));
+    let summary = convert(&sources[..1], &labels, &root.path().join("out.tar"), Target::Tar);
+    assert_eq!(summary.unstored.box_class_names, 2);
 }
 
 #[test]

@@ -41,6 +41,7 @@ def features() -> dict[str, Any]:
         "hdf5_support": False,
         "tfrecord_support": False,
         "zarr_support": False,
+        # Pascal VOC's boxes, in XML, are not read; `turboloader.coco` and `pairs` read the rest.
         "coco_voc_support": False,
         "io_uring": False,
         "gpu_transforms": False,
