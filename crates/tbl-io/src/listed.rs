@@ -36,6 +36,8 @@ pub struct Listed {
     box_class_names: Vec<String>,
     /// Their numbers, if they are not their places.
     box_class_numbers: Vec<i64>,
+    /// Keypoints that change places in mirrored images.
+    flip_pairs: Vec<[usize; 2]>,
 }
 
 /// The content of a list, besides its files.
@@ -68,7 +70,13 @@ impl Listed {
         }
         let in_background = OnceLock::new();
         let box_class_names = Vec::new();
-        Self { parts, files, in_background, box_class_names, box_class_numbers: Vec::new() }
+        let box_class_numbers = Vec::new();
+        let flip_pairs = Vec::new();
+        Self { parts, files, in_background, box_class_names, box_class_numbers, flip_pairs }
+    }
+
+    pub(crate) fn with_flip_pairs(self, flip_pairs: Vec<[usize; 2]>) -> Self {
+        Self { flip_pairs, ..self }
     }
 
     pub(crate) fn with_box_classes(
@@ -190,6 +198,10 @@ impl SampleSource for Listed {
 
     fn box_class_numbers(&self) -> &[i64] {
         &self.box_class_numbers
+    }
+
+    fn flip_pairs(&self) -> &[[usize; 2]] {
+        &self.flip_pairs
     }
 
     fn will_need(&self, index: u64) {

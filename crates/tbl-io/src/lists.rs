@@ -2,6 +2,7 @@
 
 mod coco;
 mod csv;
+mod flip_pairs;
 mod imagenet;
 mod images;
 mod json_stream;

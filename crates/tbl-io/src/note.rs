@@ -69,6 +69,13 @@ pub enum Note {
         /// The image of the first one.
         image_id: i64,
     },
+    /// Two categories whose names of keypoints give different pairs for mirrored images.
+    OtherFlipPairs {
+        /// The number of the first category with names of keypoints.
+        first: i64,
+        /// The number of the other one.
+        other: i64,
+    },
     /// No sample is an image by its name.
     NoImages {
         /// How many samples there are.
@@ -269,6 +276,11 @@ impl fmt::Display for Note {
                 let what = "annotations of images that are not listed, first of image";
                 write_counted(f, *annotations, what, image_id.to_string().as_bytes())
             }
+            Self::OtherFlipPairs { first, other } => write!(
+                f,
+                "categories {first} and {other} name different keypoints as left and right: \
+                 mirrored images exchange none unless flip_pairs names them"
+            ),
             Self::Unlisted { images, first } => {
                 let what = "images that no metadata file names are not samples, first";
                 write_counted(f, *images, what, first)

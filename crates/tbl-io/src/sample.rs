@@ -100,6 +100,12 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
         &[]
     }
 
+    /// Pairs of keypoints that change places in mirrored images, by the names that the categories of
+    /// annotated objects give them: `left_eye` and `right_eye`. Empty, the default, without such names.
+    fn flip_pairs(&self) -> &[[usize; 2]] {
+        &[]
+    }
+
     /// Appends to `id` the properties that, together with the sample's [`Facts`], decide which
     /// bytes
     /// [`read_into`](Self::read_into) gives: what the system says of the file, and how it is read.

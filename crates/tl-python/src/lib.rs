@@ -54,8 +54,8 @@ mod native {
     use crate::image::{PyImageInfo, decode, decode_jpeg, probe};
     #[pymodule_export]
     use crate::lists::{
-        box_class_names, coco, coco_mask, in_memory, manifest, pairs, with_imagenet_labels,
-        with_labels,
+        box_class_names, coco, coco_mask, flip_pairs, in_memory, manifest, pairs,
+        with_imagenet_labels, with_labels,
     };
     #[pymodule_export]
     use crate::loader::{PyEpoch, PyLoader};

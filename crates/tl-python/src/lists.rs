@@ -224,6 +224,15 @@ pub(crate) fn in_memory(
     Ok(PyDataset::new(dataset.into(), DataStores::new(&StoreSettings::default())?))
 }
 
+/// Pairs of keypoints that change places in mirrored images, by the names of the categories.
+#[pyfunction]
+#[pyo3(signature = (dataset: "Dataset") -> "list[tuple[int, int]]")]
+pub(crate) fn flip_pairs(dataset: PyRef<'_, PyDataset>) -> Vec<(usize, usize)> {
+    let shards = dataset.view().dataset().shards();
+    let pairs = shards.first().map_or(&[][..], |source| source.flip_pairs());
+    pairs.iter().map(|&[left, right]| (left, right)).collect()
+}
+
 /// The mask of an annotation's ``segmentation``, which is JSON: 1 inside, 0 outside.
 #[pyfunction]
 pub(crate) fn coco_mask(

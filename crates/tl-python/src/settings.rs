@@ -183,6 +183,7 @@ struct KeypointSettings {
     place: String,
     shape: Option<[usize; 2]>,
     flip_pairs: Vec<[usize; 2]>,
+    fills_missing: bool,
 }
 
 #[derive(FromPyObject)]
@@ -438,7 +439,12 @@ impl KeypointSettings {
     fn field(&self) -> KeypointField {
         let format = value_format(&self.format, &self.place);
         let field = KeypointField::new(&self.name, &self.file, format);
-        KeypointField { shape: self.shape, flip_pairs: self.flip_pairs.clone(), ..field }
+        KeypointField {
+            shape: self.shape,
+            flip_pairs: self.flip_pairs.clone(),
+            fills_missing: self.fills_missing,
+            ..field
+        }
     }
 }
 

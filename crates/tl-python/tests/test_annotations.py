@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -239,6 +240,27 @@ def test_coco_with_one_call(coco: tuple[pathlib.Path, pathlib.Path]) -> None:
         assert shapes == [(1, 4), (1, 21, 29), (1, 4, 3)]
     only_keypoints = only(tl.coco(*coco, fields=["keypoints"]))
     assert [len(points) for points in only_keypoints["keypoints"]] == [0, 1, 2, 0, 1, 2]
+
+
+def test_names_of_keypoints_give_the_pairs(coco: tuple[pathlib.Path, pathlib.Path]) -> None:
+    """As pairs that are passed; an object without keypoints has points without a label."""
+    document = json.loads(coco[1].read_text())
+    document["categories"][0]["keypoints"] = ["left_eye", "right_eye", "nose", "tail"]
+    del document["annotations"][-1]["keypoints"]
+    coco[1].write_text(json.dumps(document))
+
+    def points(**settings: Any) -> list[list[Any]]:
+        batch = only(tl.coco(*coco, fields=["keypoints"], **settings))
+        return [one.tolist() for one in batch["keypoints"]]
+
+    assert points() == points(flip_pairs=[(0, 1)]) != points(flip_pairs=())
+    assert points()[-1][-1] == [[0, 0, 0]] * 4
+    ds = tl.coco(*coco, fields=["keypoints"])
+    assert ds.fields["keypoints"].flip_pairs == [(0, 1)]
+    assert pickle.loads(pickle.dumps(ds)).fields == ds.fields
+    with pytest.raises(tl.SampleError, match="expected 4 points of 3 numbers"):
+        strict = tl.Keypoints("json:/annotations/*/keypoints")
+        only(tl.coco(*coco).with_fields({"keypoints": strict}))
 
 
 def only(ds: tl.Dataset) -> tl.Batch:

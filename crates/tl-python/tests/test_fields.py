@@ -240,6 +240,7 @@ BAD_KINDS = {
     "points": (lambda: tl.Keypoints(shape=(3,)), "Keypoints: shape is (3,), expected (points"),
     "numbers": (lambda: tl.Keypoints(shape=(3, 4)), "expected (points, 2 or 3)"),
     "pairs": (lambda: tl.Keypoints(flip_pairs=[1, 2]), "flip_pairs is [1, 2], expected pairs"),
+    "filling": (lambda: tl.Keypoints(missing=-1), "Keypoints: missing is -1, expected 0 or None"),
     "shape": (lambda: tl.Array(shape="ab"), "Array: shape is 'ab', expected a list of numbers"),
     "dtype": (lambda: tl.Array(dtype=object()), "expected a dtype such as 'float32'"),
     "no dtype": (lambda: tl.Number(dtype="complex64"), "Number: dtype is complex64, expected one"),

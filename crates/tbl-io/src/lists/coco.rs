@@ -18,6 +18,7 @@ use crate::sample::SourceKind;
 use crate::source::Source;
 use crate::storage::Stores;
 
+use super::flip_pairs::flip_pairs;
 use super::json_stream::JsonStream;
 use super::rows::path_below;
 
@@ -92,7 +93,8 @@ pub(super) fn of_source(
     let has_places = options.dense || content.are_categories_listable();
     let box_class_names = content.class_names(options.dense || !has_places);
     let box_class_numbers = if has_places { Vec::new() } else { content.category_numbers() };
-    let notes = content.stray_annotations().into_iter().collect();
+    let (flip_pairs, unclear) = content.flip_pairs();
+    let notes = content.stray_annotations().into_iter().chain(unclear).collect();
     let annotations = content.annotations(source, &location, options)?;
     let column =
         Column { name: b"json".to_vec(), values: Values::Annotations(Box::new(annotations)) };
@@ -107,7 +109,8 @@ pub(super) fn of_source(
         limits: options.limits,
         notes,
     };
-    Ok(Listed::new(files, parts).with_box_classes(box_class_names, box_class_numbers))
+    let listed = Listed::new(files, parts);
+    Ok(listed.with_box_classes(box_class_names, box_class_numbers).with_flip_pairs(flip_pairs))
 }
 
 /// The content of a file of annotations.
@@ -148,6 +151,9 @@ struct ObjectMembers {
 struct CategoryMembers {
     id: i64,
     name: String,
+    /// The names of the keypoints of its objects; something else in files of other tools.
+    #[serde(default)]
+    keypoints: serde_json::Value,
 }
 
 const EXPECTED: &str = "an object with `images` and `annotations`, as COCO writes it";
@@ -283,13 +289,29 @@ impl Content {
     /// numbers.
     fn class_names(&self, dense: bool) -> Vec<String> {
         let mut names = Vec::new();
-        for CategoryMembers { id, name } in &self.categories {
+        for CategoryMembers { id, name, .. } in &self.categories {
             if !dense {
                 names.resize(usize::try_from(*id).unwrap_or_default(), String::new());
             }
             names.push(name.clone());
         }
         names
+    }
+
+    /// The pairs of keypoints that the names of each category with keypoints give, and the note on
+    /// names that give different ones, which are none.
+    fn flip_pairs(&self) -> (Vec<[usize; 2]>, Option<Note>) {
+        let named = |category: &CategoryMembers| {
+            let names = category.keypoints.as_array()?.iter();
+            let names: Option<Vec<&str>> = names.map(|name| name.as_str()).collect();
+            Some((category.id, flip_pairs(&names?)))
+        };
+        let mut all = self.categories.iter().filter_map(named);
+        let Some((first, pairs)) = all.next() else { return (Vec::new(), None) };
+        match all.find(|(_, others)| *others != pairs) {
+            None => (pairs, None),
+            Some((other, _)) => (Vec::new(), Some(Note::OtherFlipPairs { first, other })),
+        }
     }
 
     /// The note on annotations of images that are not listed.

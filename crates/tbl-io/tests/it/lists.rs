@@ -590,6 +590,31 @@ const INSTANCES: &str = r#"{"info": {"year": 2017, "url": "a]}\""},
                    {"id": 1, "name": "person"}]}
 "#;
 
+#[test]
+fn the_names_of_keypoints_say_which_are_exchanged_in_mirrored_images() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::write(root.path().join("b.jpg"), "b").unwrap();
+    let opened = |keypoints: &[&str]| {
+        let category = |(id, names): (usize, &&str)| {
+            format!(r#"{{"id": {id}, "name": "{id}", "keypoints": {names}}}"#)
+        };
+        let categories: Vec<String> = keypoints.iter().enumerate().map(category).collect();
+        let categories = categories.join(",");
+        let image = r#"{"id": 20, "file_name": "b.jpg"}"#;
+        let json = format!(r#"{{"images": [{image}], "categories": [{categories}]}}"#);
+        let path = root.path().join("a.json");
+        std::fs::write(&path, json).unwrap();
+        open_coco(&Stores::new(), &path, &Coco::default()).unwrap()
+    };
+    let eyes = r#"["nose", "left_eye", "right_eye"]"#;
+    assert_eq!(opened(&[eyes]).flip_pairs(), [[1, 2]]);
+    assert_eq!(opened(&["null", eyes, "[5]", eyes]).flip_pairs(), [[1, 2]]);
+    assert!(opened(&["null"]).flip_pairs().is_empty());
+    let unclear = opened(&[eyes, r#"["right_hoof", "left_hoof"]"#]);
+    assert!(unclear.flip_pairs().is_empty());
+    assert_eq!(unclear.notes(), [Note::OtherFlipPairs { first: 0, other: 1 }]);
+}
+
 /// The field `json` of each sample.
 fn json_of(listed: &Listed) -> Vec<serde_json::Value> {
     let field = |index| {

@@ -1,6 +1,8 @@
 //! The keypoints of one sample, or of each of its objects: read from a sidecar file and moved like
 //! the image.
 
+use std::iter::repeat_n;
+
 use serde_json::Value;
 use tl_transform::Keypoints;
 
@@ -46,6 +48,9 @@ pub struct KeypointField {
     /// Pairs of points that change places if the image is mirrored, such as the left and the right
     /// hand. Default none, as in torchvision: a mirrored left hand stays a left hand.
     pub flip_pairs: Vec<[usize; 2]>,
+    /// Gives (0, 0, 0) for each point to objects without points (no value, `null` or `[]`) and to
+    /// samples without a value. Points then have a visibility. Default false, where these are errors.
+    pub fills_missing: bool,
 }
 
 /// The most points of an object.
@@ -56,7 +61,14 @@ impl KeypointField {
     #[must_use]
     pub fn new(name: impl Into<String>, file: impl Into<String>, format: ValueFormat) -> Self {
         let flip_pairs = Vec::new();
-        Self { name: name.into(), file: file.into(), format, shape: None, flip_pairs }
+        Self {
+            name: name.into(),
+            file: file.into(),
+            format,
+            shape: None,
+            flip_pairs,
+            fills_missing: false,
+        }
     }
 
     /// True for points of objects, false for those of a sample.
@@ -100,6 +112,11 @@ impl KeypointField {
                 {MOST_POINTS} points"
             )));
         };
+        if self.fills_missing && numbers == 2 {
+            return Err(self.refused(
+                "points of two numbers have no visibility, which marks those that are missing",
+            ));
+        }
         match self.flip_pairs.iter().flatten().find(|&&point| point >= count) {
             Some(point) => Err(self
                 .refused(&format!("flip_pairs has point {point}, expected numbers below {count}"))),
@@ -116,7 +133,8 @@ impl KeypointField {
         let shape = self.shape.map(|shape| shape.to_vec());
         let kind = ValueKind::Numbers { number: Some(ColumnType::F32), shape };
         let format = self.format.clone();
-        ValueField { kind, ..ValueField::new(&self.name, &self.file, format) }
+        let missing = self.fills_missing.then_some(0.0);
+        ValueField { kind, missing, ..ValueField::new(&self.name, &self.file, format) }
     }
 
     /// The column of a sample's points. Without a shape in the settings, that of the first sample that
@@ -158,13 +176,25 @@ impl KeypointField {
         let shape = self.found_in(dataset, |files| {
             let objects = Objects { file: &self.file, document: files.document(&self.file)? };
             let mut shape = None;
-            objects.each(pointer, LISTS, POINTS, |value| {
-                shape = shape.or(Some(shape_of(value)?));
-                Some(())
+            let fault = |pointer| objects.expected(pointer, POINTS);
+            objects.each_found(pointer, LISTS, fault, |value| match self.present(value) {
+                Some(value) => {
+                    shape = shape.or(Some(shape_of(value)?));
+                    Some(())
+                }
+                None => self.fills_missing.then_some(()),
             })?;
             Ok(shape)
         })?;
         self.check_shape(&shape)
+    }
+
+    /// The points of an object, if it has some.
+    fn present<'a>(&self, value: Option<&'a Value>) -> Option<&'a Value> {
+        let is_empty = |value: &Value| {
+            value.is_null() || value.as_array().is_some_and(|points| points.is_empty())
+        };
+        value.filter(|value| !self.fills_missing || !is_empty(value))
     }
 }
 
@@ -261,11 +291,17 @@ impl KeypointReader {
         let objects = Objects { file, document: files.document(file)? };
         let shape = self.shape;
         let fault = |pointer| AnnotationFault::Points { file: file.clone(), pointer, shape };
-        objects.each_or(pointer, LISTS, fault, |value| push(value, shape, out))?;
+        objects.each_found(pointer, LISTS, fault, |value| match self.field.present(value) {
+            Some(value) => push(value, shape, out),
+            None => {
+                let numbers = shape.iter().product();
+                self.field.fills_missing.then(|| out.extend(repeat_n(0.0, numbers)))
+            }
+        })?;
         if let Some(stays) = stays {
             let numbers: usize = self.shape.iter().product();
             objects.check_count("sets of keypoints", stays.len(), out.len() / numbers)?;
-            let each = |stays: &bool| std::iter::repeat_n(*stays, numbers);
+            let each = |stays: &bool| repeat_n(*stays, numbers);
             retain(out, &stays.iter().flat_map(each).collect::<Vec<bool>>());
         }
         self.move_points(placed, out)

@@ -20,23 +20,25 @@ impl<'a> Objects<'a> {
         pointer: &ListPointer,
         list: &'static str,
         element: &'static str,
-        take: impl FnMut(&'a Value) -> Option<()>,
+        mut take: impl FnMut(&'a Value) -> Option<()>,
     ) -> Result<(), AnnotationFault> {
-        self.each_or(pointer, list, |pointer| self.expected(pointer, element), take)
+        let fault = |pointer| self.expected(pointer, element);
+        self.each_found(pointer, list, fault, |value| value.and_then(&mut take))
     }
 
-    /// As [`each`](Self::each), with the error of a value at its pointer.
-    pub(super) fn each_or(
+    /// As [`each`](Self::each), with the error of a value at its pointer. `take` decides on missing
+    /// values too.
+    pub(super) fn each_found(
         &self,
         pointer: &ListPointer,
         list: &'static str,
         fault: impl Fn(String) -> AnnotationFault,
-        mut take: impl FnMut(&'a Value) -> Option<()>,
+        mut take: impl FnMut(Option<&'a Value>) -> Option<()>,
     ) -> Result<(), AnnotationFault> {
         let values = pointer.values(self.document);
         let values = values.ok_or_else(|| self.expected(pointer.list().to_owned(), list))?;
         for (position, value) in values.enumerate() {
-            let taken = value.and_then(&mut take);
+            let taken = take(value);
             taken.ok_or_else(|| fault(pointer.of(position)))?;
         }
         Ok(())

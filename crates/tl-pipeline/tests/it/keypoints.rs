@@ -257,6 +257,53 @@ fn points_that_cannot_be_used_are_the_samples_error() {
 }
 
 #[test]
+fn objects_and_samples_without_points_have_points_without_a_label() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = |number: u32| {
+        let mut object = json!({"bbox": [1, 2, 30, 30], "category_id": 1});
+        let points = [json!([1, 2, 2, 3, 4, 2]), Value::Null, json!([])];
+        if let Some(points) = points.get(number as usize % 4) {
+            object["keypoints"] = points.clone();
+        }
+        let marks = (number % 2 == 1).then(|| json!([[5, 6, 1]]));
+        let mut document = json!({"annotations": [object]});
+        if let Some(marks) = marks {
+            document["marks"] = marks;
+        }
+        document
+    };
+    let filled = |pointer: &str| KeypointField { fills_missing: true, ..json_field(pointer) };
+    let marks = KeypointField { name: "marks".into(), ..filled("/marks") };
+    let fields = Fields {
+        boxes: Some(BoxField::coco("json")),
+        keypoints: vec![filled("/annotations/*/keypoints"), marks],
+        ..Fields::default()
+    };
+    let mut number = 0;
+    for batch in run(folder.path(), document, fields, &[]) {
+        let marks = batch.column_named("marks").unwrap().bytes.as_chunks().0;
+        let marks: Vec<f32> = marks.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect();
+        for row in 0..batch.len() {
+            let expected = if number % 4 == 0 { [1.0, 2.0, 2.0, 3.0, 4.0, 2.0] } else { [0.0; 6] };
+            assert_eq!(batch.keypoints(0, row), expected, "{number}");
+            let expected = if number % 2 == 1 { [5.0, 6.0, 1.0] } else { [0.0; 3] };
+            assert_eq!(marks[3 * row..3 * row + 3], expected, "{number}");
+            number += 1;
+        }
+    }
+    assert_eq!(number, SAMPLES);
+    let refused = |field: KeypointField, expected: &str| {
+        let dataset = dataset(folder.path(), samples(document));
+        let refused = Loader::new(dataset, with(train(), one(field))).unwrap_err().to_string();
+        assert!(refused.contains(expected), "{refused}");
+    };
+    // A pointer that leads nowhere is no data set without points.
+    refused(filled("/annotations/*/points"), "no sample has them");
+    let flat = KeypointField { shape: Some([3, 2]), ..filled("/annotations/*/keypoints") };
+    refused(flat, "points of two numbers have no visibility");
+}
+
+#[test]
 fn settings_that_points_cannot_have_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let document = |_| json!({"people": [[[1, 2], [3, 4]]], "odd": [1, 2, 3, 4], "none": []});

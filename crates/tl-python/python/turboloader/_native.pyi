@@ -40,6 +40,7 @@ __all__ = [
     "decode_jpeg",
     "expand",
     "expand_braces",
+    "flip_pairs",
     "in_memory",
     "manifest",
     "open_raw_view",
@@ -889,6 +890,9 @@ def expand(paths: list[str], stores: Store | None = None) -> list[str]:
 
 def expand_braces(path: str | PathLike[str]) -> list[str]:
     """The names that ranges in braces stand for, as in ``train-{000..127}.tar``."""
+
+def flip_pairs(dataset: Dataset) -> list[tuple[int, int]]:
+    """Pairs of keypoints that change places in mirrored images, by the names of the categories."""
 
 def in_memory(
     samples: list[bytes] | tuple[bytes, bytes, int],

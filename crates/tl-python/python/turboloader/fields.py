@@ -20,7 +20,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from ._checks import check_choice, names, one_or_more, whole, wholes
 from ._native import DTYPES
@@ -274,6 +274,10 @@ class Keypoints(Field):
         Pairs of points that change places in mirrored images, such as ``[(1, 2)]`` for the left and
         the right eye; ``Keypoints.COCO_FLIP_PAIRS`` for COCO's persons. By default none, as in
         torchvision.
+    missing
+        0 gives (0, 0, 0) for each point, which are points without a label, to objects without
+        points (no value, null or an empty list) and to samples without a value. By default these
+        are errors, as they always are for points of two numbers.
 
     Examples
     --------
@@ -287,6 +291,7 @@ class Keypoints(Field):
     _: KW_ONLY
     shape: Sequence[int] | None = None
     flip_pairs: Sequence[tuple[int, int]] = ()
+    missing: Literal[0] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -299,6 +304,8 @@ class Keypoints(Field):
         listed = [_pair(pair) for pair in pairs] if isinstance(pairs, Sequence) else [()]
         if not all(listed):
             raise self._error("flip_pairs", "expected pairs of points: [(1, 2), ...]")
+        if self.missing is not None and (isinstance(self.missing, bool) or self.missing != 0):
+            raise self._error("missing", "expected 0 or None")
 
 
 @dataclass(frozen=True)
@@ -596,6 +603,7 @@ def _keypoints(name: str, field: Keypoints, file: str, place: str | None) -> dic
         "place": place or "",
         "shape": None if field.shape is None else list(field.shape),
         "flip_pairs": [list(pair) for pair in field.flip_pairs],
+        "fills_missing": field.missing is not None,
     }
 
 

@@ -95,7 +95,7 @@ def coco(
     *,
     dense: bool = False,
     fields: Sequence[str] = (),
-    flip_pairs: Sequence[tuple[int, int]] = (),
+    flip_pairs: Sequence[tuple[int, int]] | None = None,
     store: StoreLike = None,
 ) -> Dataset:
     """Open the images of a file of annotations as COCO writes them.
@@ -117,10 +117,12 @@ def coco(
         What batches have: ``"boxes"`` with ``box_labels`` and ``box_index``, ``"area"`` and
         ``"iscrowd"`` of each box, ``"masks"`` and ``"keypoints"`` of each object, and
         ``"image_id"``. `Boxes`, `InstanceMasks` and `Keypoints` describe them. With boxes, an
-        object of which the crop leaves no box has none of the others.
+        object of which the crop leaves no box has none of the others. An object without keypoints
+        has (0, 0, 0) for each.
     flip_pairs
-        Pairs of keypoints that change places in mirrored images: ``Keypoints.COCO_FLIP_PAIRS`` for
-        the persons of COCO.
+        Pairs of keypoints that change places in mirrored images; ``()`` for none. By default those
+        whose names in the categories differ in left and right, such as ``left_eye`` and
+        ``right_eye``, or l and r.
     store
         A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
 
@@ -130,10 +132,16 @@ def coco(
     >>> ds.box_classes[ds[0]["json"]["annotations"][0]["category_id"]]
     'person'
     """
-    kinds = _coco_fields(fields, flip_pairs)
+    kinds = _coco_fields(fields)
+    if flip_pairs and "keypoints" not in kinds:
+        raise SettingError('flip_pairs needs "keypoints" in fields')
     folder = None if images is None else absolute(os.fspath(images))
     arguments = (_path(annotations), folder, dense)
     opened = _made(_native.coco, arguments, annotations, store)
+    if "keypoints" in kinds:
+        pairs = _native.flip_pairs(opened._native) if flip_pairs is None else flip_pairs
+        source = "json:/annotations/*/keypoints"
+        kinds["keypoints"] = Keypoints(source, flip_pairs=pairs, missing=0)
     return opened.with_fields(kinds) if kinds else opened
 
 
@@ -143,14 +151,12 @@ _OF_BOXES: dict[str, tuple[str, Any]] = {
 }
 
 
-def _coco_fields(fields: Sequence[str], flip_pairs: Sequence[tuple[int, int]]) -> dict[str, Field]:
+def _coco_fields(fields: Sequence[str]) -> dict[str, Field]:
     known = ["boxes", *_OF_BOXES, "masks", "keypoints", "image_id"]
     listed = listed_names("fields", fields)
     for name in listed:
         if name not in known:
             raise SettingError(f"fields: {name!r} is not one of {', '.join(known)}")
-    if flip_pairs and "keypoints" not in listed:
-        raise SettingError('flip_pairs needs "keypoints" in fields')
     kinds: dict[str, Field] = {}
     if {"boxes", *_OF_BOXES} & {*listed}:
         values = {name: value for name, value in _OF_BOXES.items() if name in listed}
@@ -160,7 +166,7 @@ def _coco_fields(fields: Sequence[str], flip_pairs: Sequence[tuple[int, int]]) -
     if "masks" in listed:
         kinds["masks"] = InstanceMasks("json:/annotations/*/segmentation")
     if "keypoints" in listed:
-        kinds["keypoints"] = Keypoints("json:/annotations/*/keypoints", flip_pairs=flip_pairs)
+        kinds["keypoints"] = Keypoints("json:/annotations/*/keypoints")
     if "image_id" in listed:
         kinds["image_id"] = Number("json:/image/id", dtype="int64")
     return kinds
