@@ -439,6 +439,8 @@ def test_stats_count_what_there_is(tmp_path: pathlib.Path) -> None:
     dataset = tl.open(tmp_path)
     stats = dataset.stats()
     assert stats.samples == 6 and stats.formats == {"bmp": 5} and stats.damaged_count == 1
+    others = [file for file in tmp_path.rglob("*.bmp") if file.read_bytes() != b"<html>"]
+    assert stats.bytes == sum(file.stat().st_size for file in others)
     ((number, error),) = stats.damaged
     assert number == 2 and "9.bmp" in error and "not a JPEG" in error
     stats = dataset.stats(pixels=True)
@@ -448,8 +450,10 @@ def test_stats_count_what_there_is(tmp_path: pathlib.Path) -> None:
     np.testing.assert_allclose(stats.std, flat.std(0), rtol=1e-12)
     part = dataset.select(label="a").take(2).stats()
     assert (part.samples, part.classes, part.widths) == (2, {"a": 2}, (30, 30, 35))
-    with pytest.raises(SettingError, match="selects none of 6 samples"):
-        tl.open(tmp_path).take(0).stats()
+    for pixels in (False, True):
+        none = tl.open(tmp_path).take(0).stats(pixels=pixels)
+        assert (none.samples, none.bytes, none.formats, none.widths) == (0, 0, {}, None)
+        assert (none.classes, none.mean, none.damaged) == ({}, None, [])
 
 
 def test_stats_of_data_without_images(tmp_path: pathlib.Path) -> None:

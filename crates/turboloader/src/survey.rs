@@ -20,7 +20,7 @@ const MOST_DESCRIBED: usize = 100;
 /// Memory does not grow with the number of samples.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
-    /// Bytes of all samples that can be read.
+    /// Bytes of the samples that a format counts.
     pub bytes: u64,
     /// The samples of each format, by its name.
     pub formats: BTreeMap<String, u64>,
@@ -67,8 +67,9 @@ impl Survey {
     /// another one decodes them to that type and those channels.
     ///
     /// Samples that cannot be read, or have no header though the container calls them images, are
-    /// damaged, and in no other figure; with `pixels`, so are those that cannot be decoded. Others
-    /// without a header are of format `other`.
+    /// damaged, and in no other figure; others without a header are of format `other`. With `pixels`,
+    /// images that cannot be decoded are damaged too, next to the figures that their headers have.
+    /// A view without samples has a survey of zeros.
     ///
     /// # Errors
     /// Those of a loader; damaged samples are none.
@@ -77,6 +78,9 @@ impl Survey {
         pixels: Option<(PixelType, Channels)>,
     ) -> Result<Self, PipelineError> {
         let mut survey = Self::default();
+        if view.is_empty() {
+            return Ok(survey);
+        }
         let loader = Loader::new(view.clone(), config(Work::Bytes))?;
         for batch in loader.epoch(0) {
             let batch = batch?;
@@ -116,18 +120,22 @@ impl Survey {
             Some(entry) => Ok((format.to_string(), entry.width, entry.height)),
             None => probe(bytes).map(|info| (info.format.to_string(), info.width, info.height)),
         };
-        self.bytes += bytes.len() as u64;
-        match found {
+        let format = match found {
             Ok((format, width, height)) => {
-                *self.formats.entry(format.to_lowercase()).or_default() += 1;
                 self.widths.add(width);
                 self.heights.add(height);
+                format.to_lowercase()
             }
             Err(DecodeError::Malformed(Defect::UnknownFormat { .. })) if !says_image => {
-                *self.formats.entry("other".to_owned()).or_default() += 1;
+                "other".to_owned()
             }
-            Err(error) => self.damage(&dataset.sample_error(index, SampleFault::from(error))),
-        }
+            Err(error) => {
+                self.damage(&dataset.sample_error(index, SampleFault::from(error)));
+                return;
+            }
+        };
+        self.bytes += bytes.len() as u64;
+        *self.formats.entry(format).or_default() += 1;
     }
 
     fn damage(&mut self, error: &SampleError) {

@@ -443,14 +443,14 @@ class Dataset:
         """Return counts of all samples, read once: formats, sizes, classes and damage.
 
         All cores read; memory does not grow with the data set. Damaged samples are listed, and are
-        no error.
+        no error. A view without samples has no formats, sizes and classes.
 
         Parameters
         ----------
         pixels
             Whether to decode all images too, for mean and standard deviation of each channel: True
-            for 8 bits, or a type as that of `mean_std`. Images that cannot be decoded then count as
-            damaged.
+            for 8 bits, or a type as that of `mean_std`. Images that cannot be decoded are then
+            damaged too, next to the figures that their headers have.
         channels
             The channels of these pixels, as those of `DataLoader`.
 
@@ -912,7 +912,7 @@ class Stats:
     classes
         How many samples each class has, as `Dataset.histogram`.
     bytes
-        The bytes of all samples that can be read.
+        The bytes of the samples that ``formats`` counts, without damaged ones.
     formats
         How many samples each format has: ``jpeg``, ``png`` and so on, ``other`` for samples that
         are not images.
