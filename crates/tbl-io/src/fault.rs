@@ -100,6 +100,8 @@ impl ListDefect {
             | Self::SameStars { .. }
             | Self::Unpaired { .. }
             | Self::Unlabelled { .. }
+            | Self::UnknownClass { .. }
+            | Self::NoClasses
             | Self::UnnamedCategory { .. } => ErrorKind::Data,
         }
     }

@@ -8,6 +8,7 @@ mod found;
 mod given;
 mod joined;
 mod merge;
+mod renamed;
 
 use std::borrow::Cow;
 

@@ -143,6 +143,15 @@ pub enum ListDefect {
     /// Samples without a label in a table.
     #[error("{count} of {of} samples have no label here, first `{}`", Shown(first))]
     Unlabelled { count: u64, of: u64, first: Vec<u8> },
+    /// Samples of classes that are not among those of another data set.
+    #[error(
+        "{samples} samples have other classes than the {classes} that are named, first `{}`",
+        Shown(class.as_bytes())
+    )]
+    UnknownClass { samples: u64, class: String, classes: usize },
+    /// Labels that have no class names, and therefore no numbers in another data set.
+    #[error("labels are numbers without class names, which cannot be those of other classes")]
+    NoClasses,
     /// A category to which its source gives no name, among sources that are joined by the names of
     /// categories.
     #[error(

@@ -130,6 +130,17 @@ impl Dataset {
         Ok(self)
     }
 
+    /// The same data set with its classes numbered as in `names`, such as the class names of the data
+    /// set that a model was trained on ([`Labels::with_class_names`]).
+    ///
+    /// # Errors
+    /// As for [`Labels::with_class_names`], also for tables.
+    pub fn with_class_names(mut self, names: &[String]) -> Result<Self, PipelineError> {
+        let labels = Labels::clone(&self.labels).with_class_names(&self.shards, names)?;
+        self.labels = Arc::new(labels);
+        Ok(self)
+    }
+
     /// The same data set with column `column` of its tables as [labels](Self::label), and the names
     /// of its categories, if any, as [class names](Self::class_names). This reads the whole column,
     /// and keeps 8 bytes for every row.

@@ -54,7 +54,7 @@ mod native {
     use crate::image::{PyImageInfo, decode, decode_jpeg, probe};
     #[pymodule_export]
     use crate::lists::{
-        box_class_names, coco, coco_mask, flip_pairs, in_memory, manifest, pairs,
+        box_class_names, coco, coco_mask, flip_pairs, in_memory, manifest, pairs, with_classes,
         with_imagenet_labels, with_labels,
     };
     #[pymodule_export]

@@ -160,6 +160,18 @@ pub(crate) fn with_labels(
     Ok(dataset.relabelled(relabelled, &stores))
 }
 
+/// The data set with its classes numbered as these names.
+#[pyfunction]
+pub(crate) fn with_classes(
+    py: Python<'_>,
+    dataset: PyRef<'_, PyDataset>,
+    names: Vec<String>,
+) -> PyResult<PyDataset> {
+    let plain = (**dataset.view().dataset()).clone();
+    let renumbered = detached(py, || plain.with_class_names(&names))?.map_err(Error::from)?;
+    Ok(dataset.relabelled(renumbered, &DataStores::new(&StoreSettings::default())?))
+}
+
 /// The data set of ImageNet's validation images with their labels, from files below ``root``.
 #[pyfunction]
 #[pyo3(signature = (dataset, root: "str", stores: "Store | None" = None))]

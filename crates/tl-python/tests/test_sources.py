@@ -307,27 +307,48 @@ def test_imagenet_as_it_is_downloaded(tmp_path: pathlib.Path) -> None:
         tl.imagenet(tmp_path / "train")
 
 
-def test_numbers_of_imagenet_val_that_are_not_those_of_train_are_noted(
-    tmp_path: pathlib.Path,
-) -> None:
+def test_imagenet_val_has_the_numbers_of_train(tmp_path: pathlib.Path) -> None:
     images(tmp_path, [f"train/n0{number}/a.JPEG" for number in (1, 2, 3)])
     images(tmp_path, ["val/n02/a.JPEG", "val/n03/b.JPEG"])
-    expected = r"val has 2 classes and train 3: `n02` is 0 here and 1 there"
-    with pytest.warns(UserWarning, match=expected):
-        assert tl.imagenet(tmp_path, "val").labels.tolist() == [0, 1]
+    val = tl.imagenet(tmp_path, "val")
+    assert (val.labels.tolist(), val.classes) == ([1, 2], ["n01", "n02", "n03"])
+    assert pickle.loads(pickle.dumps(val)).labels.tolist() == [1, 2]
+    batch = next(iter(tl.DataLoader(val.skip(1), 1, image_size=8)))
+    assert batch["label"].tolist() == [2]
     images(tmp_path, ["val/n01/c.JPEG"])
     assert tl.imagenet(tmp_path, "val").classes == ["n01", "n02", "n03"]
     images(tmp_path, ["val/n00/d.JPEG"])
-    with pytest.warns(UserWarning, match="`n00` is 0 here and no class there"):
-        tl.imagenet(tmp_path, "val")
+    with pytest.warns(UserWarning, match="train has no class `n00`, which is 0 in val"):
+        assert tl.imagenet(tmp_path, "val").classes[0] == "n00"
 
 
-def test_the_ground_truth_of_one_class_is_noted(tmp_path: pathlib.Path) -> None:
+def test_classes_of_another_data_set(tmp_path: pathlib.Path) -> None:
+    images(tmp_path, ["train/cat/a.png", "train/dog/b.png", "train/emu/c.png"])
+    images(tmp_path, ["val/dog/a.png", "val/emu/b.png"])
+    train, val = tl.open(tmp_path / "train"), tl.open(tmp_path / "val")
+    assert val.labels.tolist() == [0, 1]
+    same = val.with_classes(train.classes)
+    assert (same.labels.tolist(), same.classes) == ([1, 2], train.classes)
+    assert same.select(label="emu")[0].label == 2
+    tl.convert(same, tmp_path / "val.tbl", to="tbl")
+    assert tl.open(tmp_path / "val.tbl").labels.tolist() == [1, 2]
+    with pytest.raises(tl.LoaderError, match=r"1 samples have other classes .* 2 .* first `cat`"):
+        train.with_classes(val.classes)
+    with pytest.raises(tl.LoaderError, match=r"class `dog` .*twice"):
+        val.with_classes(["dog", "emu", "dog"])
+    with pytest.raises(tl.LoaderError, match="numbers without class names"):
+        tl.from_items([(b"x", 3)]).with_classes(["a"])
+    with pytest.raises(SettingError, match="give classes first"):
+        val.take(1).with_classes(train.classes)
+    with pytest.raises(SettingError, match="classes is the text 'dog'"):
+        val.with_classes("dog")
+
+
+def test_the_ground_truth_of_one_class_has_the_number_of_train(tmp_path: pathlib.Path) -> None:
     images(tmp_path, ["val/ILSVRC2012_val_00000001.JPEG"])
     images(tmp_path, ["train/n01/a.JPEG", "train/n02/b.JPEG"])
     (tmp_path / "imagenet_2012_validation_synset_labels.txt").write_text("n02\n")
-    with pytest.warns(UserWarning, match="val has 1 class and train 2: `n02` is 0 here"):
-        tl.imagenet(tmp_path, "val")
+    assert tl.imagenet(tmp_path, "val").labels.tolist() == [1]
 
 
 @pytest.mark.parametrize("name", ["key", "index", "bytes", "valid", "size"])

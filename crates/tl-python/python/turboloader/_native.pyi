@@ -50,6 +50,7 @@ __all__ = [
     "tensor_of",
     "tl",
     "verify",
+    "with_classes",
     "with_imagenet_labels",
     "with_labels",
 ]
@@ -956,6 +957,9 @@ def verify(
     For tables, ``samples`` are rows, and all defects are in ``damage``. Encrypted regions of a
     segment are listed as ``not_verified``, and the segment is not good.
     """
+
+def with_classes(dataset: Dataset, names: list[str]) -> Dataset:
+    """The data set with its classes numbered as these names."""
 
 def with_imagenet_labels(dataset: Dataset, root: str, stores: Store | None = None) -> Dataset:
     """The data set of ImageNet's validation images with their labels, from files below ``root``."""

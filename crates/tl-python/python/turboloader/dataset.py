@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from . import _native
 from ._advice import advised
-from ._checks import path_list, whole
+from ._checks import names, path_list, whole
 from ._paths import absolute, expand, is_url, shown
 from ._settings import check_kinds
 from ._warnings import warn_of_notes
@@ -331,6 +331,36 @@ class Dataset:
             _relabelled,
             (self, _plain(labels), allow_unlabelled),
         )
+
+    def with_classes(self, classes: Sequence[str]) -> Dataset:
+        """Return the same samples with the labels that their classes have in another data set.
+
+        Labels follow from the sorted names of the classes that a data set has. Where training and
+        validation data do not have the same classes, the same class has two labels: pass the
+        classes of the data set that the model is trained on.
+
+        Parameters
+        ----------
+        classes
+            The names of classes by their labels, such as ``train.classes``; some may have no sample
+            here.
+
+        Raises
+        ------
+        LoaderError
+            If a sample has another class. Leave such samples out when the files are listed.
+
+        Examples
+        --------
+        >>> photos = open("photos")
+        >>> photos.with_classes(["aliens", *photos.classes]).labels[:2].tolist()
+        [1, 1]
+        """
+        if not self._native.is_whole():
+            raise SettingError("with_classes: give classes first, then select samples")
+        listed = names("classes", classes)
+        made = _native.with_classes(self._native, listed)
+        return self._of(made, _with_classes, (self, listed))
 
     def with_fields(self, fields: Mapping[str, Field]) -> Dataset:
         """Return the same samples with further fields, which the batches of loaders have.
@@ -876,6 +906,10 @@ class Dataset:
 
 def _relabelled(base: Dataset, labels: Any, allow_unlabelled: bool) -> Dataset:
     return base.with_labels(labels, allow_unlabelled=allow_unlabelled)
+
+
+def _with_classes(base: Dataset, classes: list[str]) -> Dataset:
+    return base.with_classes(classes)
 
 
 def _viewed(base: Dataset, method: str, arguments: tuple[Any, ...]) -> Dataset:

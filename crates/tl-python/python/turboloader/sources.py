@@ -190,8 +190,9 @@ def imagenet(
         ``"train"``, whose classes are the folders or the archives in the archive; or ``"val"``. The
         labels of validation images that are not in class folders come from the development kit
         (``ILSVRC2012_devkit_t12.tar.gz``, unpacked or not), from ``LOC_val_solution.csv`` or from
-        ``imagenet_2012_validation_synset_labels.txt``. Classes that occur are numbered in sorted
-        order; if a class has another number in the folder ``train``, a warning says so.
+        ``imagenet_2012_validation_synset_labels.txt``. Classes are numbered as those of the folder
+        ``train``; without that folder, those that occur are numbered in sorted order. If ``train``
+        lacks a class, a warning says so.
     store
         A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
     """
@@ -206,25 +207,23 @@ def imagenet(
     if split == "train":
         return dataset
     val = dataset if dataset.classes else _imagenet_val(dataset, folder)
-    _warn_of_other_numbers(val.classes, os.path.join(folder, "train"))
-    return val
+    return _numbered_as(val, os.path.join(folder, "train"))
 
 
-def _warn_of_other_numbers(classes: Sequence[str], train: str) -> None:
-    """Warn if a class has not the number that it has in the folder of training images."""
+def _numbered_as(val: Dataset, train: str) -> Dataset:
+    """Return classes with the numbers of the training folder, or warn that it lacks one."""
     if not os.path.isdir(train):
-        return
+        return val
     with os.scandir(train) as entries:
-        others = sorted(entry.name for entry in entries if entry.is_dir())
-    for number, name in enumerate(classes):
-        if others[number : number + 1] != [name]:
-            there = others.index(name) if name in others else "no class"
-            plural = "class" if len(classes) == 1 else "classes"
+        classes = sorted(entry.name for entry in entries if entry.is_dir())
+    for number, name in enumerate(val.classes):
+        if name not in classes:
             warn(
-                f"val has {len(classes)} {plural} and train {len(others)}: `{name}` is {number} "
-                f"here and {there} there; pass labels to with_labels to number val as train"
+                f"train has no class `{name}`, which is {number} in val: labels of val are not "
+                "those of train, whose model cannot be right about this class"
             )
-            return
+            return val
+    return val if val.classes == classes else val.with_classes(classes)
 
 
 def _imagenet_val(dataset: Dataset, folder: str) -> Dataset:
