@@ -6,6 +6,7 @@
 //! torch's `grid_sample(padding_mode="zeros", align_corners=False)`, whose sums of products are
 //! fused, then blending with the fill colour and rounding half to even.
 //! [`turn`] moves pixels by multiples of 90 degrees.
+//! [`Warper::pil_wide`] and [`Warper::tensor_wide`] take samples of 16 bits and floats.
 //!
 //! A row is made in pieces of 64 pixels: places, then the pixels around them, then blending. Each
 //! step is a separate loop over arrays that stay in the nearest cache. The loops are plain Rust
@@ -19,6 +20,7 @@ mod pil;
 mod smooth;
 mod tensor;
 mod turn;
+mod wide;
 
 use crate::Level;
 use crate::kernels::resample::ImageView;
@@ -72,6 +74,16 @@ pub struct GridWarp<'a> {
     pub fill: Option<[f32; RGB]>,
 }
 
+impl GridWarp<'_> {
+    /// Refuses what torch does not compute.
+    fn check(&self, source: Source<'_>) {
+        assert_ne!(self.filter, Filter::Bicubic, "torchvision warps tensors without a cubic");
+        let side = source.width.max(source.height);
+        assert!(side < 1 << 23, "a side of {side} pixels; torch counts them in f32");
+        self.grid.check(self.size);
+    }
+}
+
 /// Scratch rows of warps, reused from one image to the next.
 #[derive(Debug, Default)]
 pub struct Warper {
@@ -94,7 +106,7 @@ impl Warper {
     ///
     /// When `src` has 4 channels, or when `out` does not hold exactly the output.
     pub fn pil(&mut self, level: Level, src: ImageView<'_>, warp: &Warp, out: &mut [u8]) {
-        let source = Source::new(src, warp.size, out);
+        let source = Source::of_bytes(src, warp.size, out);
         let [red, ..] = warp.fill;
         match src.channels {
             1 => self.pil_of(level, source, warp, [red], out),
@@ -113,7 +125,12 @@ impl Warper {
         if out.is_empty() || source.is_empty() {
             out.as_chunks_mut().0.fill(fill);
         } else if warp.filter == Filter::Nearest {
-            nearest::pil(level, source, warp, fill, &mut self.columns, out);
+            let columns = &mut self.columns;
+            dispatch!(
+                level,
+                scalar => nearest::pil(Plain, source, warp, fill, columns, out),
+                simd => nearest::pil(simd, source, warp, fill, columns, out),
+            );
         } else {
             let rows = Rows::new(&mut self.planes, level, warp.size.0, out);
             dispatch!(
@@ -137,11 +154,8 @@ impl Warper {
         warp: &GridWarp<'_>,
         out: &mut [u8],
     ) {
-        let source = Source::new(src, warp.size, out);
-        assert_ne!(warp.filter, Filter::Bicubic, "torchvision warps tensors without a cubic");
-        let side = source.width.max(source.height);
-        assert!(side < 1 << 23, "a side of {side} pixels; torch counts them in f32");
-        warp.grid.check(warp.size);
+        let source = Source::of_bytes(src, warp.size, out);
+        warp.check(source);
         match src.channels {
             1 => self.tensor_of(level, source, warp, warp.fill.map(|[red, ..]| [red]), out),
             _ => self.tensor_of(level, source, warp, warp.fill, out),
@@ -156,13 +170,14 @@ impl Warper {
         fill: Option<[f32; C]>,
         out: &mut [u8],
     ) {
+        let bytes = fill.unwrap_or([0.0; C]).map(tensor::round);
         if out.is_empty() || source.is_empty() {
-            out.as_chunks_mut().0.fill(fill.unwrap_or([0.0; C]).map(tensor::round));
+            out.as_chunks_mut().0.fill(bytes);
         } else if warp.filter == Filter::Nearest {
             dispatch!(
                 level,
-                scalar => nearest::tensor(Plain, source, warp, fill, out),
-                simd => nearest::tensor(simd, source, warp, fill, out),
+                scalar => nearest::tensor(Plain, source, warp, bytes, out),
+                simd => nearest::tensor(simd, source, warp, bytes, out),
             );
         } else {
             let rows = Rows::new(&mut self.planes, level, warp.size.0, out);

@@ -2,6 +2,7 @@
 
 use crate::noise;
 use tl_simd::Level;
+use tl_simd::normalize::PixelType;
 use tl_simd::resample::ImageView;
 use tl_simd::warp::{Filter, Grid, GridWarp, Map, Turn, Warp, Warper, turn};
 
@@ -134,5 +135,95 @@ fn maps_without_numbers_are_defined() {
                 }
             }
         }
+    }
+}
+
+/// Bytes as samples of a type.
+fn widened(bytes: &[u8], pixels: PixelType) -> Vec<u8> {
+    let samples = bytes.iter().flat_map(|&byte| match pixels {
+        PixelType::U8 => vec![byte],
+        PixelType::U16 => u16::from(byte).to_ne_bytes().to_vec(),
+        PixelType::F32 => f32::from(byte).to_ne_bytes().to_vec(),
+    });
+    samples.collect()
+}
+
+/// The samples as bytes; floats are rounded by `round`.
+fn narrowed(samples: &[u8], pixels: PixelType, round: fn(f32) -> f32) -> Vec<u8> {
+    let value = |sample: &[u8]| match (pixels, sample) {
+        (PixelType::U16, [a, b]) => f32::from(u16::from_ne_bytes([*a, *b])),
+        (PixelType::F32, [a, b, c, d]) => round(f32::from_ne_bytes([*a, *b, *c, *d])),
+        (_, sample) => f32::from(sample[0]),
+    };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    samples.chunks_exact(pixels.bytes()).map(|sample| value(sample) as u8).collect()
+}
+
+/// Samples that are bytes in a wider type move as bytes do, at every level.
+#[test]
+fn wide_samples_move_as_bytes_do() {
+    let size = (71, 9);
+    let maps = [
+        Map::Affine(ROTATION),
+        Map::Affine([0.5, 0.0, 3.0, 0.0, 1.25, -2.0]),
+        Map::Perspective([0.9, 0.1, 2.0, -0.1, 1.1, 1.0, 0.004, 0.01]),
+    ];
+    let moved: Vec<f32> = noise(71 * 9, 3).iter().map(|&n| f32::from(n) / 700.0 - 0.2).collect();
+    let grids = [
+        Grid::Affine([0.95, -0.3, 1.5, 0.3, 0.95, -2.0]),
+        Grid::Perspective([0.9, 0.1, 2.0, -0.1, 1.1, 1.0, 0.004, 0.01]),
+        Grid::Displaced([&moved, &moved]),
+    ];
+    let forms =
+        [(PixelType::U16, 1), (PixelType::U16, 3), (PixelType::F32, 1), (PixelType::F32, 3)];
+    for ((pixels, channels), level) in
+        forms.into_iter().flat_map(|form| Level::available().map(move |level| (form, level)))
+    {
+        let bytes = noise(60 * 12 * channels, 5);
+        let wide = widened(&bytes, pixels);
+        let pixel = channels * pixels.bytes();
+        let src = ImageView::packed(&bytes, 60, 12, channels);
+        let wide_src = ImageView::of_pixels(&wide, 60, 12, 60 * pixel, pixel);
+        let mut warper = Warper::new();
+        let mut expected = vec![0; 71 * 9 * channels];
+        let mut out = vec![0; 71 * 9 * pixel];
+        for filter in [Filter::Nearest, Filter::Bilinear, Filter::Bicubic] {
+            // `I;16` has nearest pixels with another rounding.
+            let maps =
+                maps.iter().filter(|_| filter != Filter::Nearest || pixels == PixelType::F32);
+            for &map in maps {
+                let warp = Warp { map, size, filter, fill: [9, 8, 7] };
+                warper.pil(level, src, &warp, &mut expected);
+                warper.pil_wide(level, pixels, wide_src, &warp, &mut out);
+                // Without an upper bound of 255.
+                assert_eq!(narrowed(&out, pixels, f32::floor), expected, "{level} {warp:?}");
+            }
+        }
+        for (grid, filter) in grids
+            .iter()
+            .flat_map(|grid| [Filter::Nearest, Filter::Bilinear].map(|filter| (*grid, filter)))
+        {
+            for fill in [None, Some([9.0, 8.0, 7.0])] {
+                let warp = GridWarp { grid, size, filter, fill };
+                warper.tensor(level, src, &warp, &mut expected);
+                warper.tensor_wide(level, pixels, wide_src, &warp, &mut out);
+                let found = narrowed(&out, pixels, f32::round_ties_even);
+                assert_eq!(found, expected, "{level} {warp:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn wide_pixels_turn() {
+    for size in [2, 4, 6, 8, 12, 16] {
+        let pixels = noise(3 * 2 * size, 1);
+        let src = ImageView::of_pixels(&pixels, 3, 2, 3 * size, size);
+        let at = |x: usize, y: usize| &pixels[(y * 3 + x) * size..][..size];
+        let mut out = vec![0; pixels.len()];
+        turn(Level::detect(), src, Turn::Quarter, &mut out);
+        assert_eq!(out, [at(2, 0), at(2, 1), at(1, 0), at(1, 1), at(0, 0), at(0, 1)].concat());
+        turn(Level::detect(), src, Turn::Half, &mut out);
+        assert_eq!(out, [at(2, 1), at(1, 1), at(0, 1), at(2, 0), at(1, 0), at(0, 0)].concat());
     }
 }

@@ -22,9 +22,14 @@ pub(super) struct Source<'a> {
 pub(super) type Words = [u32; PIECE];
 
 impl<'a> Source<'a> {
-    /// The source of a warp whose output of `size` fills `out`.
-    pub(super) fn new(src: ImageView<'a>, size: (u32, u32), out: &[u8]) -> Self {
+    /// The source of a warp of 8-bit samples whose output of `size` fills `out`.
+    pub(super) fn of_bytes(src: ImageView<'a>, size: (u32, u32), out: &[u8]) -> Self {
         assert!(matches!(src.channels, 1 | RGB), "{} channels; 1 or 3 are warped", src.channels);
+        Self::new(src, size, out)
+    }
+
+    /// The same of pixels of any size.
+    pub(super) fn new(src: ImageView<'a>, size: (u32, u32), out: &[u8]) -> Self {
         let need = (size.0 as usize).checked_mul(size.1 as usize);
         let need = need.and_then(|pixels| pixels.checked_mul(src.channels));
         assert_eq!(need, Some(out.len()), "the output is {} by {} pixels", size.0, size.1);
@@ -56,6 +61,20 @@ impl<'a> Source<'a> {
     /// The `bytes` from pixel `column` of `row` on.
     pub(super) fn pixels<const C: usize>(&self, column: u32, row: u32, bytes: usize) -> &'a [u8] {
         &self.data[row as usize * self.stride + column as usize * C..][..bytes]
+    }
+
+    /// The `count` bytes from byte `first` of pixel `column` of `row` on, for pixels of `size` bytes.
+    #[inline(always)]
+    pub(super) fn bytes(
+        &self,
+        size: usize,
+        column: u32,
+        row: u32,
+        first: usize,
+        count: usize,
+    ) -> &'a [u8] {
+        let at = row as usize * self.stride + column as usize * size + first;
+        &self.data[at..at + count]
     }
 
     /// The offsets of pixels, with the data that they are of.

@@ -3,9 +3,8 @@
 use super::cells::Source;
 use super::map::Places;
 use super::{GridWarp, Map, PIECE, Warp, tensor as smooth};
-use crate::Level;
-use crate::vector::gather::{GatherSimd, Plain};
-use crate::vector::{RGB, dispatch};
+use crate::vector::RGB;
+use crate::vector::gather::GatherSimd;
 
 /// A column that stands for the fill colour.
 const OUTSIDE: u32 = u32::MAX;
@@ -16,9 +15,10 @@ struct Picks {
     lines: [u32; PIECE],
 }
 
-/// Makes a warp as Pillow does, which has four ways for it.
-pub(super) fn pil<const C: usize>(
-    level: Level,
+/// Makes a warp as Pillow does, which has four ways for it, in the caller's vector frame.
+#[inline(always)]
+pub(super) fn pil<G: GatherSimd, const C: usize>(
+    gather: G,
     source: Source<'_>,
     warp: &Warp,
     fill: [u8; C],
@@ -31,24 +31,34 @@ pub(super) fn pil<const C: usize>(
             painter.scale([a, c], [e, f], columns, out);
         }
         Map::Affine(matrix) => match Fixed::new(matrix, warp.size) {
-            Some(fixed) => dispatch!(
-                level,
-                scalar => painter.rows(Plain, out, |x, y| fixed.picks(x, y, source)),
-                simd => painter.rows(simd, out, #[inline(always)] |x, y| fixed.picks(x, y, source)),
+            Some(fixed) => painter.rows(
+                gather,
+                out,
+                #[inline(always)]
+                |x, y| fixed.picks(x, y, source),
             ),
             None => painter.accumulate(matrix, out),
         },
-        map @ Map::Perspective(_) => dispatch!(
-            level,
-            scalar => painter.rows(Plain, out, |x, y| Picks::of(&map.places(x, y), source)),
-            simd => painter.rows(
-                simd,
-                out,
-                #[inline(always)]
-                |x, y| Picks::of(&map.places(x, y), source),
-            ),
-        ),
+        Map::Perspective(_) => by_places(gather, source, warp, fill, out),
     }
+}
+
+/// Makes a warp of the pixels that places in floating point lie in, whatever the map is.
+#[inline(always)]
+pub(super) fn by_places<G: GatherSimd, const C: usize>(
+    gather: G,
+    source: Source<'_>,
+    warp: &Warp,
+    fill: [u8; C],
+    out: &mut [u8],
+) {
+    let painter = Painter { source, fill, width: warp.size.0 };
+    painter.rows(
+        gather,
+        out,
+        #[inline(always)]
+        |x, y| Picks::of(&warp.map.places(x, y), source),
+    );
 }
 
 /// Makes a warp as torchvision does, in the caller's vector frame.
@@ -57,11 +67,10 @@ pub(super) fn tensor<G: GatherSimd, const C: usize>(
     gather: G,
     source: Source<'_>,
     warp: &GridWarp<'_>,
-    fill: Option<[f32; C]>,
+    fill: [u8; C],
     out: &mut [u8],
 ) {
     let grid = warp.grid.prepare((source.width, source.height), warp.size);
-    let fill = fill.unwrap_or([0.0; C]).map(smooth::round);
     let painter = Painter { source, fill, width: warp.size.0 };
     let right = source.width - 1;
     let bottom = source.height - 1;
@@ -144,6 +153,14 @@ impl<const C: usize> Painter<'_, C> {
         );
         if all == OUTSIDE {
             out.as_chunks_mut().0.fill(self.fill);
+            return;
+        }
+        if C != RGB && C != 1 {
+            let places = picks.columns.iter().zip(&picks.lines);
+            for (pixel, (&column, &line)) in out.as_chunks_mut().0.iter_mut().zip(places) {
+                let inside = column != OUTSIDE;
+                *pixel = if inside { self.source.load::<C, C>(column, line) } else { self.fill };
+            }
             return;
         }
         let mut words = [0; PIECE];

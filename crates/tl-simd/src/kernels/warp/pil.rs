@@ -55,11 +55,16 @@ impl Inside {
         let height = f64::from(source.height);
         let mut inside = [false; PIECE];
         for ((inside, &x), &y) in inside.iter_mut().zip(&places.x).zip(&places.y) {
-            // Not the negation of each: a perspective's 0/0 is inside, and gives black.
-            *inside = !((x < 0.0) | (x >= width) | (y < 0.0) | (y >= height));
+            *inside = !(outside(x, width) | outside(y, height));
         }
         Self(inside)
     }
+}
+
+/// Whether a place is in no pixel of `size`. A perspective's 0/0 is in one, and gives black.
+#[inline(always)]
+pub(super) fn outside(place: f64, size: f64) -> bool {
+    (place < 0.0) | (place >= size)
 }
 
 /// `value`, or the nearest of 0 and `last`; NaN stays NaN.
@@ -184,7 +189,7 @@ impl<const C: usize> Piece<'_, C> {
 
 /// Pillow's cubic through four values, `d` after the second, with its order of operations.
 #[inline(always)]
-fn cubic([v1, v2, v3, v4]: [f64; 4], d: f64) -> f64 {
+pub(super) fn cubic([v1, v2, v3, v4]: [f64; 4], d: f64) -> f64 {
     let p2 = -v1 + v3;
     let p3 = 2.0 * (v1 - v2) + v3 - v4;
     let p4 = -v1 + v2 - v3 + v4;

@@ -21,12 +21,11 @@ pub enum Turn {
 ///
 /// # Panics
 ///
-/// When `src` has 4 channels, or when `out` is not as large.
+/// When `out` is not as large.
 pub fn turn(level: Level, src: ImageView<'_>, by: Turn, out: &mut [u8]) {
     let width = src.width as usize;
     let height = src.height as usize;
     let channels = src.channels;
-    assert!(matches!(channels, 1 | RGB), "{channels} channels; 1 or 3 are turned");
     let need = width.checked_mul(height).and_then(|pixels| pixels.checked_mul(channels));
     assert_eq!(need, Some(out.len()), "the output is as large as the source");
     if out.is_empty() {
@@ -47,6 +46,8 @@ pub fn turn(level: Level, src: ImageView<'_>, by: Turn, out: &mut [u8]) {
             scalar => quarter::<Plain, 1>(Plain, src, by, out),
             simd => quarter::<_, 1>(simd, src, by, out),
         );
+    } else if channels != RGB {
+        define_quarter(src, by, out);
     } else {
         dispatch!(
             level,
@@ -62,7 +63,7 @@ fn quarter<G: GatherSimd, const C: usize>(gather: G, src: ImageView<'_>, by: Tur
     let width = src.width as usize;
     let height = src.height as usize;
     let (Some(tops), true) = (starts(height, GATHERED), width >= GATHERED) else {
-        return define_quarter::<C>(src, by, out);
+        return define_quarter(src, by, out);
     };
     let mut rows = [0; GATHERED];
     let mut lines = [0; GATHERED];
@@ -82,18 +83,19 @@ fn quarter<G: GatherSimd, const C: usize>(gather: G, src: ImageView<'_>, by: Tur
     }
 }
 
-/// The same for images with a side too short for a square.
-fn define_quarter<const C: usize>(src: ImageView<'_>, by: Turn, out: &mut [u8]) {
+/// The same for images with a side too short for a square, and for pixels of other sizes.
+fn define_quarter(src: ImageView<'_>, by: Turn, out: &mut [u8]) {
+    let size = src.channels;
     let width = src.width as usize;
     let height = src.height as usize;
-    for (line, out) in out.chunks_exact_mut(height * C).enumerate() {
-        for (place, out) in out.as_chunks_mut::<C>().0.iter_mut().enumerate() {
+    for (line, out) in out.chunks_exact_mut(height * size).enumerate() {
+        for (place, out) in out.chunks_exact_mut(size).enumerate() {
             let (x, y) = if by == Turn::Quarter {
                 (width - 1 - line, place)
             } else {
                 (line, height - 1 - place)
             };
-            out.copy_from_slice(&src.data[y * src.row_bytes + x * C..][..C]);
+            out.copy_from_slice(&src.data[y * src.row_bytes + x * size..][..size]);
         }
     }
 }
