@@ -167,7 +167,7 @@ pub(crate) enum Effect {
     Geometry,
     /// It moves pixels otherwise.
     Warp,
-    /// It changes them where they are.
+    /// It changes their values.
     Pixels,
 }
 
@@ -196,10 +196,7 @@ impl Op {
             Self::RandomRotation(_)
             | Self::RandomAffine(_)
             | Self::RandomPerspective(_)
-            | Self::ElasticTransform(_)
-            | Self::AutoAugment(_)
-            | Self::RandAugment(_)
-            | Self::TrivialAugmentWide(_) => Effect::Warp,
+            | Self::ElasticTransform(_) => Effect::Warp,
             Self::ColorJitter(_)
             | Self::Grayscale(_)
             | Self::RandomGrayscale(_)
@@ -216,13 +213,22 @@ impl Op {
             | Self::RandomErasing(_)
             | Self::GridMask(_)
             | Self::AugMix(_)
+            | Self::AutoAugment(_)
+            | Self::RandAugment(_)
+            | Self::TrivialAugmentWide(_)
             | Self::UserTransform(_) => Effect::Pixels,
         }
     }
 
-    /// The colour of the pixels that an operation along the axes adds.
+    /// The colour of the pixels that an operation that moves pixels adds.
     pub(crate) const fn fill(&self) -> Option<Fill> {
-        if let Self::RandomCrop(RandomCrop { fill, .. })
+        if let Self::RandomRotation(RandomRotation { fill, .. })
+        | Self::RandomAffine(RandomAffine { fill, .. })
+        | Self::RandomPerspective(RandomPerspective { fill, .. })
+        | Self::ElasticTransform(ElasticTransform { fill, .. }) = self
+        {
+            *fill
+        } else if let Self::RandomCrop(RandomCrop { fill, .. })
         | Self::Pad(Pad { fill, .. })
         | Self::RandomZoomOut(RandomZoomOut { fill, .. }) = self
         {

@@ -22,6 +22,7 @@ pub(crate) use filter::{MAX_KERNEL, is_deviation, is_kernel};
 pub(crate) use memory::Memory;
 pub(crate) use noise::MAX_NOISE;
 pub(crate) use stage::{Stage, Workspace};
+pub(crate) use warp::{Scratch, Source};
 
 pub use color::{Color, HueMethod};
 pub use erase::{Erase, Filling};

@@ -1,4 +1,4 @@
-//! Carrying out plans on pixels that are not 8-bit RGB: they are moved along the axes, and their
+//! Carrying out plans on pixels that are not 8-bit RGB: they are moved, and their
 //! numbers brought into the batch.
 
 use tl_simd::Level;
@@ -13,7 +13,7 @@ use crate::parity::Parity;
 use crate::pass::{Padding, Pass, mask_fill};
 use crate::plan::Plan;
 use crate::recipe::Recipe;
-use crate::step::{Pad, Step};
+use crate::step::{Pad, Scratch, Source, Step};
 
 /// Bytes of the largest pixel: four floats.
 const MOST_BYTES: usize = 16;
@@ -27,6 +27,7 @@ const MOST_BYTES: usize = 16;
 pub struct WideRenderer {
     format: PixelFormat,
     output: OutputSpec,
+    parity: Parity,
     mean: [f32; 4],
     std: [f32; 4],
     passes: Passes,
@@ -51,6 +52,7 @@ struct Passes {
     /// The pixels of a pass with their colours multiplied by alpha.
     multiplied: Vec<u8>,
     row: Vec<u8>,
+    warps: Scratch,
 }
 
 impl WideRenderer {
@@ -61,6 +63,7 @@ impl WideRenderer {
         Self {
             format: PixelFormat::of(recipe),
             output: recipe.output(),
+            parity: recipe.parity(),
             mean,
             std,
             passes: Passes {
@@ -69,6 +72,7 @@ impl WideRenderer {
                 wide: WideResampler::new(),
                 multiplied: Vec::new(),
                 row: Vec::new(),
+                warps: Scratch::default(),
             },
             image: Vec::new(),
             spare: Vec::new(),
@@ -104,8 +108,9 @@ impl WideRenderer {
 
     /// Gives back buffers larger than `bytes`.
     pub fn trim(&mut self, bytes: usize) {
-        let Passes { wide, multiplied, row, .. } = &mut self.passes;
+        let Passes { wide, multiplied, row, warps, .. } = &mut self.passes;
         wide.trim(bytes);
+        warps.trim(bytes);
         for buffer in [multiplied, row, &mut self.image, &mut self.spare] {
             if buffer.capacity() > bytes {
                 *buffer = Vec::new();
@@ -128,14 +133,14 @@ impl WideRenderer {
         source: ImageView<'_>,
         out: &mut [u8],
     ) -> Result<(), StepError> {
-        let need = self.format.scratch_bytes(self.output, plan)?;
+        let need = self.format.scratch_bytes(self.output, self.parity, plan)?;
         let limit = self.memory_limit;
         if need > limit {
             return Err(StepError::Memory { need, limit });
         }
         assert_eq!(source.channels(), self.pixel_bytes(), "bytes of a pixel");
         assert_eq!(out.len(), self.output_bytes(plan.output_size()), "bytes of the result");
-        let Self { format, passes, image, spare, .. } = self;
+        let Self { format, passes, parity, image, spare, .. } = self;
         if format.goes_straight(self.output, plan) {
             passes.run(*format, &plan.head, source, out);
             return Ok(());
@@ -143,14 +148,19 @@ impl WideRenderer {
         let mut size = plan.head.output_size();
         passes.run(*format, &plan.head, source, resized(image, *format, size));
         let mut then = |size: &mut (u32, u32), step: &Step| {
-            let view = format.view(image, *size);
+            let before = *size;
+            let view = format.view(image, before);
             *size = step.output_size(*size);
             let out = resized(spare, *format, *size);
             match step {
                 Step::Pass(pass) => passes.run(*format, pass, view, out),
                 Step::Pad(step) => step.run_wide(passes.level, *format, view, out),
+                Step::Warp(warp) => {
+                    let wide = Some(format.pixels);
+                    let source = Source { level: passes.level, view, wide, size: before };
+                    warp.apply(&mut passes.warps, source, *parity, out);
+                }
                 Step::Color(_)
-                | Step::Warp(_)
                 | Step::Mix(_)
                 | Step::User(_)
                 | Step::Filter(_)
@@ -185,13 +195,18 @@ impl PixelFormat {
     }
 
     /// [`Recipe::scratch_bytes`] of a plan for such pixels.
-    pub(crate) fn scratch_bytes(self, output: OutputSpec, plan: &Plan) -> Result<u64, StepError> {
+    pub(crate) fn scratch_bytes(
+        self,
+        output: OutputSpec,
+        parity: Parity,
+        plan: &Plan,
+    ) -> Result<u64, StepError> {
         let area = |(width, height): (u32, u32)| u64::from(width) * u64::from(height);
         let mut size = plan.head.output_size();
         let mut image = area(size);
         let mut rows = self.pass_bytes(&plan.head);
         for (position, step) in plan.steps.iter().enumerate() {
-            if !matches!(step, Step::Pass(_) | Step::Pad(_)) {
+            if !matches!(step, Step::Pass(_) | Step::Pad(_) | Step::Warp(_)) {
                 let pixels = self.pixels.in_words();
                 let channels = self.channels.in_words();
                 return Err(StepError::Pixels { position, pixels, channels });
@@ -202,6 +217,9 @@ impl PixelFormat {
             }
             if let Step::Pass(pass) = step {
                 rows = rows.saturating_add(self.pass_bytes(pass));
+            }
+            if let Step::Warp(warp) = step {
+                rows = rows.saturating_add(warp.wide_bytes(self.pixels, parity, size));
             }
             size = step.output_size(size);
             image = image.max(area(size));
@@ -281,7 +299,7 @@ impl PixelFormat {
 impl Passes {
     /// Runs a pass on `source`, into exactly the pixels of its result.
     fn run(&mut self, format: PixelFormat, pass: &Pass, source: ImageView<'_>, out: &mut [u8]) {
-        let Self { level, bytes, wide, multiplied, row: flipped } = self;
+        let Self { level, bytes, wide, multiplied, row: flipped, .. } = self;
         let level = *level;
         let size = format.pixel_bytes();
         let fill = &format.fill(pass.fill)[..size];

@@ -8,9 +8,9 @@ use crate::parity::Parity;
 use crate::plan::Plan;
 use crate::wide::PixelFormat;
 
-/// The reason why an operation is not among those that move pixels along the axes.
-const NOT_MOVED: &str =
-    "it takes 8-bit pixels, RGB or grey; others can only be cropped, resized, padded and flipped";
+/// The reason why an operation is not among those that move pixels.
+const NOT_CHANGED: &str = "it changes values, which takes 8-bit pixels, RGB or grey; others can be \
+                           cropped, resized, padded, flipped and warped";
 
 impl Recipe {
     /// [`Recipe::decode`] with pixels of this type and these channels.
@@ -67,7 +67,7 @@ impl Recipe {
         self.pixels
     }
 
-    /// Whether pixels are others than 8-bit RGB or grey, so that operations can only move them.
+    /// Whether pixels are others than 8-bit RGB or grey, so that operations move them without changing values.
     #[must_use]
     pub fn is_wide(&self) -> bool {
         self.pixels != PixelType::U8 || self.channels == Channels::Rgba
@@ -84,7 +84,7 @@ impl Recipe {
     /// When the parts of the plan's head or tail do not fit each other.
     pub fn scratch_bytes(&self, plan: &Plan) -> Result<u64, StepError> {
         if self.is_wide() {
-            PixelFormat::of(self).scratch_bytes(self.output, plan)
+            PixelFormat::of(self).scratch_bytes(self.output, self.parity, plan)
         } else {
             plan.scratch_bytes()
         }
@@ -102,9 +102,7 @@ impl Recipe {
         for (position, op) in along.ops.iter().enumerate() {
             for op in op.walk() {
                 // Operations on colours are left out of plans, and borders are 0.
-                let warps = along.is_wide() && op.effect() == Effect::Warp;
-                let reason = if warps { Some(NOT_MOVED) } else { along.filter_refusal(op) };
-                if let Some(reason) = reason {
+                if let Some(reason) = along.filter_refusal(op) {
                     let pixels = pixels.in_words();
                     let channels = channels.in_words();
                     let op = op.name();
@@ -152,8 +150,8 @@ impl Recipe {
         if !self.is_wide() {
             return None;
         }
-        if op.effect() != Effect::Geometry {
-            return Some(NOT_MOVED);
+        if op.effect() == Effect::Pixels {
+            return Some(NOT_CHANGED);
         }
         if op.fill().is_some_and(|fill| !fill.is_for(self.channels)) {
             return Some("its fill is not a whole number for all channels");

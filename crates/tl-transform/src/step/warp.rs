@@ -17,8 +17,8 @@ use crate::interpolation::Interpolation;
 use crate::parity::Parity;
 use crate::stream::Stream;
 use matrix::Parameters;
-pub(crate) use run::Scratch;
-use run::{Source, Target, is_pil};
+pub(crate) use run::{Scratch, Source};
+use run::{Target, is_pil};
 
 /// A step that takes every pixel from another place.
 ///
@@ -140,12 +140,18 @@ impl Warp {
         let level = stage.level();
         let parity = stage.parity;
         stage.replace(self.output_size(size), |workspace, view, out| {
-            self.apply(&mut workspace.warp, Source { level, view, size }, parity, out);
+            self.apply(&mut workspace.warp, Source { level, view, wide: None, size }, parity, out);
         });
     }
 
     /// Makes an image, or a mask, of one of its size before.
-    fn apply(&self, scratch: &mut Scratch, source: Source<'_>, parity: Parity, out: &mut [u8]) {
+    pub(crate) fn apply(
+        &self,
+        scratch: &mut Scratch,
+        source: Source<'_>,
+        parity: Parity,
+        out: &mut [u8],
+    ) {
         let size = self.output_size(source.size);
         match self {
             Self::Rotate(rotate) => rotate.apply(scratch, source, size, parity, out),

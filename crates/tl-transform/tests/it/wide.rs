@@ -1,6 +1,7 @@
 //! Pixels of 16 bits and floats, and images that move with others.
 
 use serde_json::{Value, json};
+use tl_simd::Level;
 use tl_simd::resample::ImageView;
 use tl_transform::{
     Channels, Draw, Dtype, Layout, Op, OutputSpec, Parity, PixelType, Plan, Recipe, StepError,
@@ -79,6 +80,37 @@ fn borders_of_moved_images_are_0() {
     assert!(moved(&recipe(&edge, Parity::Pil)).iter().all(|&number| number == 1500));
 }
 
+/// Every level gives the same bits.
+#[test]
+fn warps_of_wide_images_agree_at_every_level() {
+    let ops = json!([
+        {"op": "random_affine", "degrees": 20, "scale": [0.5, 0.7], "interpolation": "bicubic"},
+        {"op": "elastic_transform", "interpolation": "bilinear", "fill": 9},
+        {"op": "random_rotation", "degrees": 40, "expand": true},
+    ]);
+    for (pixels, channels) in [
+        (PixelType::U16, Channels::Grey),
+        (PixelType::F32, Channels::Rgb),
+        (PixelType::U8, Channels::Rgba),
+    ] {
+        let recipe = wide(ops.clone(), pixels, channels);
+        let plan = plan(&recipe);
+        let pixel = channels.count() as usize * pixels.bytes();
+        let source: Vec<u8> = (0..64).cycle().take(40 * 30 * pixel).collect();
+        let view = ImageView::of_pixels(&source, 40, 30, 40 * pixel, pixel);
+        let made: Vec<Vec<u8>> = Level::available()
+            .map(|level| {
+                let mut renderer = WideRenderer::new(&recipe).with_level(level);
+                let mut out = vec![0; renderer.output_bytes(plan.output_size())];
+                renderer.render(&plan, view, &mut out).expect("only moves");
+                out
+            })
+            .collect();
+        assert!(made.iter().all(|out| *out == made[0]), "{pixels} {channels:?}");
+        assert!(made[0].iter().any(|&byte| byte != made[0][0]), "{pixels} {channels:?}");
+    }
+}
+
 /// A recipe of these operations on pixels of 16 bits or floats, whose output is in planes.
 fn wide(ops: Value, pixels: PixelType, channels: Channels) -> Recipe {
     let ops: Vec<Op> = serde_json::from_value(ops).expect("operations");
@@ -121,6 +153,15 @@ fn scratch_of_wide_images_is_known_before() {
         {"op": "resize", "size": [10, 20]},
     ]);
     assert!(bytes(steps, PixelType::U16, Channels::Grey) > 2 * 50 * 40 * 2 + lanes);
+
+    // Displacements count, and colours are multiplied by alpha for smooth filters.
+    let elastic = json!([{"op": "elastic_transform"}]);
+    let images = 2 * 40 * 30 * 2;
+    assert!(bytes(elastic, PixelType::U16, Channels::Grey) >= images + 40 * 30 * 8);
+    let turn = |filter| json!([{"op": "random_rotation", "degrees": 30, "interpolation": filter}]);
+    let images = 2 * 40 * 30 * 4;
+    assert_eq!(bytes(turn("nearest"), PixelType::U8, Channels::Rgba), images);
+    assert_eq!(bytes(turn("bilinear"), PixelType::U8, Channels::Rgba), images + 40 * 30 * 4);
 
     let recipe = wide(resize, PixelType::U16, Channels::Grey);
     let plan = plan(&recipe);

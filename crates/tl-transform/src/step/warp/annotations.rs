@@ -64,7 +64,7 @@ impl Warp {
         let warp = self.of_mask();
         let size = mask.size();
         mask.replace(warp.output_size(size), |mask, out| {
-            let source = Source { level: Level::detect(), view: mask.view(), size };
+            let source = Source { level: Level::detect(), view: mask.view(), wide: None, size };
             warp.apply(&mut Scratch::default(), source, Parity::Tensor, out);
         });
     }
