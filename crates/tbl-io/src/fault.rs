@@ -82,6 +82,8 @@ impl ListDefect {
             | Self::ImageColumns { .. }
             | Self::LabelCount { .. }
             | Self::ItemCount { .. }
+            | Self::UnknownClass { .. }
+            | Self::NoClasses
             | Self::Unread { .. } => ErrorKind::Setting,
             Self::NoHeader
             | Self::OpenQuote
@@ -100,8 +102,6 @@ impl ListDefect {
             | Self::SameStars { .. }
             | Self::Unpaired { .. }
             | Self::Unlabelled { .. }
-            | Self::UnknownClass { .. }
-            | Self::NoClasses
             | Self::UnnamedCategory { .. } => ErrorKind::Data,
         }
     }

@@ -174,6 +174,31 @@ MISTAKES = [
         "pairs takes 1 positional argument, not 2: pass the pattern of each field by name",
     ),
     (
+        "tl.mix(tl.open(P), tl.open(P))",
+        "TypeError",
+        "mix takes 1 positional argument, not 2: pass a weight for each data set, mix({a: 3, b: 1})",
+    ),
+    (
+        "tl.mix([tl.open(P), tl.open(P)])",
+        "SettingError",
+        "mix takes a weight for each data set: mix({a: 3, b: 1})",
+    ),
+    (
+        "tl.concat([tl.open(P), tl.open(P)])",
+        "SettingError",
+        "concat takes data sets one by one: concat(a, b), or concat(*data_sets)",
+    ),
+    (
+        "tl.open(P).split([0.8, 0.2])",
+        "SettingError",
+        "split takes fractions one by one: split(0.8, 0.2)",
+    ),
+    (
+        'tl.open(P).weights({"animals": 2})',
+        "SettingError",
+        "weights is a dict, expected a number for each sample; balance() draws as many samples of every class",
+    ),
+    (
         'tl.pairs("i/*.jpg", mask="m/*.png", spilt="train.txt")',
         "TypeError",
         "pairs got an unexpected keyword argument 'spilt': did you mean split?",

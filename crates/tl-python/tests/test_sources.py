@@ -332,11 +332,11 @@ def test_classes_of_another_data_set(tmp_path: pathlib.Path) -> None:
     assert same.select(label="emu")[0].label == 2
     tl.convert(same, tmp_path / "val.tbl", to="tbl")
     assert tl.open(tmp_path / "val.tbl").labels.tolist() == [1, 2]
-    with pytest.raises(tl.LoaderError, match=r"1 samples have other classes .* 2 .* first `cat`"):
+    with pytest.raises(SettingError, match=r"1 samples have other classes .* 2 .* first `cat`"):
         train.with_classes(val.classes)
     with pytest.raises(tl.LoaderError, match=r"class `dog` .*twice"):
         val.with_classes(["dog", "emu", "dog"])
-    with pytest.raises(tl.LoaderError, match="numbers without class names"):
+    with pytest.raises(SettingError, match="numbers without class names"):
         tl.from_items([(b"x", 3)]).with_classes(["a"])
     with pytest.raises(SettingError, match="give classes first"):
         val.take(1).with_classes(train.classes)

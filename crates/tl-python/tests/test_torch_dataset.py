@@ -502,6 +502,14 @@ def test_fields_with_kinds_are_those_of_the_loader(poses, epoch, form):
     assert torch.equal(plain[3][0], expected[3]["image"]) and plain._settings is None
 
 
+def test_kinds_add_to_the_fields_of_a_data_set(poses):
+    opened = tl.open(poses, fields=KINDS)
+    (batch,) = tl.DataLoader(opened, 12, TRAIN, fields={"raw": tl.Bytes("json")})
+    sample = tlt.Dataset(opened, TRAIN, fields={"raw": tl.Bytes("json")})[1]
+    of_batches = {"index", "valid", "size"}
+    assert set(sample) == set(batch.keys()) - of_batches and sample["raw"] == batch["raw"][1]
+
+
 def test_a_dict_of_transforms_gives_several_images(poses):
     transform = {"weak": [T.Resize((4, 6)), T.ToTensor()], "strong": TRAIN}
     expected = rows_of_loader(poses, 1, transform=transform, seed=3)

@@ -117,6 +117,13 @@ _GROUPED = {
 }
 
 
+# What functions take that are called with too many arguments in order.
+_IN_ORDER = {
+    "mix": "pass a weight for each data set, mix({a: 3, b: 1})",
+    "pairs": "pass the pattern of each field by name",
+}
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return advice about an unknown name: the known one that is nearly the same, if there is."""
     listed = list(known)
@@ -190,9 +197,9 @@ def advised(function: Callable[_P, _R]) -> Callable[_P, _R]:
         if lacks or not takes_others:
             refuse_unknown(owner, named, known)
         if by_name and count > len(in_order) and not takes_more:
-            others = "the pattern of each field" if takes_others else ", ".join(by_name)
+            said = _IN_ORDER.get(owner, f"pass {', '.join(by_name)} by name")
             positional = f"{len(in_order)} positional argument{'s' * (len(in_order) != 1)}"
-            raise TypeError(f"{owner} takes {positional}, not {count}: pass {others} by name")
+            raise TypeError(f"{owner} takes {positional}, not {count}: {said}")
         return function(*arguments, **named)
 
     return checked

@@ -180,6 +180,8 @@ def concat(*datasets: Dataset) -> Dataset:
     >>> len(concat(open("photos"), open("train.tar")))
     24
     """
+    if any(isinstance(dataset, (tuple, list)) for dataset in datasets):
+        raise SettingError("concat takes data sets one by one: concat(a, b), or concat(*data_sets)")
     parts = [_checked(dataset) for dataset in datasets]
     if not parts:
         raise SettingError("concat needs at least one data set")
@@ -187,6 +189,7 @@ def concat(*datasets: Dataset) -> Dataset:
     return _joined(parts, made)
 
 
+@advised
 def mix(
     weights: Mapping[Dataset, int] | Sequence[tuple[Dataset, int]],
     *,
@@ -208,6 +211,8 @@ def mix(
     100
     """
     pairs = list(weights.items()) if isinstance(weights, Mapping) else list(weights)
+    if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+        raise SettingError("mix takes a weight for each data set: mix({a: 3, b: 1})")
     parts = [(_checked(dataset), whole("weight", weight)) for dataset, weight in pairs]
     if not parts:
         raise SettingError("mix needs at least one data set")
@@ -347,7 +352,7 @@ class Dataset:
 
         Raises
         ------
-        LoaderError
+        SettingError
             If a sample has another class. Leave such samples out when the files are listed.
 
         Examples
@@ -705,6 +710,8 @@ class Dataset:
         >>> len(train), len(val)
         (9, 3)
         """
+        if any(isinstance(fraction, (tuple, list)) for fraction in fractions):
+            raise SettingError("split takes fractions one by one: split(0.8, 0.2)")
         parts = self._native.split(
             [float(fraction) for fraction in fractions], whole("seed", seed), _stratified(stratify)
         )
@@ -750,6 +757,11 @@ class Dataset:
             The draws of an epoch; by default as many as there are samples, and without replacement
             as many as have a weight.
         """
+        if isinstance(weights, Mapping):
+            raise SettingError(
+                "weights is a dict, expected a number for each sample; balance() draws as many "
+                "samples of every class"
+            )
         listed = weights.tolist() if hasattr(weights, "tolist") else [float(one) for one in weights]
         return self._view("weights", listed, replacement, count)
 

@@ -352,10 +352,10 @@ class Dataset(TorchDataset):
         The fields of a sample: a tuple of some of ``"image"``, ``"label"``, ``"index"``, ``"key"``,
         the images of a dict of transforms, and the fields of a data set
         (``turboloader.open(path, fields=kinds)``); or a dict if a mapping gives their names. A dict
-        of names and kinds, as that of `turboloader.DataLoader`, gives dicts of image, label and
-        these: ``{"caption": tl.Bytes("txt")}``. Kinds other than `Bytes` and several images are
-        made by a loader of one sample, which takes some milliseconds: `turboloader.DataLoader` is
-        the fast way to them.
+        of names and kinds, as that of `turboloader.DataLoader`, adds these to the fields of the
+        data set and gives dicts of all: ``{"caption": tl.Bytes("txt")}``. Kinds other than `Bytes`
+        and several images are made by a loader of one sample, which takes some milliseconds:
+        `turboloader.DataLoader` is the fast way to them.
     errors
         ``"raise"``, or ``"replace"`` to use another sample instead of a bad one, drawn from the
         seed, the epoch and the number; or an `Errors` of these. All fields are then those of the
@@ -655,7 +655,7 @@ def _picked(
 ) -> Sequence[str] | Mapping[str, str]:
     """Return the fields of a sample, by their names or under others."""
     if kinds:
-        return {name: name for name in (*images, "label", *kinds, *request.of_boxes)}
+        return {name: name for name in (*images, "label", *request.names, *request.of_boxes)}
     return (*images, "label") if fields == _BOTH else fields
 
 
