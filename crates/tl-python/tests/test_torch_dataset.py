@@ -510,6 +510,16 @@ def test_kinds_add_to_the_fields_of_a_data_set(poses):
     assert set(sample) == set(batch.keys()) - of_batches and sample["raw"] == batch["raw"][1]
 
 
+@pytest.mark.parametrize("transform", [None, T.RandomHorizontalFlip(1.0)])
+def test_fields_go_with_images_in_their_own_sizes(poses, transform):
+    plain = tlt.Dataset(poses, transform)
+    dataset = tlt.Dataset(tl.open(poses, fields=KINDS), transform, fields=("image", "boxes"))
+    for index in (0, 7):
+        pixels, boxes = dataset[index]
+        assert torch.equal(pixels, plain[index][0]) and pixels.shape[0] == 3
+        assert boxes.shape[1] == 4
+
+
 def test_a_dict_of_transforms_gives_several_images(poses):
     transform = {"weak": [T.Resize((4, 6)), T.ToTensor()], "strong": TRAIN}
     expected = rows_of_loader(poses, 1, transform=transform, seed=3)

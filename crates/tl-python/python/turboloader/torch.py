@@ -434,11 +434,14 @@ class Dataset(TorchDataset):
         self._settings: dict[str, Any] | None = None
         known = {*_SAMPLE, *self._files}
         if isinstance(transform, Mapping) or not set(_sources(self._fields)) <= known:
+            # Batches have images in their own sizes with channels last.
+            has_own_sizes = self._recipe.output_size is None
+            self._is_channels_last |= has_own_sizes
             self._settings = {
                 "transform": transform,
                 "image_size": image_size,
                 "exif": exif,
-                "channels_last": None if isinstance(own, Recipe) else False,
+                "channels_last": None if isinstance(own, Recipe) else has_own_sizes,
                 "output_format": "torch",
                 "keys": True,
                 "num_workers": 1,
