@@ -251,7 +251,8 @@ impl Renderer {
         out: &mut [u8],
         metrics: &mut WorkerMetrics,
     ) -> Result<(), StepError> {
-        let result = plan.erase(self.output.level(), self.spec, out);
+        // Grey images have three planes here, too.
+        let result = plan.erase(self.output.level(), self.spec, Channels::Rgb, out);
         metrics.lap(Stage::Write);
         result
     }

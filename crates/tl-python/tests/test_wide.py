@@ -233,6 +233,49 @@ def test_warps_of_torchvision(
             assert np.array_equal(expected.reshape(result.shape), result), (case, step)
 
 
+@pytest.mark.parametrize(("mode", "channels", "dtype"), FORMS)
+def test_erasing_is_that_of_torchvision(
+    tmp_path: pathlib.Path, mode: str, channels: int, dtype: str
+) -> None:
+    """Rectangles of pixels, and of the numbers that they become, have the value; others stay."""
+    torch = pytest.importorskip("torch")
+    v2 = pytest.importorskip("torchvision.transforms.v2.functional")
+    rng = np.random.default_rng([channels, len(dtype)])
+    made = [pixels(rng, mode, 20, 30 + number) for number in range(3)]
+    for number, one in enumerate(made):
+        write(tmp_path / str(number), one)
+    erased = 0
+    for value in (0, 200, (1, 2, 3) if channels == 3 else 7):
+        erase = T.RandomErasing(1.0, value=value)
+        for transform in ([erase], [T.CenterCrop((18, 30)), erase, T.ToFloat(), erase]):
+            recipe = T.recipe(transform, channels=channels, pixels=dtype, channels_last=True)
+            loader = tl.DataLoader(tmp_path, 3, transform=recipe, seed=4, output_format="torch")
+            batch = next(iter(loader))["image"]
+            for number, (one, found) in enumerate(zip(made, batch, strict=True)):
+                plan = json.loads(recipe.plan(one.shape[1], 20, seed=4, sample=number))
+                expected = torch.from_numpy(np.moveaxis(one, 2, 0).copy())
+                if len(transform) > 1:
+                    expected = v2.center_crop(expected, [18, 30])
+
+                def erased_by(tensor: Any, step: dict[str, Any]) -> Any:
+                    said = step["rectangle"]
+                    x, y, width, height = said["rect"]
+                    numbers = torch.tensor(said["fill"]["value"])[:channels]
+                    filling = torch.cat([numbers, numbers[-1:]])[:channels]
+                    return v2.erase(tensor, y, x, height, width, filling[:, None, None])
+
+                for step in plan["steps"]:
+                    expected = erased_by(expected, step["erase"])
+                if len(transform) > 1:
+                    expected = v2.to_dtype(expected, torch.float32, scale=True)
+                for erasure in plan["erasures"]:
+                    expected = erased_by(expected, erasure)
+                    erased += 1
+                found = found.permute(2, 0, 1)
+                assert torch.equal(found, expected.to(found.dtype)), (value, plan)
+    assert erased == 9
+
+
 def test_images_as_stored(tmp_path: pathlib.Path) -> None:
     """Without transforms a batch has the numbers of the files, in their own sizes and type."""
     rng = np.random.default_rng(5)
@@ -553,6 +596,13 @@ def test_what_is_refused(tmp_path: pathlib.Path) -> None:
         (T.RandomRotation(5, fill=(1, 2, 3)), 4, "uint8", "RandomRotation .* fill is not a whole"),
         (T.Pad(1, fill=0.5), 1, "float32", "Pad .* fill is not a whole number"),
         (T.Pad(1, fill=(1, 2, 3)), 4, "uint8", "Pad .* fill is not a whole number"),
+        (
+            T.RandomErasing(value=(1, 2, 3)),
+            1,
+            "uint16",
+            "RandomErasing .* value is not one for all",
+        ),
+        (T.GridMask(value=(1, 2, 3)), 4, "uint8", "GridMask .* value is not one for all"),
         ([T.ToFloat(), T.Normalize()], 4, "uint8", "need a number for each channel"),
         ([T.ToFloat(), T.Normalize([0.5] * 4, [1] * 4)], 3, "uint8", "for each channel"),
     ]:

@@ -163,7 +163,7 @@ impl Domain {
 /// The effect of an operation on the pixels of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// It moves pixels along the axes, or changes the numbers of a batch.
+    /// It moves pixels along the axes, erases some, or changes the numbers of a batch.
     Geometry,
     /// It moves pixels otherwise.
     Warp,
@@ -191,6 +191,8 @@ impl Op {
             | Self::RandomApply(_)
             | Self::RandomChoice(_)
             | Self::RandomOrder(_)
+            | Self::RandomErasing(_)
+            | Self::GridMask(_)
             | Self::ToFloat(_)
             | Self::Normalize(_) => Effect::Geometry,
             Self::RandomRotation(_)
@@ -210,8 +212,6 @@ impl Op {
             | Self::RandomPhotometricDistort(_)
             | Self::GaussianBlur(_)
             | Self::GaussianNoise(_)
-            | Self::RandomErasing(_)
-            | Self::GridMask(_)
             | Self::AugMix(_)
             | Self::AutoAugment(_)
             | Self::RandAugment(_)
@@ -233,6 +233,17 @@ impl Op {
         | Self::RandomZoomOut(RandomZoomOut { fill, .. }) = self
         {
             Some(*fill)
+        } else {
+            None
+        }
+    }
+
+    /// The value of the pixels that an operation erases.
+    pub(crate) const fn erasing_value(&self) -> Option<ErasingValue> {
+        if let Self::RandomErasing(RandomErasing { value, .. })
+        | Self::GridMask(GridMask { value, .. }) = self
+        {
+            Some(*value)
         } else {
             None
         }

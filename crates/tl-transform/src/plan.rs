@@ -7,7 +7,7 @@ use tl_simd::resample::Rect;
 use crate::annotations::{BoundingBoxes, Coordinates, Keypoints, Mask};
 use crate::error::{AnnotationError, StepError};
 use crate::fill::Fill;
-use crate::output::OutputSpec;
+use crate::output::{Channels, OutputSpec};
 use crate::pass::Pass;
 use crate::render::CHANNELS;
 use crate::step::{Erase, Memory, Mix, Step};
@@ -168,8 +168,8 @@ impl Plan {
         self.steps.iter().fold(self.head.output_size(), |size, step| step.output_size(size))
     }
 
-    /// Erases what is to be erased of `out`, which holds the result of the tail in the form of
-    /// `output`.
+    /// Erases what is to be erased of `out`, which holds the result of the tail in these channels and
+    /// in the form of `output`.
     ///
     /// # Errors
     /// [`StepError::Size`] when a part is not one of such an image; the position counts on after
@@ -177,13 +177,19 @@ impl Plan {
     ///
     /// # Panics
     /// When `out` is not exactly as long as a result of the plan's size.
-    pub fn erase(&self, level: Level, output: OutputSpec, out: &mut [u8]) -> Result<(), StepError> {
+    pub fn erase(
+        &self,
+        level: Level,
+        output: OutputSpec,
+        channels: Channels,
+        out: &mut [u8],
+    ) -> Result<(), StepError> {
         let (width, height) = self.output_size();
         for (position, erase) in (self.steps.len()..).zip(&self.erasures) {
             if !erase.fits((width, height)) {
                 return Err(StepError::Size { position, width, height });
             }
-            erase.run(level, output, (width, height), out);
+            erase.run(level, output, channels, (width, height), out);
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use tl_simd::resample::{Filter, ImageView, Resampler, WideResampler, premultiply
 
 use crate::error::StepError;
 use crate::op::PadMode;
-use crate::output::{Channels, OutputSpec, PixelType};
+use crate::output::{Channels, Layout, OutputSpec, PixelType};
 use crate::parity::Parity;
 use crate::pass::{Padding, Pass, mask_fill};
 use crate::plan::Plan;
@@ -160,12 +160,16 @@ impl WideRenderer {
                     let source = Source { level: passes.level, view, wide, size: before };
                     warp.apply(&mut passes.warps, source, *parity, out);
                 }
+                Step::Erase(erase) => {
+                    out.copy_from_slice(&image[..out.len()]);
+                    let pixels = OutputSpec { dtype: format.pixels.dtype(), layout: Layout::Hwc };
+                    erase.run(passes.level, pixels, format.channels, before, out);
+                }
                 Step::Color(_)
                 | Step::Mix(_)
                 | Step::User(_)
                 | Step::Filter(_)
-                | Step::Noise(_)
-                | Step::Erase(_) => unreachable!("`scratch_bytes` refuses the step"),
+                | Step::Noise(_) => unreachable!("`scratch_bytes` refuses the step"),
             }
             std::mem::swap(image, spare);
         };
@@ -184,7 +188,7 @@ impl WideRenderer {
         };
         let bytes = size.0 as usize * size.1 as usize * self.format.pixel_bytes();
         format.write(self.passes.level, &self.image[..bytes], out);
-        Ok(())
+        plan.erase(self.passes.level, self.output, self.format.channels, out)
     }
 }
 
@@ -206,7 +210,7 @@ impl PixelFormat {
         let mut image = area(size);
         let mut rows = self.pass_bytes(&plan.head);
         for (position, step) in plan.steps.iter().enumerate() {
-            if !matches!(step, Step::Pass(_) | Step::Pad(_) | Step::Warp(_)) {
+            if !matches!(step, Step::Pass(_) | Step::Pad(_) | Step::Warp(_) | Step::Erase(_)) {
                 let pixels = self.pixels.in_words();
                 let channels = self.channels.in_words();
                 return Err(StepError::Pixels { position, pixels, channels });
@@ -265,7 +269,7 @@ impl PixelFormat {
 
     /// Whether pixels are the numbers of the output, in their order.
     fn stays_in(self, output: OutputSpec) -> bool {
-        let interleaved = output.layout == tl_simd::normalize::Layout::Hwc;
+        let interleaved = output.layout == Layout::Hwc;
         output.dtype == self.pixels.dtype()
             && !output.dtype.is_float()
             && (interleaved || self.channels == Channels::Grey)

@@ -15,8 +15,11 @@ use half::{bf16, f16};
 
 pub use grid::Grid;
 
-/// Channels are filled with these numbers.
+/// Channels are filled with these numbers; a fourth one has that of the third.
 pub type Value = [f32; RGB];
+
+/// The most channels of an image.
+const MOST_CHANNELS: usize = 4;
 
 /// An image to be erased in.
 #[derive(Debug)]
@@ -24,28 +27,48 @@ pub struct Canvas<'a> {
     out: &'a mut [u8],
     width: usize,
     height: usize,
+    channels: usize,
     dtype: Dtype,
     layout: Layout,
 }
 
 impl<'a> Canvas<'a> {
-    /// The image in `out`, which holds `width * height * 3` numbers in the machine's byte order.
+    /// The image of red, green and blue in `out`, which holds `width * height * 3` numbers in the
+    /// machine's byte order.
     ///
     /// # Panics
     ///
     /// When `out` is not exactly that long.
     #[must_use]
     pub fn new(out: &'a mut [u8], size: (usize, usize), dtype: Dtype, layout: Layout) -> Self {
+        Self::with_channels(out, size, RGB, dtype, layout)
+    }
+
+    /// [`Canvas::new`] of an image of 1 to 4 channels.
+    ///
+    /// # Panics
+    ///
+    /// When `out` does not hold exactly that many numbers.
+    #[must_use]
+    pub fn with_channels(
+        out: &'a mut [u8],
+        size: (usize, usize),
+        channels: usize,
+        dtype: Dtype,
+        layout: Layout,
+    ) -> Self {
         let (width, height) = size;
-        let need = [width, height, RGB, dtype.bytes()];
+        assert!((1..=MOST_CHANNELS).contains(&channels), "{channels} channels");
+        let need = [width, height, channels, dtype.bytes()];
         let need = need.into_iter().try_fold(1_usize, usize::checked_mul);
         assert_eq!(Some(out.len()), need, "bytes of a {width}x{height} image");
-        Self { out, width, height, dtype, layout }
+        Self { out, width, height, channels, dtype, layout }
     }
 
     /// Writes a value per channel into `rect`: torchvision's `erase`.
     ///
-    /// Halves are rounded to nearest even; integers lose their fraction and are held in 0..=255.
+    /// Halves are rounded to nearest even; integers lose their fraction and are
+    /// held within their type.
     ///
     /// # Panics
     ///
@@ -129,8 +152,8 @@ impl<'a> Canvas<'a> {
             return;
         }
         let (planes, channels) = match self.layout {
-            Layout::Hwc => (1, RGB),
-            Layout::Chw => (RGB, 1),
+            Layout::Hwc => (1, self.channels),
+            Layout::Chw => (self.channels, 1),
         };
         let pixel = channels * self.dtype.bytes();
         let line = self.width * pixel;
@@ -145,7 +168,7 @@ impl<'a> Canvas<'a> {
 
 /// The bytes of a value per channel.
 struct Colour {
-    bytes: [u8; MOST_BYTES * RGB],
+    bytes: [u8; MOST_BYTES * MOST_CHANNELS],
     size: usize,
 }
 
@@ -155,8 +178,9 @@ const MOST_BYTES: usize = 4;
 impl Colour {
     fn new(dtype: Dtype, value: Value) -> Self {
         let size = dtype.bytes();
-        let mut bytes = [0; MOST_BYTES * RGB];
-        for (bytes, value) in bytes.chunks_exact_mut(size).zip(value) {
+        let mut bytes = [0; MOST_BYTES * MOST_CHANNELS];
+        let [red, green, blue] = value;
+        for (bytes, value) in bytes.chunks_exact_mut(size).zip([red, green, blue, blue]) {
             bytes.copy_from_slice(&encode(dtype, value)[..size]);
         }
         Self { bytes, size }

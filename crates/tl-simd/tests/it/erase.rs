@@ -151,3 +151,23 @@ fn place(layout: Layout, index: usize, width: usize, height: usize) -> (usize, u
         (index / 3 % width, index / 3 / width, index % 3)
     }
 }
+
+#[test]
+fn one_and_four_channels_are_erased() {
+    let rect = Rect { x: 1, y: 1, width: 2, height: 1 };
+    for (channels, values) in [(1, vec![7]), (4, vec![7, 8, 9, 9])] {
+        for layout in [Layout::Chw, Layout::Hwc] {
+            let mut image = vec![0; 4 * 2 * channels * 2];
+            let mut canvas =
+                Canvas::with_channels(&mut image, (4, 2), channels, Dtype::U16, layout);
+            canvas.fill(rect, [7.0, 8.9, 9.0]);
+            for (index, number) in image.as_chunks().0.iter().enumerate() {
+                let pixel = if layout == Layout::Hwc { index / channels } else { index % 8 };
+                let channel = if layout == Layout::Hwc { index % channels } else { index / 8 };
+                let inside = [5, 6].contains(&pixel);
+                let expected = if inside { values[channel] } else { 0 };
+                assert_eq!(u16::from_ne_bytes(*number), expected, "{layout:?} {index}");
+            }
+        }
+    }
+}

@@ -10,6 +10,7 @@ use super::{Domain, Operation};
 use crate::bounds::{require, require_interval, require_name, require_probability, round};
 use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
+use crate::output::Channels;
 use crate::rng::Rng;
 use crate::step::{Erase, Filling};
 use crate::stream::Stream;
@@ -71,6 +72,12 @@ impl ErasingValue {
             Self::Each(values) => values,
             Self::Named(ErasingName::Random) => [0.0; 3],
         }
+    }
+
+    /// Whether it is one of pixels that are not 8-bit RGB or grey: the same for all of their
+    /// channels, or one for each of three.
+    pub(crate) fn is_for(self, channels: Channels) -> bool {
+        !matches!(self, Self::Each(_)) || channels == Channels::Rgb
     }
 
     fn check(self) -> Result<(), Invalid> {

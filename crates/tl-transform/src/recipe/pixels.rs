@@ -10,7 +10,7 @@ use crate::wide::PixelFormat;
 
 /// The reason why an operation is not among those that move pixels.
 const NOT_CHANGED: &str = "it changes values, which takes 8-bit pixels, RGB or grey; others can be \
-                           cropped, resized, padded, flipped and warped";
+                           cropped, resized, padded, flipped, warped and erased";
 
 impl Recipe {
     /// [`Recipe::decode`] with pixels of this type and these channels.
@@ -155,6 +155,9 @@ impl Recipe {
         }
         if op.fill().is_some_and(|fill| !fill.is_for(self.channels)) {
             return Some("its fill is not a whole number for all channels");
+        }
+        if op.erasing_value().is_some_and(|value| !value.is_for(self.channels)) {
+            return Some("its value is not one for all channels");
         }
         self.filter_refusal(op)
     }

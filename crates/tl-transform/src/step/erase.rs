@@ -7,7 +7,7 @@ use tl_simd::erase::{Canvas, Grid};
 use tl_simd::resample::Rect;
 
 use crate::bounds::is_size;
-use crate::output::OutputSpec;
+use crate::output::{Channels, OutputSpec};
 use crate::pass::rect;
 use crate::render::CHANNELS;
 
@@ -47,7 +47,8 @@ pub enum Erase {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Filling {
-    /// These numbers, for R, G and B; 8-bit pixels lose the fraction and are held in 0 to 255.
+    /// These numbers, for R, G and B; pixels that are integers lose the fraction and are held within
+    /// their type. Alpha has the last one.
     Value([f32; CHANNELS]),
     /// Normal deviates of mean 0 and deviation 1; in 8-bit pixels, which cannot hold them,
     /// nearly all are 0.
@@ -66,14 +67,22 @@ impl Erase {
         }
     }
 
-    /// Erases its rectangle of `image`, which holds `width * height` pixels in the form of
-    /// `output`.
+    /// Erases its part of `image`, which holds `width * height` pixels of these channels in the form
+    /// of `output`.
     ///
     /// # Panics
     /// When the image has another length, or the rectangle leaves it.
-    pub fn run(&self, level: Level, output: OutputSpec, size: (u32, u32), image: &mut [u8]) {
+    pub fn run(
+        &self,
+        level: Level,
+        output: OutputSpec,
+        channels: Channels,
+        size: (u32, u32),
+        image: &mut [u8],
+    ) {
         let sides = (size.0 as usize, size.1 as usize);
-        let mut canvas = Canvas::new(image, sides, output.dtype, output.layout);
+        let count = channels.count() as usize;
+        let mut canvas = Canvas::with_channels(image, sides, count, output.dtype, output.layout);
         match *self {
             Self::Rectangle { rect, fill: Filling::Value(value) } => canvas.fill(rect, value),
             Self::Rectangle { rect, fill: Filling::Normal { key } } => {

@@ -9,7 +9,7 @@ use super::mix::Scratch as MixScratch;
 use super::warp::Scratch as WarpScratch;
 use crate::error::UserFault;
 use crate::image::Image;
-use crate::output::{Dtype, Layout, OutputSpec};
+use crate::output::{Channels, Dtype, Layout, OutputSpec};
 use crate::parity::Parity;
 use crate::pass::Pass;
 use crate::render::{CHANNELS, Renderer};
@@ -107,7 +107,7 @@ impl Stage<'_> {
     /// Erases a part.
     pub(crate) fn erase(&mut self, erase: &Erase) {
         let size = self.image.size();
-        erase.run(self.level(), PIXELS, size, self.image.pixels_mut());
+        erase.run(self.level(), PIXELS, Channels::Rgb, size, self.image.pixels_mut());
     }
 
     /// Runs a pass.
