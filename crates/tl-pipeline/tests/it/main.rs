@@ -43,3 +43,4 @@ mod tables;
 mod user_transforms;
 mod values;
 mod views;
+mod wide;
