@@ -81,6 +81,12 @@ impl Buckets {
                         (recipe `{recipe}`) are not rotated yet"
                     )));
                 }
+                if recipe.is_of_any_size() {
+                    return Err(PipelineError::Unusable(format!(
+                        "buckets take sizes from the index, and recipe `{recipe}` has a user's \
+                        transform of any size: declare its size, or put Resize after it"
+                    )));
+                }
                 None
             }
             Work::Images(recipe) => Some(recipe.to_string()),

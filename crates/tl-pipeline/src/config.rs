@@ -7,7 +7,7 @@ use crate::batching::Batching;
 use crate::cache::{CacheConfig, CacheKind};
 use crate::collate::Collate;
 use crate::error::PipelineError;
-use crate::fields::Fields;
+use crate::fields::{Fields, ImageField};
 use crate::order::Sampler;
 use crate::policy::{ErrorBudget, OnError};
 use crate::readers::{MAX_READERS, Readers};
@@ -138,7 +138,31 @@ impl LoaderConfig {
             .iter()
             .map(|image| Ok(self.user_transforms.bind(&*image.recipe_with(recipe)?)?));
         let images = images.collect::<Result<_, PipelineError>>()?;
-        Ok(BoundRecipes { first: self.user_transforms.bind(recipe)?, images })
+        let first = self.user_transforms.bind(recipe)?;
+        self.check_moving(recipe, &first)?;
+        Ok(BoundRecipes { first, images })
+    }
+
+    /// Refuses user's transforms that something moves with which cannot.
+    fn check_moving(&self, recipe: &Recipe, bound: &BoundTransforms) -> Result<(), PipelineError> {
+        let has_annotations = self.fields.has_annotations();
+        if has_annotations && recipe.has_moving_within(bound) {
+            return Err(PipelineError::Unusable(format!(
+                "recipe `{recipe}` has a user's transform that moves pixels within another \
+                 operation, where boxes, keypoints and masks cannot follow: put it into the list \
+                 itself"
+            )));
+        }
+        let mut images = self.fields.images.iter();
+        match images.find(|image| image.recipe().is_none()) {
+            Some(ImageField { name, .. }) if recipe.split(bound, has_annotations).is_some() => {
+                Err(PipelineError::Unusable(format!(
+                    "image `{name}` moves with recipe `{recipe}`, which has a user's transform that \
+                     decides how: give the image a recipe of its own"
+                )))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// The options of decoding, with the pixels that the recipe takes.

@@ -234,6 +234,14 @@ impl Fields {
         self.names().next().is_some()
     }
 
+    /// True if anything moves with the images that is no image.
+    pub(crate) fn has_annotations(&self) -> bool {
+        self.boxes.is_some()
+            || !self.keypoints.is_empty()
+            || self.instance_masks.is_some()
+            || self.mask.is_some()
+    }
+
     /// Checks that the fields go with the work; `pads` is whether images are padded.
     pub(crate) fn check(&self, work: &Work, pads: bool) -> Result<(), PipelineError> {
         if matches!(work, Work::Columns(_)) && !self.values.is_empty() {
@@ -243,11 +251,7 @@ impl Fields {
         self.check_images(work)?;
         self.keypoints.iter().try_for_each(KeypointField::check)?;
         self.instance_masks.as_ref().map_or(Ok(()), InstanceMaskField::check)?;
-        if self.boxes.is_none()
-            && self.keypoints.is_empty()
-            && self.instance_masks.is_none()
-            && self.mask.is_none()
-        {
+        if !self.has_annotations() {
             return Ok(());
         }
         let unusable = |work: &dyn fmt::Display| {

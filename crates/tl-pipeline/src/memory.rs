@@ -96,7 +96,7 @@ pub(crate) struct Demand {
     /// Images of a sample that are decoded besides its own: a mask, those of sidecar files; the
     /// masks of its objects count as one.
     pub(crate) decoded: u64,
-    /// Recipes that are carried out on a sample besides the first.
+    /// Recipes that are carried out on a sample besides the first, and images between its plans.
     pub(crate) rendered: u64,
     /// Bytes that a worker holds in addition to its share: rows kept while others are mixed, a
     /// buffer to return to readers.

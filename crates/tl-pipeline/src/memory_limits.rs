@@ -4,6 +4,7 @@ use tl_handoff::permits::BatchPermits;
 use tl_handoff::pool::Lease;
 use tl_handoff::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use tl_handoff::window::{ALL_SPARE_BYTES, SPARE_BYTES};
+use tl_transform::Op;
 
 use crate::config::LoaderConfig;
 use crate::error::PipelineError;
@@ -189,6 +190,16 @@ impl MemoryLimits {
     }
 }
 
+/// Images that are held for user's transforms that run between plans: the one that each gets and the
+/// one that it makes, and as much for masks.
+fn between_plans(config: &LoaderConfig) -> u64 {
+    let Work::Images(recipe) = &config.work else { return 0 };
+    let has_annotations = config.fields.has_annotations();
+    let is_between =
+        |op: &&Op| matches!(op, Op::UserTransform(user) if has_annotations || user.size.is_any());
+    3 * recipe.ops().iter().filter(is_between).count() as u64
+}
+
 /// The demand of a configuration, without its batches.
 fn demand(config: &LoaderConfig, layout: &BatchLayout) -> Demand {
     let mixes = matches!(&config.work, Work::Images(recipe) if !recipe.batch_ops().is_empty());
@@ -200,7 +211,7 @@ fn demand(config: &LoaderConfig, layout: &BatchLayout) -> Demand {
         decoded: u64::from(config.fields.mask.is_some())
             + u64::from(config.fields.instance_masks.is_some())
             + config.fields.decoded_images(),
-        rendered: config.fields.images.len() as u64,
+        rendered: config.fields.images.len() as u64 + between_plans(config),
         worker_bytes: if mixes { row.saturating_mul(UNMIXED) } else { 0 }
             .saturating_add(worker_spare(config)),
         workers: config.workers as u64,

@@ -1,6 +1,8 @@
 //! From the stored bytes of a sample to its pixels or its row of a batch: what has to be decoded
 //! for a plan, and no more.
 
+mod decoded;
+mod link;
 mod outputs;
 mod reduced;
 mod sidecar;
@@ -25,6 +27,8 @@ use crate::note::LoaderNote;
 use crate::render::samples_read;
 use crate::row::RowExtras;
 use crate::stage::Stage;
+pub(crate) use link::Followers;
+use link::Link;
 use outputs::Outputs;
 use reduced::FirstReduced;
 pub(crate) use sidecar::SidecarImage;
@@ -75,12 +79,14 @@ pub(crate) struct Targets<'a, 'r> {
     pub(crate) first: Target<'a>,
     /// The columns of the row, for further images.
     pub(crate) others: Option<&'a mut ColumnsMut<'r, RowExtras>>,
+    /// The annotations, for user's transforms that move them.
+    pub(crate) followers: Option<Followers<'a>>,
 }
 
 impl<'a> Targets<'a, '_> {
     /// The destination where there is one image.
     pub(crate) fn only(first: Target<'a>) -> Self {
-        Self { first, others: None }
+        Self { first, others: None, followers: None }
     }
 }
 
@@ -129,6 +135,8 @@ pub struct SampleRenderer {
     /// Width and height of the present sample's image before anything was done to it.
     size: (u32, u32),
     reduced: FirstReduced,
+    /// The rest of the recipe, where a user's transform runs between two plans.
+    next: Option<Box<Link>>,
 }
 
 impl SampleRenderer {
@@ -142,6 +150,7 @@ impl SampleRenderer {
             damage: None,
             size: (0, 0),
             reduced: FirstReduced::default(),
+            next: None,
         }
     }
 
@@ -170,14 +179,14 @@ impl SampleRenderer {
         let limits = self.decoder.options().limits;
         *self.decoder.jpeg() = JpegDecoder::new(limits).with_level(level);
         self.outputs = self.outputs.with_level(level);
+        self.next = self.next.map(|link| Box::new(link.with_level(level)));
         self
     }
 
     /// The same with the user's transforms of its recipe.
     #[must_use]
-    pub fn with_user_transforms(mut self, user_transforms: BoundTransforms) -> Self {
-        self.outputs = self.outputs.with_user_transforms(user_transforms);
-        self
+    pub fn with_user_transforms(self, user_transforms: BoundTransforms) -> Self {
+        self.with_transforms(user_transforms, false)
     }
 
     /// Renders `stored` with the recipe, and returns the plans that were carried out: one for each
@@ -199,6 +208,26 @@ impl SampleRenderer {
         self.render_timed(Input::Stored(stored), Drawn::At(draw), Targets::only(target), metrics)
     }
 
+    /// [`SampleRenderer::render`] of an image that is decoded: rows without gaps of width and height
+    /// `size`, of RGB or of the recipe's pixels where they are wider.
+    ///
+    /// # Errors
+    /// As [`SampleRenderer::render`].
+    ///
+    /// # Panics
+    /// If a [`Target::Row`] differs from the result in size, or `pixels` from the image.
+    pub fn render_pixels(
+        &mut self,
+        pixels: &[u8],
+        size: (u32, u32),
+        draw: Draw,
+        target: Target<'_>,
+    ) -> Result<&[Plan], SampleFault> {
+        let metrics = &mut WorkerMetrics::start(None);
+        let input = Input::Pixels(pixels, size);
+        self.render_timed(input, Drawn::At(draw), Targets::only(target), metrics)
+    }
+
     /// [`SampleRenderer::render`] of all images of a sample, which says which stage took how long.
     pub(crate) fn render_timed(
         &mut self,
@@ -207,11 +236,16 @@ impl SampleRenderer {
         targets: Targets<'_, '_>,
         metrics: &mut WorkerMetrics,
     ) -> Result<&[Plan], SampleFault> {
+        if let Some(mut link) = self.next.take() {
+            let rendered = self.render_linked(&mut link, input, drawn, targets, metrics);
+            self.next = Some(link);
+            return rendered.map(|()| self.plans());
+        }
         self.damage = None;
         if let Input::Stored(stored) = &input {
             self.reduced.look_at(stored, self.decoder.options());
         }
-        let Targets { first, others } = targets;
+        let Targets { first, others, .. } = targets;
         match first {
             // Without operations the pixels are the result, and go where it belongs at once.
             Target::Image(image) if self.outputs.only_decode() => {
@@ -237,47 +271,17 @@ impl SampleRenderer {
             }
             Target::Padded { row, size } => {
                 let first = Target::Padded { row: &mut *row, size };
-                self.render_into(input, drawn, Targets { first, others }, metrics)?;
+                let targets = Targets { first, others, followers: None };
+                self.render_into(input, drawn, targets, metrics)?;
                 self.outputs.pad(row, size);
                 metrics.lap(Stage::Write);
             }
             Target::Row(_) | Target::Image(_) => {
-                self.render_into(input, drawn, Targets { first, others }, metrics)?;
+                let targets = Targets { first, others, followers: None };
+                self.render_into(input, drawn, targets, metrics)?;
             }
         }
         Ok(self.outputs.plans())
-    }
-
-    /// As [`SampleRenderer::render_timed`] of what [`SampleRenderer::decode`] has decoded.
-    pub(crate) fn render_decoded(
-        &mut self,
-        drawn: Drawn<'_>,
-        targets: Targets<'_, '_>,
-        metrics: &mut WorkerMetrics,
-    ) -> Result<&[Plan], SampleFault> {
-        let image = mem::replace(&mut self.image, Image::new());
-        let input = Input::Pixels(&image.data, (image.width, image.height));
-        let result = self.render_timed(input, drawn, targets, metrics).map(drop);
-        self.image = image;
-        result.map(|()| self.outputs.plans())
-    }
-
-    /// Decodes all of a sample for [`SampleRenderer::render_decoded`]. `None`, with the sample as it
-    /// was, when anything is wrong with any part of it, or with its row index.
-    pub(crate) fn decode(&mut self, stored: &mut Stored<'_>) -> Option<&Image> {
-        self.reduced.look_at(stored, self.decoder.options());
-        let is_whole = if self.parts_of(stored).ok()?.is_some() {
-            let index = stored.row_index.map(RowIndex::parse).transpose().ok()?;
-            let on_damaged = self.decoder.options().on_damaged;
-            let DecodeOptions { color, pixels, .. } = *self.decoder.options();
-            let request =
-                JpegRequest { color, pixels, on_damaged, index, ..JpegRequest::default() };
-            let decoded = self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image);
-            decoded.is_ok_and(|decoded| decoded.damage.is_none())
-        } else {
-            decode_whole(&mut self.decoder, stored, &mut self.image).is_ok_and(|d| d.is_none())
-        };
-        (is_whole && self.spread_grey().is_ok()).then_some(&self.image)
     }
 
     fn render_into(
@@ -309,16 +313,6 @@ impl SampleRenderer {
         self.outputs.plan(size, drawn)
     }
 
-    /// The plans of the last sample, as [`SampleRenderer::render`] returned them.
-    pub(crate) fn plans(&self) -> &[Plan] {
-        self.outputs.plans()
-    }
-
-    /// Width and height of the last sample's image before anything was done to it.
-    pub(crate) fn image_size(&self) -> (u32, u32) {
-        self.size
-    }
-
     /// The damage of the last sample of [`SampleRenderer::render`], if damage is kept.
     ///
     /// Only the part that the plan reads is checked: damage below a crop is not found.
@@ -331,6 +325,9 @@ impl SampleRenderer {
     pub(crate) fn trim(&mut self, bytes: usize) {
         self.decoder.trim(bytes);
         self.outputs.trim(bytes);
+        if let Some(link) = &mut self.next {
+            link.trim(bytes);
+        }
         if self.image.data.capacity() > bytes {
             self.image.data = Vec::new();
         }

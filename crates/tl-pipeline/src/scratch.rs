@@ -42,7 +42,9 @@ impl Scratch {
             Work::Bytes | Work::Views | Work::Columns(_) => None,
             Work::Images(recipe) => {
                 let renderer = SampleRenderer::new(recipe, decode);
-                let renderer = renderer.with_user_transforms(user_transforms.first.clone());
+                let has_annotations = config.fields.has_annotations();
+                let bound = user_transforms.first.clone();
+                let renderer = renderer.with_transforms(bound, has_annotations);
                 Some(renderer.with_images(config, user_transforms))
             }
         };

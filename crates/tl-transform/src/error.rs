@@ -18,7 +18,19 @@ pub enum RecipeError {
         /// The name of the operation before it.
         after: &'static str,
     },
-    /// An operation within another that is not one on pixels.
+    /// A user's transform of any size where a sample becomes several images.
+    #[error(
+        "operation {position}: user's transform {name:?} decides the image's size, so a sample \
+         becomes one image and not {views}: declare its size"
+    )]
+    AnySize {
+        /// The operation's place in the list, from 0.
+        position: usize,
+        name: String,
+        /// The number of images.
+        views: u32,
+    },
+    /// An operation within another that is not one on pixels, or a user's transform of any size.
     #[error("operation {position}: {op} cannot be within {within}")]
     Nested {
         /// The place in the list, from 0, of the outermost operation.
@@ -186,6 +198,12 @@ pub enum PlanError {
     /// A resize to a side beyond [`PlanError::MAX_RESIZED_SIDE`].
     #[error("resize to {width}x{height} pixels, sides must be at most {}", Self::MAX_RESIZED_SIDE)]
     ResizedSide { width: u32, height: u32 },
+    /// A user's transform whose results have a size that it alone decides.
+    #[error(
+        "user's transform {name:?} decides the image's size: operations are planned only after it \
+         has run"
+    )]
+    UserSize { name: String },
 }
 
 impl PlanError {
@@ -262,6 +280,20 @@ pub enum UserTransformError {
 pub enum UserFault {
     /// It returned this error.
     Failed(Arc<dyn Error + Send + Sync>),
+    /// It made an image of another size than the recipe says.
+    Size {
+        /// Width and height that it made.
+        made: (u32, u32),
+        /// Width and height that were expected; `None` for any that an image can have.
+        expected: Option<(u32, u32)>,
+    },
+    /// It returned other annotations than an image of the size that it made can have.
+    Annotations {
+        /// The annotations, such as `boxes`.
+        what: &'static str,
+        /// The annotations that it returned, and those expected.
+        reason: String,
+    },
     /// It panicked.
     Panicked {
         /// The panic's message on one line, or empty.
@@ -270,14 +302,12 @@ pub enum UserFault {
 }
 
 impl PartialEq for UserFault {
-    /// Whether both are the very same error, or panics with the same message.
+    /// Whether both are the very same error, or others with the same content.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Failed(a), Self::Failed(b)) => Arc::ptr_eq(a, b),
-            (Self::Panicked { message: a }, Self::Panicked { message: b }) => a == b,
-            (Self::Failed(_), Self::Panicked { .. }) | (Self::Panicked { .. }, Self::Failed(_)) => {
-                false
-            }
+            (Self::Failed(_), _) | (_, Self::Failed(_)) => false,
+            (a, b) => a.to_string() == b.to_string(),
         }
     }
 }
@@ -288,6 +318,20 @@ impl fmt::Display for UserFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(error) => error.fmt(f),
+            Self::Size { made, expected: Some(expected) } => write!(
+                f,
+                "returned an image of {}x{} pixels, expected {}x{}: declare size [{1}, {0}], or \
+                 size \"any\"",
+                made.0, made.1, expected.0, expected.1
+            ),
+            Self::Size { made, expected: None } => write!(
+                f,
+                "returned an image of {}x{} pixels, expected sides of 1 to {}",
+                made.0,
+                made.1,
+                PlanError::MAX_SIDE
+            ),
+            Self::Annotations { what, reason } => write!(f, "{what}: {reason}"),
             Self::Panicked { message } => write!(f, "panicked: {message}"),
         }
     }
@@ -297,7 +341,7 @@ impl Error for UserFault {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Failed(error) => error.source(),
-            Self::Panicked { .. } => None,
+            Self::Size { .. } | Self::Annotations { .. } | Self::Panicked { .. } => None,
         }
     }
 }

@@ -43,11 +43,14 @@ pub use output::{Channels, Dtype, Layout, OutputSpec, PixelType};
 pub use parity::Parity;
 pub use pass::{Padding, Pass};
 pub use plan::Plan;
-pub use recipe::Recipe;
+pub use recipe::{Recipe, Split};
 pub use render::{Renderer, Rows};
 pub use rng::Rng;
 pub use runner::Runner;
 pub use step::Step;
 pub use stream::{Draw, Stream};
-pub use user::{BoundTransforms, UserError, UserTransform, UserTransforms};
+pub use user::{
+    BoundTransforms, UserAnnotations, UserError, UserKeypoints, UserMask, UserTransform,
+    UserTransforms,
+};
 pub use wide::WideRenderer;

@@ -48,7 +48,7 @@ pub use policy::{AugMix, AutoAugment, AutoAugmentPolicy, RandAugment, TrivialAug
 pub use range::Range;
 pub(crate) use signature::operations;
 pub use signature::{Parameter, ParameterKind, Signature};
-pub use user::UserTransform;
+pub use user::{UserSize, UserSizeName, UserTransform};
 pub use warp::{ElasticTransform, PerAxis, RandomAffine, RandomPerspective, RandomRotation, Shear};
 
 /// The behaviour of an operation. `Display` writes the parameters as `(...)`, or nothing.
@@ -314,14 +314,21 @@ impl Op {
     }
 
     /// An operation within this one that cannot be there, and the one it is directly within: a
-    /// conversion, or one that erases floats next to others that work on pixels.
+    /// conversion, one that erases floats next to others that work on pixels, or a user's transform of
+    /// any size.
     pub(crate) fn misplaced(&self) -> Option<(&Self, &Self)> {
         let erases = self.domain() == Domain::EraseFloats;
         self.children().iter().find_map(|op| match op.domain() {
+            _ if op.is_of_any_size() => Some((op, self)),
             Domain::Pixels | Domain::Erase => op.misplaced(),
             Domain::EraseFloats if erases => op.misplaced(),
             Domain::EraseFloats | Domain::ToFloat | Domain::Normalize => Some((op, self)),
         })
+    }
+
+    /// Whether it is a user's transform that alone tells the size of its results.
+    pub(crate) fn is_of_any_size(&self) -> bool {
+        matches!(self, Self::UserTransform(op) if op.size.is_any())
     }
 
     /// Checks the parameters of this operation and of those within.
@@ -332,8 +339,12 @@ impl Op {
 }
 
 /// The operations of a recipe, each with its stream.
-pub(crate) fn with_streams(ops: &[Op], draw: Draw) -> impl Iterator<Item = (Stream, &Op)> {
-    numbered(ops, draw, 0)
+pub(crate) fn with_streams(
+    ops: &[Op],
+    draw: Draw,
+    first: u8,
+) -> impl Iterator<Item = (Stream, &Op)> {
+    numbered(ops, draw, first)
 }
 
 /// The operations within the one that `stream` belongs to, each with its stream.

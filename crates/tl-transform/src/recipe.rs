@@ -1,6 +1,7 @@
 //! Recipes: what happens to every image between decoding and the batch, as plain data.
 
 mod pixels;
+mod split;
 
 use std::fmt;
 
@@ -19,6 +20,8 @@ use crate::output::{Channels, Dtype, Layout, OutputSpec, PixelType, pixels as pi
 use crate::parity::Parity;
 use crate::plan::Plan;
 use crate::stream::Draw;
+
+pub use split::Split;
 
 /// A checked list of operations, how photographs are decoded for them, and the form of the output.
 ///
@@ -54,6 +57,10 @@ pub struct Recipe {
     channels: Channels,
     #[serde(skip_serializing_if = "is_u8", with = "pixel_type")]
     pixels: PixelType,
+    /// The number of the first operation in the random streams: that of the whole recipe, of which
+    /// this may be a part.
+    #[serde(skip)]
+    first_op: u8,
 }
 
 const fn one() -> u32 {
@@ -125,7 +132,9 @@ impl Recipe {
             };
             (before, domain) = (Some(op), behind);
         }
-        Self { ops, ..self }.checked()
+        let recipe = Self { ops, ..self };
+        recipe.check_sizes()?;
+        recipe.checked()
     }
 
     /// The usual ImageNet training recipe: a random resized crop of `size` x `size` (area 8 % to
@@ -165,6 +174,7 @@ impl Recipe {
             draws: one(),
             channels: Channels::default(),
             pixels: PixelType::U8,
+            first_op: 0,
         }
     }
 
@@ -250,6 +260,7 @@ impl Recipe {
         if views > Self::MAX_VIEWS {
             return Err(RecipeError::TooManyViews { views, limit: Self::MAX_VIEWS });
         }
+        recipe.check_sizes()?;
         Ok(recipe)
     }
 
@@ -377,7 +388,7 @@ impl Recipe {
         let views = self.views_of_draw();
         let draw = draw.of_image(view / views);
         let mut drawing = Drawing::new(plan, width, height, self.parity()).of_view(view % views);
-        for (stream, op) in op::with_streams(self.ops(), draw) {
+        for (stream, op) in op::with_streams(self.ops(), draw, self.first_op) {
             op.draw(stream, &mut drawing)?;
         }
         drawing.finish()

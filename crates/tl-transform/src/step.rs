@@ -69,12 +69,10 @@ impl Step {
             Self::Pass(pass) => pass.output_size(),
             Self::Pad(pad) => pad.output_size(size),
             Self::Warp(warp) => warp.output_size(size),
-            Self::Color(_)
-            | Self::Filter(_)
-            | Self::Noise(_)
-            | Self::Erase(_)
-            | Self::Mix(_)
-            | Self::User(_) => size,
+            Self::Color(_) | Self::Filter(_) | Self::Noise(_) | Self::Erase(_) | Self::Mix(_) => {
+                size
+            }
+            Self::User(user) => user.output_size(size),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Transforms of the caller's own: code under a name that recipes can carry.
 
+mod annotations;
 mod registry;
 
 use std::error::Error;
@@ -9,11 +10,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::bounds::is_size;
 use crate::error::UserFault;
 use crate::image::Image;
 use crate::rng::Rng;
 use crate::stream::Stream;
 
+pub use annotations::{UserAnnotations, UserKeypoints, UserMask};
 pub use registry::UserTransforms;
 
 /// The error of a user's transform: any type.
@@ -50,7 +53,7 @@ pub type UserError = Box<dyn Error + Send + Sync>;
 ///     }
 /// }
 ///
-/// let snow = op::UserTransform { name: "snow".into(), parameters: json!({"p": 1.0}) };
+/// let snow = op::UserTransform::new("snow", json!({"p": 1.0}));
 /// let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
 /// let recipe = Recipe::new(vec![snow.into()], output)?;
 ///
@@ -78,6 +81,34 @@ pub trait UserTransform: Send + Sync {
         rng: &mut Rng,
         parameters: &Value,
     ) -> Result<(), UserError>;
+
+    /// Changes an image, which may get another size where the recipe says so
+    /// ([`UserSize`](crate::op::UserSize)), and the annotations that move with it. By default this is
+    /// [`UserTransform::apply`], and annotations stay where they are.
+    ///
+    /// There are annotations only for transforms that [move](UserTransform::moves) pixels, in loaders
+    /// with such fields. `rng` and `parameters` are as in [`UserTransform::apply`].
+    ///
+    /// # Errors
+    /// As [`UserTransform::apply`]. What is returned is checked afterwards: the size of the image, and
+    /// as many annotations as were given.
+    fn change(
+        &self,
+        image: &mut Image,
+        annotations: &mut UserAnnotations,
+        rng: &mut Rng,
+        parameters: &Value,
+    ) -> Result<(), UserError> {
+        let _ = annotations;
+        let size = image.size();
+        self.apply(image.pixels_mut(), size, rng, parameters)
+    }
+
+    /// Whether it moves pixels, so that boxes, keypoints and masks have to move with them
+    /// ([`UserTransform::change`]). By default it changes colours only, and they stay.
+    fn moves(&self) -> bool {
+        false
+    }
 
     /// Refuses parameters that the transform cannot work with, before any sample is read. By
     /// default all are accepted.
@@ -113,18 +144,38 @@ impl fmt::Debug for Bound {
 }
 
 impl BoundTransforms {
+    /// Whether the transform at this operation moves pixels.
+    #[must_use]
+    pub fn moves(&self, op: u8) -> bool {
+        self.find(op).is_some_and(|bound| bound.transform.moves())
+    }
+
     /// Runs the transform that `stream` belongs to; `None` when the recipe has none there. What
-    /// went wrong comes with the transform's name.
-    pub(crate) fn run(
+    /// went wrong comes with the transform's name. `expected` is the size that the image has to have
+    /// afterwards, if the recipe tells it.
+    pub fn run(
         &self,
         stream: Stream,
+        expected: Option<(u32, u32)>,
         image: &mut Image,
+        annotations: &mut UserAnnotations,
     ) -> Option<Result<(), (String, UserFault)>> {
-        let found = self.transforms.iter().find(|bound| bound.number == u32::from(stream.op))?;
-        let size = image.size();
+        let found = self.find(stream.op)?;
         let mut rng = stream.rng();
-        let apply = || found.transform.apply(image.pixels_mut(), size, &mut rng, &found.parameters);
-        Some(guard(apply).map_err(|fault| (found.name.clone(), fault)))
+        let counts = annotations.counts();
+        let change = || found.transform.change(image, annotations, &mut rng, &found.parameters);
+        let changed = guard(change).and_then(|()| {
+            let made = image.size();
+            if !is_size(made) || expected.is_some_and(|expected| made != expected) {
+                return Err(UserFault::Size { made, expected });
+            }
+            annotations.check(&counts, made)
+        });
+        Some(changed.map_err(|fault| (found.name.clone(), fault)))
+    }
+
+    fn find(&self, op: u8) -> Option<&Bound> {
+        self.transforms.iter().find(|bound| bound.number == u32::from(op))
     }
 }
 

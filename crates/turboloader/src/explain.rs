@@ -52,7 +52,7 @@ impl Fault for ExplainError {
 pub struct Explanation<'a> {
     recipe: &'a Recipe,
     seed: u64,
-    beginnings: Beginnings<'a>,
+    beginnings: Beginnings,
     summary: Summary,
     sample: Option<Sample>,
     batch: Option<Batch>,
@@ -143,7 +143,7 @@ struct OpSummary {
 impl Summary {
     fn new(
         recipe: &Recipe,
-        beginnings: &Beginnings<'_>,
+        beginnings: &Beginnings,
         size: (u32, u32),
         seed: u64,
     ) -> Result<Self, ExplainError> {
@@ -247,6 +247,10 @@ impl fmt::Display for Explanation<'_> {
                 f,
                 "scratch  none, the rows of {width}x{height} go from the decoder to the batch"
             )?;
+        }
+        if recipe.is_of_any_size() {
+            let note = "a user's transform tells its own; here it leaves that of the image";
+            writeln!(f, "sizes    {note}")?;
         }
         self.summary.write(recipe.is_wide(), f)?;
         words::batch_ops(f, recipe.batch_ops())?;

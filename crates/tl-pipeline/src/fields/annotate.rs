@@ -2,7 +2,7 @@
 
 use tl_decode::{DecodeOptions, Decoder, Image, PixelType};
 use tl_handoff::slab::ColumnsMut;
-use tl_transform::{Mask, Plan};
+use tl_transform::{Mask, Plan, UserAnnotations, UserMask};
 
 use super::boxes::BoxReader;
 use super::files::Files;
@@ -42,6 +42,8 @@ pub(crate) struct Annotator {
     readers: FieldReaders,
     decoder: Decoder,
     image: Image,
+    /// The annotations of the sample as a user's transform has left them.
+    carried: Option<UserAnnotations>,
 }
 
 impl Annotator {
@@ -57,6 +59,7 @@ impl Annotator {
             readers: readers.clone(),
             decoder: Decoder::new(decode),
             image: Image::new(),
+            carried: None,
         }
     }
 
@@ -73,6 +76,7 @@ impl Annotator {
             row.key = dataset.entry(index)?.key.map(std::borrow::Cow::into_owned);
         }
         self.files.clear();
+        self.carried = None;
         if !self.fields.reads_files() {
             return Ok(0);
         }
@@ -95,6 +99,40 @@ impl Annotator {
             .try_for_each(|value| value.write(files, limit, columns.get(value.column())))
     }
 
+    /// The annotations that were read, as the image lies, for a user's transform. Arrays may have
+    /// `limit` bytes.
+    pub(crate) fn moved(
+        &mut self,
+        placed: &Placed<'_>,
+        limit: u64,
+    ) -> Result<UserAnnotations, SampleFault> {
+        let mask = match &self.fields.mask {
+            Some(field) => {
+                let field = field.clone();
+                Some(self.moved_mask(&field, placed)?.into_numbers())
+            }
+            None => None,
+        };
+        let carried = self.carried.as_ref();
+        let files = &mut self.files;
+        let boxes = self.boxes.as_ref();
+        let boxes = boxes.map(|boxes| boxes.moved(files, placed, carried)).transpose()?;
+        let mut keypoints = Vec::with_capacity(self.readers.keypoints.len());
+        for (place, reader) in self.readers.keypoints.iter_mut().enumerate() {
+            let carried = carried.map(|carried| &*carried.keypoints[place].numbers);
+            keypoints.push(reader.moved(files, placed, carried, limit)?);
+        }
+        let masks = self.instance_masks.as_ref();
+        let carried = carried.and_then(|carried| carried.masks.as_deref());
+        let masks = masks.map(|masks| masks.moved(files, placed, carried)).transpose()?;
+        Ok(UserAnnotations { boxes, keypoints, masks, mask })
+    }
+
+    /// Takes annotations as a user's transform has left them for those of the sample.
+    pub(crate) fn carry(&mut self, annotations: UserAnnotations) {
+        self.carried = Some(annotations);
+    }
+
     /// Puts the boxes, the keypoints and the masks that were read into the row, as the image lies
     /// there.
     pub(crate) fn place(
@@ -104,21 +142,32 @@ impl Annotator {
         mask: &mut [u8],
         columns: &mut ColumnsMut<'_, RowExtras>,
     ) -> Result<(), SampleFault> {
+        let carried = self.carried.as_ref();
+        let files = &mut self.files;
         let boxes = self.boxes.as_ref();
-        let stays = boxes.map(|boxes| boxes.place(&mut self.files, placed, row)).transpose()?;
+        let stays = boxes.map(|boxes| boxes.place(files, placed, carried, row)).transpose()?;
+        let stays = stays.as_deref();
         let keypoints = &self.readers.keypoints;
         row.keypoints.resize_with(keypoints.len(), Vec::new);
-        for (reader, points) in keypoints.iter().zip(&mut row.keypoints) {
+        for (place, (reader, points)) in keypoints.iter().zip(&mut row.keypoints).enumerate() {
+            let carried = carried.map(|carried| &*carried.keypoints[place].numbers);
             match reader.layout().column {
-                Some(column) => reader.move_column(placed, columns.get(column))?,
-                None => reader.place(&mut self.files, placed, stays.as_deref(), points)?,
+                Some(column) => reader.move_column(placed, carried, columns.get(column))?,
+                None => reader.place(files, placed, carried, stays, points)?,
             }
         }
         if let Some(masks) = &self.instance_masks {
-            let stays = stays.as_deref();
-            masks.place(&mut self.files, placed, stays, &mut row.instance_masks)?;
+            let carried = carried.and_then(|carried| carried.masks.as_deref());
+            masks.place(files, placed, carried, stays, &mut row.instance_masks)?;
         }
-        self.place_mask(placed, row, mask)
+        let Some(field) = self.fields.mask.clone() else { return Ok(()) };
+        let MovedMask { low, high } = self.moved_mask(&field, placed)?;
+        let high = high.as_ref().map(Mask::data);
+        match placed.room {
+            Some(room) => write(low.data(), high, low.size(), &field, room, mask),
+            None => row.mask.extend_from_slice(low.data()),
+        }
+        Ok(())
     }
 
     /// The bytes of the sidecar file of the last sample that `file` names.
@@ -136,13 +185,18 @@ impl Annotator {
         }
     }
 
-    fn place_mask(
+    /// The mask of the sample, as the image lies.
+    fn moved_mask(
         &mut self,
+        field: &MaskField,
         placed: &Placed<'_>,
-        row: &mut RowFields,
-        out: &mut [u8],
-    ) -> Result<(), SampleFault> {
-        let Some(field) = &self.fields.mask else { return Ok(()) };
+    ) -> Result<MovedMask, SampleFault> {
+        let filled = field.padding.map(|number| placed.plan().with_fill(number));
+        let plan = filled.as_ref().unwrap_or_else(|| placed.plan());
+        if let Some(carried) = self.carried.as_ref().and_then(|carried| carried.mask.as_ref()) {
+            let words = carried.numbers.iter().map(|number| number.to_le_bytes());
+            return Ok(MovedMask::of_words(words, carried.is_wide, placed.size, plan)?);
+        }
         let bytes = self.files.bytes(&field.file)?;
         self.decoder
             .decode_mask_into(bytes, &mut self.image)
@@ -155,38 +209,57 @@ impl Annotator {
                 AnnotationFault::MaskSize { file, width, height, image_width, image_height };
             return Err(fault.into());
         }
-        let is_wide = self.image.pixels == PixelType::U16;
-        if is_wide && field.dtype == MaskType::U8 {
+        if self.image.pixels != PixelType::U16 {
+            let data = std::mem::take(&mut self.image.data);
+            return Ok(MovedMask { low: moved(plan, placed.size, data)?, high: None });
+        }
+        if field.dtype == MaskType::U8 {
             return Err(AnnotationFault::MaskDepth { file: field.file.clone() }.into());
         }
-        let filled = field.padding.map(|number| placed.plan().with_fill(number));
-        let plan = filled.as_ref().unwrap_or_else(|| placed.plan());
-        let size = plan.output_size();
-        let moved = |plan: &Plan, numbers: Vec<u8>| -> Result<Mask, AnnotationFault> {
-            let mut mask = Mask::new(width, height, numbers)?;
-            plan.move_mask(&mut mask)?;
-            assert_eq!(mask.size(), size, "a mask moves as its image does");
-            Ok(mask)
-        };
-        let data = std::mem::take(&mut self.image.data);
-        if !is_wide {
-            let mask = moved(plan, data)?;
-            match placed.room {
-                Some(room) => write(mask.data(), None, size, field, room, out),
-                None => row.mask.extend_from_slice(mask.data()),
-            }
-            return Ok(());
-        }
-        // Moves copy numbers, so both bytes of a number move alike; a fill has 8 bits.
-        let words = data.as_chunks().0.iter().map(|word| u16::from_ne_bytes(*word).to_le_bytes());
-        let (low, high) = words.map(|[low, high]| (low, high)).unzip();
-        let low = moved(plan, low)?;
-        let high = moved(&plan.with_fill(0), high)?;
-        if let Some(room) = placed.room {
-            write(low.data(), Some(high.data()), size, field, room, out);
-        }
-        Ok(())
+        let words = self.image.data.as_chunks().0.iter();
+        let words = words.map(|word| u16::from_ne_bytes(*word).to_le_bytes());
+        Ok(MovedMask::of_words(words, true, placed.size, plan)?)
     }
+}
+
+/// The numbers of a mask as its image lies, in bytes that move alike.
+struct MovedMask {
+    low: Mask,
+    /// The upper bytes of numbers of 16 bits.
+    high: Option<Mask>,
+}
+
+impl MovedMask {
+    /// A mask of these numbers, the lower byte first.
+    fn of_words(
+        words: impl Iterator<Item = [u8; 2]>,
+        is_wide: bool,
+        size: (u32, u32),
+        plan: &Plan,
+    ) -> Result<Self, AnnotationFault> {
+        let (low, high): (Vec<u8>, Vec<u8>) = words.map(|[low, high]| (low, high)).unzip();
+        let low = moved(plan, size, low)?;
+        // A fill has 8 bits.
+        let high = is_wide.then(|| moved(&plan.with_fill(0), size, high)).transpose()?;
+        Ok(Self { low, high })
+    }
+
+    fn into_numbers(self) -> UserMask {
+        let Self { low, high } = self;
+        let upper = high.as_ref().map_or(&[][..], Mask::data);
+        let upper = upper.iter().copied().chain(std::iter::repeat(0));
+        let words = low.data().iter().zip(upper);
+        let numbers = words.map(|(low, high)| u16::from_le_bytes([*low, high])).collect();
+        UserMask { size: low.size(), numbers, is_wide: high.is_some() }
+    }
+}
+
+/// A mask of an image of `size` that moved with it.
+fn moved(plan: &Plan, size: (u32, u32), numbers: Vec<u8>) -> Result<Mask, AnnotationFault> {
+    let mut mask = Mask::new(size.0, size.1, numbers)?;
+    plan.move_mask(&mut mask)?;
+    assert_eq!(mask.size(), plan.output_size(), "a mask moves as its image does");
+    Ok(mask)
 }
 
 /// Writes a mask into the top left corner of its row, and the field's padding around it. `high` has the

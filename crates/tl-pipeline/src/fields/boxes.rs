@@ -2,7 +2,7 @@
 //! each.
 
 use serde_json::Value;
-use tl_transform::{BoundingBoxes, BoxFormat};
+use tl_transform::{AnnotationError, BoundingBoxes, BoxFormat, UserAnnotations};
 
 use super::annotate::Placed;
 use super::files::Files;
@@ -36,6 +36,12 @@ pub(super) struct BoxReader {
     values: Vec<ListPointer>,
 }
 
+/// Boxes on the image before the plan, as they are listed.
+struct Listed {
+    format: BoxFormat,
+    boxes: Vec<[f32; 4]>,
+}
+
 impl BoxReader {
     pub(super) fn new(field: &BoxField) -> Self {
         let parse = |pointer: &str| ListPointer::parse(pointer).expect("`Fields::check` parsed it");
@@ -47,29 +53,71 @@ impl BoxReader {
         }
     }
 
+    /// The boxes as the image lies, by their edges; a box that a user's transform has dropped is NaN.
+    pub(super) fn moved(
+        &self,
+        files: &mut Files,
+        placed: &Placed<'_>,
+        carried: Option<&UserAnnotations>,
+    ) -> Result<Vec<[f32; 4]>, AnnotationFault> {
+        let file = &self.field.file;
+        let objects = Objects { file, document: files.document(file)? };
+        let carried = carried.and_then(|carried| carried.boxes.as_deref());
+        let Listed { format, boxes } = self.find(&objects, carried)?;
+        let mut boxes = BoundingBoxes::new(format, placed.size, boxes)?;
+        placed.plan().move_boxes(&mut boxes)?;
+        boxes.convert(BoxFormat::Xyxy);
+        let mut boxes = boxes.boxes().to_vec();
+        for (edges, before) in boxes.iter_mut().zip(carried.unwrap_or_default()) {
+            if is_dropped(before) {
+                *edges = [f32::NAN; 4];
+            }
+        }
+        Ok(boxes)
+    }
+
+    /// The boxes on the image before the plan: those of the file, or those that a user's transform
+    /// has left, where one that it has dropped has no area.
+    fn find(
+        &self,
+        objects: &Objects<'_>,
+        carried: Option<&[[f32; 4]]>,
+    ) -> Result<Listed, AnnotationFault> {
+        if let Some(carried) = carried {
+            let edges = |edges: &[f32; 4]| if is_dropped(edges) { [0.0; 4] } else { *edges };
+            let boxes = carried.iter().map(edges).collect();
+            return Ok(Listed { format: BoxFormat::Xyxy, boxes });
+        }
+        let mut boxes = Vec::new();
+        objects.each(&self.boxes, "a list of boxes", "a box of four numbers", |value| {
+            boxes.push(coordinates(value)?);
+            Some(())
+        })?;
+        self.check_edges(objects, &boxes)?;
+        Ok(Listed { format: self.field.format, boxes })
+    }
+
     /// Puts the boxes into the row, as the image lies there. Tells of each box in the file whether
     /// it stays.
     pub(super) fn place(
         &self,
         files: &mut Files,
         placed: &Placed<'_>,
+        carried: Option<&UserAnnotations>,
         row: &mut RowFields,
     ) -> Result<Vec<bool>, AnnotationFault> {
         let file = &self.field.file;
         let objects = Objects { file, document: files.document(file)? };
-        let mut boxes = Vec::new();
-        objects.each(&self.boxes, "a list of boxes", "a box of four numbers", |value| {
-            boxes.push(coordinates(value)?);
-            Some(())
-        })?;
-        self.check_edges(&objects, &boxes)?;
+        let carried = carried.and_then(|carried| carried.boxes.as_deref());
+        let Listed { format, boxes } = self.find(&objects, carried)?;
+        let count = boxes.len();
         if let Some(pointer) = &self.labels {
             let expected = "a label of a whole number";
             objects.each(pointer, "a list of labels", expected, |value| {
                 row.box_labels.push(value.as_i64()?);
                 Some(())
             })?;
-            objects.check_count("labels", boxes.len(), row.box_labels.len())?;
+            objects.check_count("labels", count, row.box_labels.len())?;
         }
         row.box_values.resize_with(self.values.len(), Vec::new);
         for (place, (pointer, BoxValue { number, .. })) in
@@ -85,28 +133,37 @@ impl BoxReader {
                     whole_or_real(value).map(|value| put(*number, value, &mut out[start..]));
                 number.filter(|fits| *fits).map(drop)
             })?;
-            objects.check_count("values", boxes.len(), out.len() / bytes)?;
+            objects.check_count("values", count, out.len() / bytes)?;
         }
-        let indices = 0..i64::try_from(boxes.len()).unwrap_or(i64::MAX);
+        let indices = 0..i64::try_from(count).unwrap_or(i64::MAX);
         row.box_indices.extend(indices);
-        self.move_boxes(boxes, placed, row)
+        let mut boxes = BoundingBoxes::new(format, placed.size, boxes)?;
+        placed.plan().move_boxes(&mut boxes)?;
+        Ok(self.put(boxes, carried.unwrap_or_default(), row)?)
     }
 
-    /// Moves the boxes like the image, and leaves out what is too small with all that belongs to it.
-    fn move_boxes(
+    /// Puts moved boxes into the row, and leaves out what is too small or dropped with all that
+    /// belongs to it.
+    fn put(
         &self,
-        boxes: Vec<[f32; 4]>,
-        placed: &Placed<'_>,
+        mut boxes: BoundingBoxes,
+        carried: &[[f32; 4]],
         row: &mut RowFields,
-    ) -> Result<Vec<bool>, AnnotationFault> {
+    ) -> Result<Vec<bool>, AnnotationError> {
         let field = &self.field;
-        let mut boxes = BoundingBoxes::new(field.format, placed.size, boxes)?;
-        placed.plan().move_boxes(&mut boxes)?;
         let mut stays = vec![true; boxes.boxes().len()];
+        stays.iter_mut().zip(carried).for_each(|(stays, edges)| *stays = !is_dropped(edges));
         if let Some(sanitize) = field.sanitize {
-            // A box beyond the edge by a rounding is not cut off.
+            // A box beyond the edge by a rounding is not cut off. Dropped ones have no area.
             boxes.clamp();
             stays = boxes.sanitize(sanitize.min_size, sanitize.min_area)?;
+        }
+        boxes.convert(field.output);
+        row.boxes.extend_from_slice(boxes.boxes());
+        if stays.contains(&false) {
+            if field.sanitize.is_none() {
+                retain(&mut row.boxes, &stays);
+            }
             retain(&mut row.box_labels, &stays);
             retain(&mut row.box_indices, &stays);
             for (values, BoxValue { number, .. }) in row.box_values.iter_mut().zip(&field.values) {
@@ -115,8 +172,6 @@ impl BoxReader {
                 retain(values, &stays.iter().flat_map(each).collect::<Vec<bool>>());
             }
         }
-        boxes.convert(field.output);
-        row.boxes.extend_from_slice(boxes.boxes());
         Ok(stays)
     }
 
@@ -138,6 +193,11 @@ impl BoxReader {
         };
         Err(objects.expected(self.boxes.of(position), expected))
     }
+}
+
+/// Whether a user's transform has dropped the box.
+fn is_dropped(edges: &[f32; 4]) -> bool {
+    edges.iter().any(|edge| edge.is_nan())
 }
 
 /// Four numbers, rounded to what boxes have.

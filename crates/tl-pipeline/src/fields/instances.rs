@@ -58,14 +58,44 @@ impl InstanceMaskReader {
         Self { file: field.file.clone(), masks, limit }
     }
 
+    /// The masks of all objects, as the image lies.
+    pub(super) fn moved(
+        &self,
+        files: &mut Files,
+        placed: &Placed<'_>,
+        carried: Option<&[Mask]>,
+    ) -> Result<Vec<Mask>, AnnotationFault> {
+        let mut masks = Vec::new();
+        self.each(files, placed, placed.plan().output_size(), carried, None, |mask| {
+            masks.push(mask);
+        })?;
+        Ok(masks)
+    }
+
     /// Appends the masks of the objects that stay, as the image lies in the batch; of all objects
     /// without `stays`.
     pub(super) fn place(
         &self,
         files: &mut Files,
         placed: &Placed<'_>,
+        carried: Option<&[Mask]>,
         stays: Option<&[bool]>,
         out: &mut Vec<u8>,
+    ) -> Result<(), AnnotationFault> {
+        let size = placed.room.unwrap_or_else(|| placed.plan().output_size());
+        self.each(files, placed, size, carried, stays, |mask| write(&mask, size, out))
+    }
+
+    /// Calls `take` with the moved masks of the objects that stay: those that a user's transform has
+    /// left, or those of the file. `size` is what each will need.
+    fn each(
+        &self,
+        files: &mut Files,
+        placed: &Placed<'_>,
+        size: (u32, u32),
+        carried: Option<&[Mask]>,
+        stays: Option<&[bool]>,
+        mut take: impl FnMut(Mask),
     ) -> Result<(), AnnotationFault> {
         let objects = Objects { file: &self.file, document: files.document(&self.file)? };
         let list = "a list of masks";
@@ -79,14 +109,18 @@ impl InstanceMaskReader {
         }
         let stay = |place: &usize| stays.is_none_or(|stays| stays[*place]);
         let kept: Vec<usize> = (0..found.len()).filter(stay).collect();
-        let size = placed.room.unwrap_or_else(|| placed.plan().output_size());
         self.check_bytes(kept.len(), size)?;
-        // What the crop does not read need not be drawn.
-        let plan = placed.plan().of_region().with_fill(0);
+        // The crop's part of a mask in the file is all that is drawn.
+        let of_region = placed.plan().of_region().with_fill(0);
+        let of_whole = placed.plan().with_fill(0);
         for place in kept {
-            let mut mask = self.draw(found[place], self.masks.of(place), placed)?;
+            let mut mask = match carried {
+                Some(carried) => carried[place].clone(),
+                None => self.draw(found[place], self.masks.of(place), placed)?,
+            };
+            let plan = if carried.is_some() { &of_whole } else { &of_region };
             plan.move_mask(&mut mask)?;
-            write(&mask, size, out);
+            take(mask);
         }
         Ok(())
     }

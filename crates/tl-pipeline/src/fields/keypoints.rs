@@ -4,7 +4,7 @@
 use std::iter::repeat_n;
 
 use serde_json::Value;
-use tl_transform::Keypoints;
+use tl_transform::{Keypoints, UserKeypoints};
 
 use super::annotate::Placed;
 use super::files::Files;
@@ -264,17 +264,60 @@ impl KeypointReader {
         }
     }
 
-    /// Moves a sample's points, which are in the column's bytes.
+    /// The points as the image lies, those of all objects.
+    pub(super) fn moved(
+        &mut self,
+        files: &mut Files,
+        placed: &Placed<'_>,
+        carried: Option<&[f32]>,
+        limit: u64,
+    ) -> Result<UserKeypoints, AnnotationFault> {
+        let shape = self.shape;
+        let mut numbers = match (carried, &mut self.place) {
+            (Some(carried), _) => carried.to_vec(),
+            (None, Place::Sample(values)) => {
+                let mut bytes = vec![0; shape.iter().product::<usize>() * size_of::<f32>()];
+                values.write(files, limit, &mut bytes)?;
+                bytes.as_chunks().0.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect()
+            }
+            (None, Place::Objects(_)) => self.of_objects(files)?,
+        };
+        self.move_points(placed, &mut numbers)?;
+        Ok(UserKeypoints { shape, numbers })
+    }
+
+    /// Moves a sample's points, which are in the column's bytes, unless a user's transform has left
+    /// others.
     pub(super) fn move_column(
         &self,
         placed: &Placed<'_>,
+        carried: Option<&[f32]>,
         bytes: &mut [u8],
     ) -> Result<(), AnnotationFault> {
         let bytes = bytes.as_chunks_mut().0;
-        let mut numbers: Vec<f32> = bytes.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect();
-        self.move_points(placed, &mut numbers)?;
+        let stored = || bytes.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect();
+        let mut numbers: Vec<f32> = carried.map_or_else(stored, <[f32]>::to_vec);
+        self.place_points(placed, &mut numbers)?;
         bytes.iter_mut().zip(numbers).for_each(|(bytes, number)| *bytes = number.to_ne_bytes());
         Ok(())
+    }
+
+    /// The points of all objects, as they are in the file.
+    fn of_objects(&self, files: &mut Files) -> Result<Vec<f32>, AnnotationFault> {
+        let mut numbers = Vec::new();
+        let Place::Objects(pointer) = &self.place else { return Ok(numbers) };
+        let file = &self.field.file;
+        let objects = Objects { file, document: files.document(file)? };
+        let shape = self.shape;
+        let fault = |pointer| AnnotationFault::Points { file: file.clone(), pointer, shape };
+        objects.each_found(pointer, LISTS, fault, |value| match self.field.present(value) {
+            Some(value) => push(value, shape, &mut numbers),
+            None => {
+                let count = shape.iter().product();
+                self.field.fills_missing.then(|| numbers.extend(repeat_n(0.0, count)))
+            }
+        })?;
+        Ok(numbers)
     }
 
     /// Appends the points of the objects that stay, as the image lies in the batch; of all objects
@@ -283,43 +326,31 @@ impl KeypointReader {
         &self,
         files: &mut Files,
         placed: &Placed<'_>,
+        carried: Option<&[f32]>,
         stays: Option<&[bool]>,
         out: &mut Vec<f32>,
     ) -> Result<(), AnnotationFault> {
-        let Place::Objects(pointer) = &self.place else { return Ok(()) };
         let file = &self.field.file;
-        let objects = Objects { file, document: files.document(file)? };
-        let shape = self.shape;
-        let fault = |pointer| AnnotationFault::Points { file: file.clone(), pointer, shape };
-        objects.each_found(pointer, LISTS, fault, |value| match self.field.present(value) {
-            Some(value) => push(value, shape, out),
-            None => {
-                let numbers = shape.iter().product();
-                self.field.fills_missing.then(|| out.extend(repeat_n(0.0, numbers)))
-            }
-        })?;
+        *out = carried.map_or_else(|| self.of_objects(files), |carried| Ok(carried.to_vec()))?;
         if let Some(stays) = stays {
             let numbers: usize = self.shape.iter().product();
+            let objects = Objects { file, document: files.document(file)? };
             objects.check_count("sets of keypoints", stays.len(), out.len() / numbers)?;
             let each = |stays: &bool| repeat_n(*stays, numbers);
             retain(out, &stays.iter().flat_map(each).collect::<Vec<bool>>());
         }
-        self.move_points(placed, out)
+        self.place_points(placed, out)
     }
 
-    /// Moves points as they lie in the batch.
+    /// Moves points with the image, which may lie outside it then.
     fn move_points(&self, placed: &Placed<'_>, numbers: &mut [f32]) -> Result<(), AnnotationFault> {
         let [count, width] = self.shape;
         let points = numbers.chunks_exact(width).map(|point| [point[0], point[1]]);
         let mut points = Keypoints::new(placed.size, points.collect())?;
         let plan = placed.plan();
         plan.move_keypoints(&mut points)?;
-        let is_inside = is_inside(plan.output_size());
         for (numbers, point) in numbers.chunks_exact_mut(width).zip(points.points()) {
             numbers[..2].copy_from_slice(point);
-            if width == 3 && (numbers[2] == 0.0 || !is_inside(point)) {
-                numbers.fill(0.0);
-            }
         }
         if plan.is_mirrored() {
             for object in numbers.chunks_exact_mut(count * width) {
@@ -330,13 +361,31 @@ impl KeypointReader {
         }
         Ok(())
     }
+
+    /// Moves points as they lie in the batch, where those outside the image have no label.
+    fn place_points(
+        &self,
+        placed: &Placed<'_>,
+        numbers: &mut [f32],
+    ) -> Result<(), AnnotationFault> {
+        self.move_points(placed, numbers)?;
+        let is_inside = is_inside(placed.plan().output_size());
+        if self.shape[1] == 3 {
+            for point in numbers.as_chunks_mut::<3>().0 {
+                if point[2] == 0.0 || !is_inside([point[0], point[1]]) {
+                    *point = [0.0; 3];
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Tells of a point whether it is on an image of this size, as torchvision's `SanitizeKeyPoints`.
-fn is_inside(size: (u32, u32)) -> impl Fn(&[f32; 2]) -> bool {
+fn is_inside(size: (u32, u32)) -> impl Fn([f32; 2]) -> bool {
     let width = f64::from(size.0);
     let height = f64::from(size.1);
-    move |&[x, y]| (0.0..width).contains(&f64::from(x)) && (0.0..height).contains(&f64::from(y))
+    move |[x, y]| (0.0..width).contains(&f64::from(x)) && (0.0..height).contains(&f64::from(y))
 }
 
 /// Appends the numbers of an object's points of this shape: a list for each point, or one for all.

@@ -75,6 +75,11 @@ impl Outputs {
         self
     }
 
+    /// The first recipe.
+    pub(super) fn recipe(&self) -> &Recipe {
+        &self.first.recipe
+    }
+
     /// True if the decoded pixels are the only result.
     pub(super) fn only_decode(&self) -> bool {
         self.first.recipe.ops().is_empty() && self.first.plans.len() == 1 && self.others.is_empty()

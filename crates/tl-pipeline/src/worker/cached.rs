@@ -6,7 +6,7 @@ use tl_transform::Plan;
 use crate::cache::CacheKind;
 use crate::fetch::RowSource;
 use crate::row::Interrupted;
-use crate::sample::{Drawn, Input, Targets};
+use crate::sample::{Drawn, Followers, Input, Targets};
 use crate::scratch::Scratch;
 use crate::stage::Stage;
 
@@ -23,9 +23,13 @@ pub(super) fn render<'s>(
     let kind = CacheKind::Decoded;
     let wanted = source.wanted();
     let max_decoded_bytes = scratch.limits.decode.max_decoded_bytes;
-    let Scratch { renderer: Some(renderer), bytes, row_index, metrics, .. } = scratch else {
+    let Scratch { renderer: Some(renderer), bytes, row_index, annotator, limits, metrics, .. } =
+        scratch
+    else {
         unreachable!("a cache of pixels is refused where nothing is decoded");
     };
+    let followers = Some(Followers { annotator, limit: limits.stored });
+    let targets = Targets { followers, ..targets };
     if let Some(block) = caches.held(kind, wanted) {
         metrics.lap(Stage::Read);
         let input = Input::Pixels(block.bytes(), block.form().1);

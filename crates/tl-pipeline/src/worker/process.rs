@@ -13,7 +13,7 @@ use crate::fields::{Fields, Placed};
 use crate::layout::BatchLayout;
 use crate::layout::ImageSpec;
 use crate::row::{Interrupted, RowExtras};
-use crate::sample::{Drawn, Input, SampleRenderer, Target, Targets};
+use crate::sample::{Drawn, Followers, Input, SampleRenderer, Target, Targets};
 use crate::scratch::{Scratch, trim};
 use crate::stage::Stage;
 use crate::work::Work;
@@ -43,16 +43,21 @@ pub(super) fn process(
         metrics.lap(Stage::Read);
         return Ok(Processed { label, size: [0; 2], damage: None });
     }
+    // A user's transform between plans takes annotations; else a damaged image costs nothing more.
+    let fields_first = scratch.renderer.as_ref().is_some_and(SampleRenderer::is_linked);
+    if fields_first {
+        read_fields(source, scratch, &mut parts)?;
+    }
     let processed = process_image(source, scratch, layout, parts.reborrow())?;
     if run.config().fields == Fields::default() {
         return Ok(processed);
     }
-    let Scratch { renderer, annotator, images, metrics, limits, .. } = scratch;
+    if !fields_first {
+        read_fields(source, scratch, &mut parts)?;
+    }
+    let Scratch { renderer, annotator, images, metrics, .. } = scratch;
     let Parts { mask, extra, mut columns, .. } = parts;
     let fields = &mut extra.fields;
-    metrics.read(annotator.read(run.dataset(), source.sample(), limits.stored, fields)?);
-    annotator.write_values(limits.stored, &mut columns)?;
-    metrics.lap(Stage::Read);
     let placed = renderer.as_ref().map(|renderer| {
         let room = layout.spec.map(|spec| (spec.width, spec.height));
         Placed { plans: renderer.plans(), size: renderer.image_size(), room }
@@ -68,6 +73,22 @@ pub(super) fn process(
         }
     }
     Ok(processed)
+}
+
+/// Reads the fields of a sample, and puts those into its row that do not move with the image.
+fn read_fields(
+    source: RowSource<'_>,
+    scratch: &mut Scratch,
+    parts: &mut Parts<'_, RowExtras>,
+) -> Result<(), Interrupted> {
+    let Scratch { annotator, metrics, limits, .. } = scratch;
+    let Parts { extra, columns, .. } = parts;
+    let dataset = source.run.dataset();
+    let fields = &mut extra.fields;
+    metrics.read(annotator.read(dataset, source.sample(), limits.stored, fields)?);
+    annotator.write_values(limits.stored, columns)?;
+    metrics.lap(Stage::Read);
+    Ok(())
 }
 
 /// Fetches, decodes and renders one sample.
@@ -109,7 +130,7 @@ fn process_image(
         Some(_) => Target::Row(out),
         None => Target::Image(image),
     };
-    let targets = Targets { first: target, others: Some(&mut columns) };
+    let targets = Targets { first: target, others: Some(&mut columns), followers: None };
     let plans = if run.caches().has(CacheKind::Decoded) {
         cached::render(source, scratch, targets)?
     } else {
@@ -137,7 +158,9 @@ fn render<'s>(
     scratch: &'s mut Scratch,
     targets: Targets<'_, '_>,
 ) -> Result<&'s [Plan], Interrupted> {
-    let Scratch { bytes, row_index, renderer, metrics, .. } = scratch;
+    let Scratch { bytes, row_index, renderer, annotator, limits, metrics, .. } = scratch;
+    let followers = Some(Followers { annotator, limit: limits.stored });
+    let targets = Targets { followers, ..targets };
     let stored = source.stored(bytes, row_index, metrics)?;
     let renderer = renderer.as_mut().expect("samples are decoded");
     let drawn = Drawn::At(source.draw);

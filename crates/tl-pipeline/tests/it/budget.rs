@@ -134,7 +134,7 @@ impl tl_transform::UserTransform for Meet {
 
 /// The whole image is gone through before the middle is cut out.
 fn whole(all: Option<Barrier>) -> LoaderConfig {
-    let step = UserTransform { name: "meet".into(), parameters: Value::Null };
+    let step = UserTransform::new("meet", Value::Null);
     let recipe = Recipe::new(vec![step.into(), CenterCrop::new(8).into()], PIXELS).unwrap();
     let mut user_transforms = UserTransforms::new();
     user_transforms.insert("meet", Meet(all));

@@ -56,7 +56,7 @@ fn a_slow_disk_is_named() {
 
 #[test]
 fn a_heavy_transform_is_named() {
-    let heavy = UserTransform { name: "heavy".into(), parameters: json!({}) };
+    let heavy = UserTransform::new("heavy", json!({}));
     let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
     let recipe = Recipe::new(vec![CenterCrop::new(4).into(), heavy.into()], output).unwrap();
     let mut user_transforms = UserTransforms::new();

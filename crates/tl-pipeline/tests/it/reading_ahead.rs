@@ -43,7 +43,7 @@ fn report(disk: Option<Mutex<()>>, readers: Readers, read_ahead_bytes: u64) -> R
         sleep(READ);
     };
     let dataset = watched(samples, on_read, || ());
-    let heavy = UserTransform { name: "heavy".into(), parameters: json!({}) };
+    let heavy = UserTransform::new("heavy", json!({}));
     let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
     let recipe = Recipe::new(vec![CenterCrop::new(4).into(), heavy.into()], output).unwrap();
     let mut user_transforms = UserTransforms::new();

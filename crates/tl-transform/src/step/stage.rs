@@ -6,6 +6,7 @@ use tl_simd::resample::ImageView;
 
 use super::erase::Erase;
 use super::mix::Scratch as MixScratch;
+use super::user::User;
 use super::warp::Scratch as WarpScratch;
 use crate::error::UserFault;
 use crate::image::Image;
@@ -13,8 +14,7 @@ use crate::output::{Channels, Dtype, Layout, OutputSpec};
 use crate::parity::Parity;
 use crate::pass::Pass;
 use crate::render::{CHANNELS, Renderer};
-use crate::stream::Stream;
-use crate::user::BoundTransforms;
+use crate::user::{BoundTransforms, UserAnnotations};
 
 /// The form of the pixels of an [`Image`].
 const PIXELS: OutputSpec = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
@@ -91,12 +91,11 @@ impl Stage<'_> {
         (self.image, &mut self.workspace.mix)
     }
 
-    /// Runs the user's transform that `stream` belongs to, if there is one.
-    pub(crate) fn user_transform(
-        &mut self,
-        stream: Stream,
-    ) -> Option<Result<(), (String, UserFault)>> {
-        self.workspace.user_transforms.run(stream, self.image)
+    /// Runs the user's transform of a step, if there is one.
+    pub(crate) fn user_transform(&mut self, step: User) -> Option<Result<(), (String, UserFault)>> {
+        let size = step.output_size(self.image.size());
+        let annotations = &mut UserAnnotations::default();
+        self.workspace.user_transforms.run(step.stream, Some(size), self.image, annotations)
     }
 
     /// The image, and what blurs it.

@@ -57,7 +57,7 @@ fn recipe(ops: Vec<Op>) -> Recipe {
 }
 
 fn user(name: &str, parameters: Value) -> Op {
-    op::UserTransform { name: name.into(), parameters }.into()
+    op::UserTransform::new(name, parameters).into()
 }
 
 fn registry() -> UserTransforms {
@@ -83,7 +83,10 @@ fn transforms_get_their_own_parameters_and_stream() {
     let draw = Draw { seed: 1, epoch: 2, sample: 3 };
     let plan = recipe.plan(2, 1, draw).unwrap();
     let streams = [0, 3].map(|op| Stream { draw, op });
-    assert_eq!(plan.steps, streams.map(|stream| crate::Step::User(crate::step::User { stream })));
+    assert_eq!(
+        plan.steps,
+        streams.map(|stream| crate::Step::User(crate::step::User { stream, size: None }))
+    );
     let [_, last] = streams.map(|stream| stream.rng().next_u32().to_le_bytes()[0]);
     let image = run(&recipe, &plan).unwrap();
     assert_eq!(image.pixels(), [last, 13, 14, 15, 16, 17]);

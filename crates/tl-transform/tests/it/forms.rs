@@ -139,7 +139,7 @@ fn hashes_are_equal_where_recipes_are() {
     assert_eq!(normalized(-0.0).hash(), normalized(0.0).hash());
     assert_ne!(normalized(0.5).hash(), normalized(0.0).hash());
     let told = |parameters: Value| {
-        let op = UserTransform { name: "a".to_owned(), parameters };
+        let op = UserTransform::new("a", parameters);
         Recipe::new(vec![op.into()], U8).expect("good parameters")
     };
     for (one, other) in [

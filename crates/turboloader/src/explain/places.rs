@@ -52,14 +52,16 @@ pub(super) fn parts(plan: &Plan) -> Vec<(Place, Step)> {
 
 /// A recipe and its beginnings.
 #[derive(Debug)]
-pub(super) struct Beginnings<'a> {
-    recipe: &'a Recipe,
+pub(super) struct Beginnings {
+    /// Results of the user's transforms that may have any size have the size of the image.
+    recipe: Recipe,
     /// The recipe cut off after 0, 1, 2, ... operations.
     recipes: Vec<Recipe>,
 }
 
-impl<'a> Beginnings<'a> {
-    pub(super) fn of(recipe: &'a Recipe) -> Result<Self, RecipeError> {
+impl Beginnings {
+    pub(super) fn of(recipe: &Recipe) -> Result<Self, RecipeError> {
+        let recipe = recipe.with_kept_sizes();
         let cut = |count| -> Result<Recipe, RecipeError> {
             let ops: Vec<Op> = recipe.ops().iter().take(count).cloned().collect();
             let pixels = recipe.pixels();

@@ -1,0 +1,44 @@
+//! Samples that are decoded whole before they are rendered, for a cache of their pixels.
+
+use std::mem;
+
+use tl_decode::{DecodeOptions, Image, JpegRequest, RowIndex};
+use tl_transform::Plan;
+
+use super::{Drawn, Input, SampleRenderer, Stored, Targets, decode_whole};
+use crate::error::SampleFault;
+use crate::metrics::WorkerMetrics;
+
+impl SampleRenderer {
+    /// As [`SampleRenderer::render_timed`] of what [`SampleRenderer::decode`] has decoded.
+    pub(crate) fn render_decoded(
+        &mut self,
+        drawn: Drawn<'_>,
+        targets: Targets<'_, '_>,
+        metrics: &mut WorkerMetrics,
+    ) -> Result<&[Plan], SampleFault> {
+        let image = mem::replace(&mut self.image, Image::new());
+        let input = Input::Pixels(&image.data, (image.width, image.height));
+        let result = self.render_timed(input, drawn, targets, metrics).map(drop);
+        self.image = image;
+        result.map(|()| self.plans())
+    }
+
+    /// Decodes all of a sample for [`SampleRenderer::render_decoded`]. `None`, with the sample as it
+    /// was, when anything is wrong with any part of it, or with its row index.
+    pub(crate) fn decode(&mut self, stored: &mut Stored<'_>) -> Option<&Image> {
+        self.reduced.look_at(stored, self.decoder.options());
+        let is_whole = if self.parts_of(stored).ok()?.is_some() {
+            let index = stored.row_index.map(RowIndex::parse).transpose().ok()?;
+            let on_damaged = self.decoder.options().on_damaged;
+            let DecodeOptions { color, pixels, .. } = *self.decoder.options();
+            let request =
+                JpegRequest { color, pixels, on_damaged, index, ..JpegRequest::default() };
+            let decoded = self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image);
+            decoded.is_ok_and(|decoded| decoded.damage.is_none())
+        } else {
+            decode_whole(&mut self.decoder, stored, &mut self.image).is_ok_and(|d| d.is_none())
+        };
+        (is_whole && self.spread_grey().is_ok()).then_some(&self.image)
+    }
+}
