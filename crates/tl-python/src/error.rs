@@ -105,6 +105,17 @@ impl From<&SampleError> for Error {
     }
 }
 
+/// An image that a recipe is applied to outside of a data set.
+impl From<SampleFault> for Error {
+    fn from(fault: SampleFault) -> Self {
+        match fault {
+            SampleFault::Plan(error) => error.into(),
+            SampleFault::Step(error) => error.into(),
+            other => Self::of(&other, Class::Recipe, Class::Recipe),
+        }
+    }
+}
+
 /// The error of a table.
 fn table(location: &Location, error: &TableError) -> Error {
     match error {

@@ -3,11 +3,12 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use tl_pipeline::{OnError, Renderer};
+use tl_decode::{DecodeOptions, Image, Limits};
+use tl_pipeline::{OnError, Renderer, SampleRenderer, Target};
 use tl_transform::op::ToFloat;
 use tl_transform::{
     BatchOp, BoundTransforms, Channels, DecodeMode, Draw, Dtype, Layout, Op, OutputSpec, Parity,
-    PixelType, Plan, Recipe, RecipeError,
+    PixelType, Plan, Recipe, RecipeError, Runner,
 };
 
 use crate::detached::detached;
@@ -214,30 +215,24 @@ impl PyRecipe {
         draw: Draw,
         bound: BoundTransforms,
     ) -> Result<(Vec<u8>, Vec<usize>), Error> {
-        let (width, height) = size;
         let recipe = &self.recipe;
-        let mut renderer = Renderer::new(recipe).with_user_transforms(bound);
-        let mut numbers = Vec::new();
-        let mut made = (0, 0);
-        for view in 0..recipe.views() {
-            let mut plan = Plan::whole(width, height);
-            recipe.plan_view_into(size, draw, view, &mut plan)?;
-            made = plan.output_size();
-            let start = numbers.len();
-            let bytes = renderer.output_bytes(made);
-            numbers.try_reserve_exact(bytes).map_err(|_| Error::memory(bytes))?;
-            numbers.resize(start + bytes, 0);
-            renderer.render(&plan, pixels, width, height, &mut numbers[start..])?;
-        }
+        let limits = Limits { max_decoded_bytes: Runner::MEMORY_LIMIT, ..Limits::default() };
+        let options = DecodeOptions { limits, ..DecodeOptions::default() };
+        let renderer = SampleRenderer::new(recipe, options);
+        let mut image = Image::new();
+        let target = Target::Image(&mut image);
+        let mut renderer = renderer.with_user_transforms(bound);
+        let plans = renderer.render_pixels(pixels, size, draw, target)?;
+        let made = plans.first().map_or((0, 0), Plan::output_size);
         let width = made.0 as usize;
         let height = made.1 as usize;
         let channels = recipe.channels().count() as usize;
-        let image = match recipe.output().layout {
+        let shape = match recipe.output().layout {
             Layout::Hwc => [height, width, channels],
             Layout::Chw => [channels, height, width],
         };
         let views = (recipe.views() > 1).then_some(recipe.views() as usize);
-        Ok((numbers, views.into_iter().chain(image).collect()))
+        Ok((image.data, views.into_iter().chain(shape).collect()))
     }
 }
 

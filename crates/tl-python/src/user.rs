@@ -1,5 +1,7 @@
 //! User-supplied transforms in Python: functions of an image, called on the loader's threads.
 
+mod annotated;
+
 use std::cell::RefCell;
 use std::error::Error;
 use std::fmt;
@@ -9,10 +11,10 @@ use pyo3::Borrowed;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use serde_json::Value;
 use tl_pipeline::OnError;
-use tl_transform::{Rng, UserError, UserTransform};
+use tl_transform::{Image, Rng, UserAnnotations, UserError, UserTransform};
 
 use crate::element::Element;
 use crate::memory::Memory;
@@ -27,8 +29,17 @@ thread_local! {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UserTransforms {
     functions: Vec<(String, Arc<Py<PyAny>>)>,
-    /// Whether each of them has a parameter `seed`.
-    seeded: Vec<bool>,
+    /// The arguments of each.
+    takes: Vec<Takes>,
+}
+
+/// The arguments of a function besides the image.
+#[derive(Clone, Copy, Debug)]
+struct Takes {
+    /// A number that follows from the sample's draw.
+    seed: bool,
+    /// The annotations, which it returns with the image (`_functions.Annotated`).
+    annotations: bool,
 }
 
 /// Whether a function has a parameter `seed`; one that Python knows nothing of has none.
@@ -51,9 +62,14 @@ impl<'a, 'py> FromPyObject<'a, 'py> for UserTransforms {
             .map(|item| item?.extract::<(String, Py<PyAny>)>())
             .collect::<PyResult<_>>()?;
         let py = object.py();
-        let seeded = pairs.iter().map(|(_, function)| takes_seed(function.bind(py))).collect();
+        let takes = pairs.iter().map(|(_, function)| {
+            let function = function.bind(py);
+            let annotations = function.hasattr("takes_annotations")?;
+            Ok(Takes { seed: takes_seed(function), annotations })
+        });
+        let takes = takes.collect::<PyResult<_>>()?;
         let functions = pairs.into_iter().map(|(name, function)| (name, Arc::new(function)));
-        Ok(Self { functions: functions.collect(), seeded })
+        Ok(Self { functions: functions.collect(), takes })
     }
 }
 
@@ -85,34 +101,47 @@ impl UserTransforms {
     /// The functions as a loader has them. What they raise is kept where it ends the epoch.
     pub(crate) fn of_loader(&self, on_error: OnError) -> tl_transform::UserTransforms {
         let mut transforms = tl_transform::UserTransforms::new();
-        for ((name, function), &is_seeded) in self.functions.iter().zip(&self.seeded) {
+        for ((name, function), &takes) in self.functions.iter().zip(&self.takes) {
             let function = Arc::clone(function);
-            transforms.insert(name.clone(), Function { function, is_seeded, on_error });
+            transforms.insert(name.clone(), Function { function, takes, on_error });
         }
         transforms
     }
 }
 
-/// A function that takes an image as a NumPy array and returns one of the same size.
+/// A function that takes an image as a NumPy array and returns one.
 struct Function {
     function: Arc<Py<PyAny>>,
-    /// Whether it gets a number that follows from the sample's draw.
-    is_seeded: bool,
+    takes: Takes,
     on_error: OnError,
 }
 
 impl UserTransform for Function {
     fn apply(
         &self,
-        pixels: &mut [u8],
-        size: (u32, u32),
+        _pixels: &mut [u8],
+        _size: (u32, u32),
+        _rng: &mut Rng,
+        _parameters: &Value,
+    ) -> Result<(), UserError> {
+        unreachable!("`change` is called")
+    }
+
+    fn moves(&self) -> bool {
+        self.takes.annotations
+    }
+
+    fn change(
+        &self,
+        image: &mut Image,
+        annotations: &mut UserAnnotations,
         rng: &mut Rng,
         _parameters: &Value,
     ) -> Result<(), UserError> {
         let gone = || UserError::from("the interpreter is gone");
-        let seed = self.is_seeded.then(|| rng.next_u32());
-        let called = Python::try_attach(|py| self.call(py, pixels, size, seed)).ok_or_else(gone)?;
-        called.map_err(|error| {
+        let seed = self.takes.seed.then(|| rng.next_u32());
+        let called = Python::try_attach(|py| self.call(py, image, annotations, seed));
+        called.ok_or_else(gone)?.map_err(|error| {
             let words = Python::attach(|py| in_words(&error, py));
             // Its traceback has the function's images: of a list of bad samples too many.
             let error = (self.on_error == OnError::Raise).then_some(error);
@@ -125,39 +154,82 @@ impl Function {
     fn call(
         &self,
         py: Python<'_>,
-        pixels: &mut [u8],
-        size: (u32, u32),
+        image: &mut Image,
+        annotations: &mut UserAnnotations,
         seed: Option<u32>,
     ) -> PyResult<()> {
-        let shape = vec![size.1 as usize, size.0 as usize, 3];
-        let image = Bound::new(py, Tensor::new(Memory::of(pixels)?, shape, Element::U8))?;
-        let image = image.call_method0("numpy")?;
+        let [width, height] = sides(image.size());
+        let pixels = array(py, image.pixels(), vec![height, width, CHANNELS], Element::U8)?;
+        let has_annotations = *annotations != UserAnnotations::default();
+        let given = (self.takes.annotations && has_annotations)
+            .then(|| annotated::to_python(py, annotations));
+        let given = given.transpose()?;
         let made = {
             let _entered = Entered::new(&self.function);
             let named = PyDict::new(py);
             if let Some(seed) = seed {
                 named.set_item("seed", seed)?;
             }
-            self.function.bind(py).call((&image,), Some(&named))?
+            let function = self.function.bind(py);
+            match &given {
+                None => function.call((&pixels,), Some(&named))?,
+                Some(given) => function.call((&pixels, given), Some(&named))?,
+            }
         };
-        let made = py.import("numpy")?.call_method1("asarray", (made,))?;
-        let same = |name| -> PyResult<bool> { made.getattr(name)?.eq(image.getattr(name)?) };
-        if !(same("shape")? && same("dtype")?) {
-            let of = |array: &Bound<'_, PyAny>| -> PyResult<String> {
-                Ok(format!("{} of shape {}", array.getattr("dtype")?, array.getattr("shape")?))
-            };
-            let made = of(&made)?;
-            let image = of(&image)?;
-            let message = format!(
-                "it returned {made} for {image}: a function keeps size and type, which the \
-                 transforms around it change"
-            );
-            return Err(PyRuntimeError::new_err(message));
+        if given.is_none() {
+            // A function that can move fields too returns its image with them.
+            let alone = made.cast::<PyDict>().ok().and_then(|made| made.get_item("image").ok()?);
+            return take_image(&alone.unwrap_or(made), image);
         }
-        let bytes = made.call_method0("tobytes")?;
-        pixels.copy_from_slice(bytes.cast::<PyBytes>()?.as_bytes());
-        Ok(())
+        let (made, left): (Bound<'_, PyAny>, Bound<'_, PyDict>) = made.extract()?;
+        take_image(&made, image)?;
+        annotated::from_python(&left, annotations)
     }
+}
+
+const CHANNELS: usize = 3;
+
+fn sides(size: (u32, u32)) -> [usize; 2] {
+    [size.0 as usize, size.1 as usize]
+}
+
+/// A NumPy array with a copy of these bytes.
+fn array<'py>(
+    py: Python<'py>,
+    bytes: &[u8],
+    shape: Vec<usize>,
+    element: Element,
+) -> PyResult<Bound<'py, PyAny>> {
+    Bound::new(py, Tensor::new(Memory::of(bytes)?, shape, element))?.call_method0("numpy")
+}
+
+/// Makes `image` the pixels that a function has returned.
+fn take_image(made: &Bound<'_, PyAny>, image: &mut Image) -> PyResult<()> {
+    let py = made.py();
+    let made = py.import("numpy")?.call_method1("asarray", (made,))?;
+    let shape: Vec<usize> = made.getattr("shape")?.extract()?;
+    let dtype = made.getattr("dtype")?.str()?;
+    let refused = || -> PyResult<PyErr> {
+        let shape = PyTuple::new(py, &shape)?.repr()?;
+        Ok(PyRuntimeError::new_err(format!(
+            "it returned {dtype} of shape {shape}, expected uint8 of shape (height, width, 3)"
+        )))
+    };
+    let &[height, width, CHANNELS] = &shape[..] else { return Err(refused()?) };
+    let (Ok(columns), Ok(rows)) = (u32::try_from(width), u32::try_from(height)) else {
+        return Err(refused()?);
+    };
+    if dtype.to_string_lossy() != "uint8" || shape.contains(&0) {
+        return Err(refused()?);
+    }
+    let bytes = made.call_method0("tobytes")?;
+    let bytes = bytes.cast::<PyBytes>()?.as_bytes();
+    if image.size() != (columns, rows) {
+        *image = Image::from_pixels(columns, rows, bytes.to_vec());
+    } else {
+        image.pixels_mut().copy_from_slice(bytes);
+    }
+    Ok(())
 }
 
 /// Says that this thread is in a function, as long as it is there.

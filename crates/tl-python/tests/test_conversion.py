@@ -251,6 +251,14 @@ def test_albumentations_are_seeded(data):
     other, third = epoch(1, p=0.25)
     assert third != first
     assert one.state_dict()["recipe"] != other.state_dict()["recipe"]
-    resized = tl.DataLoader(data, 8, transform=[T.Resize((8, 8)), A.Resize(4, 4)])
-    with pytest.raises(tl.SampleError, match="a function keeps size"):
-        next(iter(resized))
+    resized = tl.DataLoader(data, 8, transform=[T.Resize((8, 8)), A.Resize(4, 5)])
+    assert next(iter(resized))["image"].shape == (8, 4, 5, 3)
+    sizes = {
+        "image": A.Compose([A.HorizontalFlip(), A.RandomGamma()]),
+        "any": A.Compose([A.Resize(4, 5), A.LongestMaxSize(8)]),
+        "chance": A.Compose([A.OneOf([A.RandomCrop(4, 5), A.Resize(4, 5)])]),
+        "exact": A.Compose([A.PadIfNeeded(9, 9), A.RandomResizedCrop(size=(4, 5)), A.Rotate()]),
+    }
+    found = {name: T.Lambda(one).size for name, one in sizes.items()}
+    assert found == {"image": None, "any": "any", "chance": "any", "exact": [4, 5]}
+    assert not T.Lambda(A.Compose([A.RandomGamma(), A.ToGray()])).moves

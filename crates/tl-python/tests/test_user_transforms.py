@@ -98,7 +98,7 @@ def test_an_exception_is_the_samples_error(data):
 def test_results_of_another_size_or_type_are_errors(data):
     for function in (lambda pixels: pixels[1:], lambda pixels: pixels / 255, lambda pixels: None):
         loader = tl.DataLoader(data, batch_size=8, transform=[function])
-        with pytest.raises(tl.SampleError, match="it returned"):
+        with pytest.raises(tl.SampleError, match="returned"):
             next(iter(loader))
 
 
@@ -281,29 +281,182 @@ def test_a_loader_is_let_go_of_on_its_own_thread(data):
 FOLLOWERS = {
     "mask": tl.Mask("seg.png"),
     "masks": tl.InstanceMasks("json:/m/*"),
-    "boxes": tl.Boxes("json:/b/*"),
+    "boxes": tl.Boxes("json:/b/*", labels="/l/*"),
     "points": tl.Keypoints("json:/p/*"),
-    "depth": tl.Image("depth.png", pixels="uint16"),
+    "eyes": tl.Keypoints("json:/e"),
 }
 
 
-@pytest.mark.parametrize("name", FOLLOWERS)
-def test_functions_that_may_move_pixels_are_refused_next_to_fields_that_follow(tmp_path, name):
+@pytest.fixture
+def annotated(tmp_path):
+    """Return a folder of three images with everything that moves."""
+    depth = np.full((HEIGHT, WIDTH), 3, np.uint16)
+    for number in range(3):
+        stem = tmp_path / str(number)
+        pixels = image(number)
+        stem.with_suffix(".bmp").write_bytes(bmp(pixels))
+        stem.with_suffix(".seg.png").write_bytes(gray_png(np.ascontiguousarray(pixels[:, :, 0])))
+        stem.with_suffix(".depth.png").write_bytes(gray_png(depth))
+        document = {
+            "m": [[[0, 0, 4, 0, 4, 4]], [[1, 1, 3, 1, 3, 2]]],
+            "b": [[0, 0, 4, 4], [1, 1, 3, 2]],
+            "l": [7, 8],
+            "p": [[[1, 2, 2], [3, 0, 1]], [[0, 0, 0], [2, 1, 2]]],
+            "e": [[1.5, 2], [3, number]],
+        }
+        stem.with_suffix(".json").write_text(json.dumps(document))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", [*FOLLOWERS, "depth"])
+def test_functions_that_may_move_pixels_are_refused_next_to_fields_that_follow(annotated, name):
     """Nothing would tell the field where the pixels went."""
-    (tmp_path / "a.bmp").write_bytes(bmp(image(0)))
-    gray = gray_png(np.full((HEIGHT, WIDTH), 3, np.uint16 if name == "depth" else np.uint8))
-    (tmp_path / "a.seg.png").write_bytes(gray)
-    (tmp_path / "a.depth.png").write_bytes(gray)
-    document = {"m": [[[0, 0, 4, 0, 4, 4]]], "b": [[0, 0, 4, 4]], "p": [[[1, 2]]]}
-    (tmp_path / "a.json").write_text(json.dumps(document))
-    fields = {name: FOLLOWERS[name]}
+    depth = tl.Image("depth.png", pixels="uint16")
+    fields = {name: FOLLOWERS.get(name, depth)}
 
     def loader(function):
         steps = [T.Resize((HEIGHT, WIDTH)), T.RandomApply([function], p=1.0)]
-        return tl.DataLoader(tmp_path, 1, transform=steps, fields=fields)
+        return tl.DataLoader(annotated, 1, transform=steps, fields=fields)
 
-    with pytest.raises(tl.SettingError, match=rf"field {name} moves .* function .*inverted"):
+    with pytest.raises(tl.SettingError, match=rf"{name} moves with .* function .*inverted"):
         loader(inverted)
     batch = next(iter(loader(T.Lambda(inverted, moves=False))))
     np.testing.assert_array_equal(batch["image"][0].numpy(), 255 - image(0))
     assert len(batch[name]) == 1
+
+
+def mirrored_all(image, boxes, mask, masks, points, eyes, seed):
+    width = image.shape[1]
+    left, top, right, bottom = boxes.T
+    assert (boxes.dtype, boxes.shape, masks.shape) == (np.float32, (2, 4), (2, HEIGHT, WIDTH))
+    assert (points.shape, eyes.shape, type(seed)) == ((2, 2, 3), (2, 2), int)
+    boxes = np.stack([width - right, top, width - left, bottom], axis=1)
+    for one in (points, eyes):
+        one[..., 0] = width - 1 - one[..., 0]
+    return {
+        "image": image[:, ::-1],
+        "boxes": boxes,
+        "mask": mask[:, ::-1],
+        "masks": masks[:, :, ::-1],
+        "points": points,
+        "eyes": eyes,
+    }
+
+
+def content(batch):
+    """Return what every row has, by names."""
+    lists = {name: [one.numpy() for one in batch[name]] for name in ("boxes", "points", "masks")}
+    arrays = {name: list(batch[name].numpy()) for name in ("image", "mask", "eyes", "index")}
+    return {
+        f"{name} {row}": one
+        for name, all in (lists | arrays).items()
+        for row, one in enumerate(all)
+    }
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("cache", [None, tl.Cache(memory="1MB"), tl.Cache("1MB", decoded=True)])
+def test_functions_move_the_fields_that_they_take(annotated, workers, cache):
+    def batches(step):
+        steps = [T.Resize((HEIGHT, WIDTH)), step, T.RandomCrop((5, 6)), T.ToTensor()]
+        loader = tl.DataLoader(
+            annotated,
+            2,
+            transform=steps,
+            fields=FOLLOWERS,
+            num_workers=workers,
+            seed=5,
+            cache=cache,
+        )
+        first = [content(batch) for batch in loader]
+        epoch = iter(loader)
+        next(epoch)
+        state = loader.state_dict()
+        rest = [content(batch) for batch in epoch]
+        loader.load_state_dict(state)
+        again = [content(batch) for batch in loader]
+        for one, other in zip(rest, again, strict=True):
+            for name, array in one.items():
+                np.testing.assert_array_equal(other[name], array)
+        return first + rest
+
+    for found, expected in zip(
+        batches(mirrored_all), batches(T.RandomHorizontalFlip(p=1.0)), strict=True
+    ):
+        for name, array in expected.items():
+            np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+def test_functions_may_change_sizes_and_drop_objects(annotated):
+    def part(image, boxes, label=None):
+        boxes[1] = np.nan
+        return {"image": image[:3, :4], "boxes": boxes}
+
+    fields = {"boxes": FOLLOWERS["boxes"]}
+    for size in ((3, 4), "any"):
+        step = T.Lambda(part, size=size)
+        loader = tl.DataLoader(annotated, 3, transform=step, fields=fields)
+        batch = next(iter(loader))
+        images = batch["image"] if size == "any" else batch["image"].numpy()
+        assert [np.shape(one) for one in images] == [(3, 4, 3)] * 3
+        assert [one.numpy().tolist() for one in batch["box_labels"]] == [[7]] * 3
+        assert [one.numpy().tolist() for one in batch["boxes"]] == [[[0, 0, 4, 3]]] * 3
+    resized = tl.DataLoader(
+        annotated, 3, transform=[T.Lambda(part, size="any"), T.Resize((6, 8))], fields=fields
+    )
+    assert next(iter(resized))["image"].shape == (3, 6, 8, 3)
+    undeclared = tl.DataLoader(annotated, 3, transform=part, fields=fields)
+    with pytest.raises(tl.SampleError, match=r"4x3 pixels, expected 10x6: declare size \[3, 4\]"):
+        next(iter(undeclared))
+    doubled = T.Lambda(lambda image: np.repeat(image, 2, axis=0), size="any")
+    assert doubled(image(0)).shape == (2 * HEIGHT, WIDTH, 3)
+    assert T.Compose([doubled, T.CenterCrop(4)])(image(0)).shape == (4, 4, 3)
+    assert json.loads(T.recipe(doubled).to_json())["ops"][0]["size"] == "any"
+    with pytest.raises(tl.RecipeError, match="cannot be within RandomApply"):
+        T.recipe(T.RandomApply([doubled]))
+    with pytest.raises(tl.RecipeError, match="one image and not 2"):
+        tl.DataLoader(annotated, 1, transform=T.Views(2, [doubled, T.Resize((4, 4))]))
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (lambda image, boxes: image, "returned no dict with 'image', 'boxes'"),
+        (lambda image, boxes: {"image": image}, "returned no 'boxes'"),
+        (lambda image, boxes: {"image": image, "boxes": boxes[:1]}, r"\(1, 4\), expected \(2, 4\)"),
+        (lambda image, boxes: {"image": image / 2, "boxes": boxes}, "returned float64 of shape"),
+        (lambda image, boxes: {"image": image, "boxes": boxes + 1e30}, "not a number from -1e20"),
+    ],
+)
+def test_functions_that_return_other_fields_are_the_samples_error(annotated, returned, message):
+    fields = {"boxes": FOLLOWERS["boxes"]}
+    loader = tl.DataLoader(annotated, 3, transform=returned, fields=fields)
+    with pytest.raises(tl.SampleError, match=message):
+        next(iter(loader))
+    with pytest.raises(tl.SettingError, match=r"takes other, which .* the image \(boxes\)"):
+        tl.DataLoader(annotated, 3, transform=lambda image, boxes, other: None, fields=fields)
+
+
+def test_albumentations_move_boxes_points_and_masks(annotated):
+    A = pytest.importorskip("albumentations")  # noqa: N806
+    flip = [A.HorizontalFlip(p=1.0), A.RandomBrightnessContrast(p=0.0)]
+
+    def batches(step, fields=FOLLOWERS):
+        loader = tl.DataLoader(
+            annotated, 2, transform=[T.Resize((HEIGHT, WIDTH)), step], fields=fields
+        )
+        return [content(batch) for batch in loader]
+
+    with_visibility = FOLLOWERS | {"eyes": tl.Keypoints("json:/p/0")}
+    expected = batches(T.RandomHorizontalFlip(p=1.0), with_visibility)
+    for form in ("pascal_voc", "coco", "yolo", "albumentations"):
+        boxes = A.BboxParams(form, label_fields=["classes"])
+        chain = A.Compose(flip, bbox_params=boxes, keypoint_params=A.KeypointParams("xy"))
+        for found, wanted in zip(batches(chain, with_visibility), expected, strict=True):
+            for name, array in wanted.items():
+                np.testing.assert_allclose(found[name], array, atol=1e-4, err_msg=f"{form} {name}")
+    for fields, argument in (("boxes", "bbox_params"), ("points", "keypoint_params")):
+        with pytest.raises(tl.SettingError, match=argument):
+            tl.DataLoader(
+                annotated, 2, transform=A.Compose(flip), fields={fields: FOLLOWERS[fields]}
+            )

@@ -21,6 +21,7 @@ from typing import (
 
 from ._advice import nearest
 from ._checks import check_choice, check_flags, given, names, one_or_more, path_list, whole
+from ._functions import with_annotations
 from ._native import Recipe
 from ._paths import expand
 from ._ranks import ShardingCheck, detected_ranks
@@ -335,11 +336,11 @@ class Settings:
         if first != "image":
             request.renamed["image"] = first
         _, transform = groups(self.transform)[0]
-        followers = [*request.followers, *(one["name"] for one in images if one["moves"])]
-        if followers and (functions_that_move := moving(transform)):
+        moved = {one.name: one.lambd for one in moving(transform)}
+        if moved and (followers := [one["name"] for one in images if one["moves"]]):
             raise SettingError(
-                f"field {followers[0]} moves with the image, and would stay where it was if "
-                f"function {functions_that_move[0]} moved pixels; if it changes colours only, pass "
+                f"image {followers[0]} moves with {first}, and would stay where it was if function "
+                f"{next(iter(moved))} moved pixels; if it changes colours only, pass "
                 "T.Lambda(function, moves=False)"
             )
         return {
@@ -351,7 +352,7 @@ class Settings:
             "seed": whole("seed", self.seed, most=(1 << 64) - 1),
             "shuffle": shuffled(self.shuffle),
             "keys": self._has_keys,
-            "user_transforms": functions(self.transform),
+            "user_transforms": with_annotations(functions(self.transform), moved, request.moving),
             "images": images,
             "boxes": request.boxes,
             "masks": request.masks,

@@ -447,8 +447,6 @@ class Request:
         self.mask: dict[str, Any] | None = None
         self.renamed: dict[str, str] = {}
         self.names = list(fields)
-        # The fields that the image's crops, turns and flips move.
-        self.followers: list[str] = []
         for name, field in fields.items():
             if not isinstance(name, str) or not name:
                 raise SettingError(f"fields: {name!r} is not a name")
@@ -463,8 +461,6 @@ class Request:
                     f"fields: {name} is {field!r}, expected a kind such as tl.Text()"
                 )
             self._add(name, field)
-            if isinstance(field, (Mask, InstanceMasks, Boxes, Keypoints)):
-                self.followers.append(name)
 
     def _add(self, name: str, field: Field) -> None:
         file, place = field.place(name)
@@ -493,6 +489,22 @@ class Request:
             self.keypoints.append(_keypoints(name, field, file, place))
         else:
             self.values.append(_values(name, field, file, place))
+
+    @property
+    def moving(self) -> dict[str, Any]:
+        """The fields that move with the image, by their kinds.
+
+        Of keypoints a list of the names, each with whether the points are those of objects.
+        """
+        kinds: dict[str, Any] = {}
+        for kind in ("boxes", "masks", "mask"):
+            if getattr(self, kind) is not None:
+                kinds[kind] = self.renamed.get(kind, kind)
+        if self.keypoints:
+            kinds["keypoints"] = [
+                (one["name"], "*" in one["place"].split("/")) for one in self.keypoints
+            ]
+        return kinds
 
     @property
     def of_boxes(self) -> list[str]:

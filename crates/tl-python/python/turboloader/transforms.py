@@ -16,14 +16,14 @@ import inspect
 import json
 import os
 import re
-import threading
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from . import _draws
 from ._advice import refuse_unknown
+from ._checks import sides
 from ._draws import manual_seed
+from ._functions import Albumentation, is_of_albumentations
 from ._native import Recipe
 from ._table import BATCH_TABLE, REQUIRED, TABLE, signature_of
 from .exceptions import RecipeError
@@ -90,9 +90,9 @@ class Transform:
         inner = self.__dict__.get("transforms", ())
         return [function for one in inner for function in one.functions()]
 
-    def _moving(self) -> list[str]:
-        """Return the names of its functions that may move pixels."""
-        return [name for one in self.__dict__.get("transforms", ()) for name in one._moving()]
+    def _moving(self) -> list[Lambda]:
+        """Return its functions that may move pixels."""
+        return [one for inner in self.__dict__.get("transforms", ()) for one in inner._moving()]
 
     def __or__(self, other: Transform | Callable[..., Any]) -> Compose:
         return Compose([self, other])
@@ -202,100 +202,101 @@ class Compose(Transform):
 class Lambda(Transform):
     """A function of yours, of one image: a NumPy array of ``uint8`` and (height, width, 3).
 
-    It returns one of the same shape and type, and may change the one it gets. It is called on the
-    loader's threads, one call at a time, for it holds the interpreter: a transform of this package
-    takes a fraction of the time. An exception is that sample's error, which ``on_error`` decides
-    about. What it does should follow from the image alone, so that batches come again; a loader's
-    state knows it by its name and not by its code.
+    It returns such an array, and may change the one it gets. It is called on the loader's threads,
+    one call at a time, for it holds the interpreter: a transform of this package takes a fraction
+    of the time. An exception is that sample's error, which ``on_error`` decides about. What it does
+    should follow from its arguments alone, so that batches come again; a loader's state knows it by
+    its name and not by its code.
 
     A function with a parameter ``seed`` gets a number below 2**32 by that name, which follows from
     the loader's seed, the epoch and the sample. What is random should follow from it.
 
+    A function that moves pixels takes the fields that move with the image, boxes, keypoints and
+    masks, as parameters of the fields' names, and returns a dict of them and ``"image"``:
+
+    - boxes are ``float32`` of (objects, 4): left, top, right, bottom in pixels of the image. A box
+      that leaves the image is returned as NaN, and is left out with all that belongs to its object;
+    - keypoints of objects are ``float32`` of (objects, points, 2 or 3), those of a sample (points,
+      2 or 3): across, down and the visibility;
+    - masks of objects are ``uint8`` of (objects, height, width), and the mask of the image
+      (height, width) of ``uint8`` or ``uint16``.
+
+    As many objects and points come back as it gets, in the same order.
+
     In a list of transforms a function may stand by itself, and so may a transform of
-    Albumentations, which is seeded.
+    Albumentations: it is seeded, gets the fields that its ``bbox_params`` and ``keypoint_params``
+    provide for, and tells its size where its parameters do.
 
     Parameters
     ----------
     lambd
-        The function.
+        The function, or a transform of Albumentations.
     moves
-        Whether it may move pixels. Masks, boxes and keypoints would stay where they were, so a
-        loader with such fields refuses functions unless ``moves=False`` declares that this one
-        changes colours only.
+        Whether it moves pixels. ``False`` declares that it changes colours only: boxes, keypoints
+        and masks stay where they are, and it need not take them.
+    size
+        The size of its results where that is not the image's: an integer for both sides, (height,
+        width), or ``"any"`` if images differ. With ``"any"`` the function stands in the list
+        itself, not within `RandomApply` and its like, and `Resize` or a crop after it makes one
+        size of them.
 
     Examples
     --------
     >>> Compose([Resize(256), Lambda(lambda image: 255 - image), ToTensor()])
     Compose([Resize(size=256, ...), Lambda(...<lambda>), ToFloat()])
+    >>> def mirrored(image, boxes):
+    ...     left, top, right, bottom = boxes.T
+    ...     width = image.shape[1]
+    ...     boxes = np.stack([width - right, top, width - left, bottom], axis=1)
+    ...     return {"image": image[:, ::-1], "boxes": boxes}
     """
 
-    def __init__(self, lambd: Callable[..., Any], *, moves: bool = True) -> None:
+    def __init__(
+        self,
+        lambd: Callable[..., Any],
+        *,
+        moves: bool = True,
+        size: int | tuple[int, int] | Literal["any"] | None = None,
+    ) -> None:
         super().__init__()
         if not callable(lambd) or isinstance(lambd, type):
             raise TypeError(f"{lambd!r} is not a function of an image")
+        if is_of_albumentations(lambd):
+            wrapped = Albumentation(lambd)
+            moves = moves and wrapped.moves
+            size = wrapped.size if size is None else size
+            lambd = wrapped
         self.lambd = lambd
         self.moves = moves
+        self.size = size if size is None or size == "any" else sides("size", size)
 
     @property
     def name(self) -> str:
         """The name that recipes have for it: where the function is from, and which one it is."""
+        if isinstance(self.lambd, Albumentation):
+            return self.lambd.name
         module = getattr(self.lambd, "__module__", None) or type(self.lambd).__module__
         name = getattr(self.lambd, "__qualname__", None) or type(self.lambd).__qualname__
         return f"{module}.{name}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the operation as recipes in JSON have it: the function's name."""
-        return {"op": "user_transform", "name": self.name}
+        """Return the operation as recipes in JSON have it: the function's name, and its size."""
+        operation: dict[str, Any] = {"op": "user_transform", "name": self.name}
+        if self.size is not None:
+            operation["size"] = self.size if self.size == "any" else list(self.size)
+        return operation
 
     def functions(self) -> list[tuple[str, Callable[..., Any]]]:
         """Return the function under its name."""
         return [(self.name, self.lambd)]
 
-    def _moving(self) -> list[str]:
-        return [self.name] if self.moves else []
+    def _moving(self) -> list[Lambda]:
+        return [self] if self.moves else []
 
     def __repr__(self) -> str:
+        if isinstance(self.lambd, Albumentation):
+            return repr(self.lambd.transform)
         return f"Lambda({getattr(self.lambd, '__qualname__', self.lambd)})"
-
-
-class _Seeded:
-    """A function of an image, by a transform of Albumentations with a seed of its own."""
-
-    def __init__(self, transform: Any) -> None:
-        self.transform = transform
-        # Between seeding and the draws no other thread may seed it.
-        self.lock = threading.Lock()
-
-    def __call__(self, image: Any, seed: int) -> Any:
-        with self.lock:
-            if hasattr(self.transform, "set_random_seed"):
-                self.transform.set_random_seed(seed)
-            return self.transform(image=image)["image"]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Seeded, (self.transform,)
-
-
-class _Albumentation(Lambda):
-    """A transform of Albumentations, seeded for each image."""
-
-    def __init__(self, transform: Any) -> None:
-        super().__init__(_Seeded(transform))
-        self.transform = transform
-
-    @property
-    def name(self) -> str:
-        """The name that recipes have for it, with a checksum of its parameters."""
-        kind = type(self.transform)
-        try:
-            described = json.dumps(self.transform.to_dict(), sort_keys=True, default=repr)
-        except NotImplementedError:
-            described = repr(self.transform)
-        checksum = zlib.crc32(described.encode())
-        return f"{kind.__module__}.{kind.__qualname__}.{checksum:08x}"
-
-    def __repr__(self) -> str:
-        return repr(self.transform)
 
 
 class ToImage(Transform):
@@ -416,8 +417,6 @@ def _checked(transform: Any) -> Transform:
         )
     elif package in PACKAGES:
         return from_torchvision(transform)
-    elif package == "albumentations":
-        return _Albumentation(transform)
     elif callable(transform) and package not in _FRAMEWORKS:
         return Lambda(transform)
     raise TypeError(
@@ -603,8 +602,8 @@ def functions(transform: Any) -> dict[str, Callable[..., Any]]:
     return named
 
 
-def moving(transform: Any) -> list[str]:
-    """Return the names of user-supplied functions in a transform that may move pixels."""
+def moving(transform: Any) -> list[Lambda]:
+    """Return the user-supplied functions in a transform that may move pixels."""
     inner = transform.transform if isinstance(transform, Views) else transform
     composed = None if isinstance(inner, Recipe) else _composed(inner)
     return [] if composed is None else composed._moving()

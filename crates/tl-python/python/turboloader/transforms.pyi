@@ -124,38 +124,67 @@ class Compose(Transform):
 class Lambda(Transform):
     """A function of yours, of one image: a NumPy array of ``uint8`` and (height, width, 3).
 
-    It returns one of the same shape and type, and may change the one it gets. It is called on the
-    loader's threads, one call at a time, for it holds the interpreter: a transform of this package
-    takes a fraction of the time. An exception is that sample's error, which ``on_error`` decides
-    about. What it does should follow from the image alone, so that batches come again; a loader's
-    state knows it by its name and not by its code.
+    It returns such an array, and may change the one it gets. It is called on the loader's threads,
+    one call at a time, for it holds the interpreter: a transform of this package takes a fraction
+    of the time. An exception is that sample's error, which ``on_error`` decides about. What it does
+    should follow from its arguments alone, so that batches come again; a loader's state knows it by
+    its name and not by its code.
 
     A function with a parameter ``seed`` gets a number below 2**32 by that name, which follows from
     the loader's seed, the epoch and the sample. What is random should follow from it.
 
+    A function that moves pixels takes the fields that move with the image, boxes, keypoints and
+    masks, as parameters of the fields' names, and returns a dict of them and ``"image"``:
+
+    - boxes are ``float32`` of (objects, 4): left, top, right, bottom in pixels of the image. A box
+      that leaves the image is returned as NaN, and is left out with all that belongs to its object;
+    - keypoints of objects are ``float32`` of (objects, points, 2 or 3), those of a sample (points,
+      2 or 3): across, down and the visibility;
+    - masks of objects are ``uint8`` of (objects, height, width), and the mask of the image
+      (height, width) of ``uint8`` or ``uint16``.
+
+    As many objects and points come back as it gets, in the same order.
+
     In a list of transforms a function may stand by itself, and so may a transform of
-    Albumentations, which is seeded.
+    Albumentations: it is seeded, gets the fields that its ``bbox_params`` and ``keypoint_params``
+    provide for, and tells its size where its parameters do.
 
     Parameters
     ----------
     lambd
-        The function.
+        The function, or a transform of Albumentations.
     moves
-        Whether it may move pixels. Masks, boxes and keypoints would stay where they were, so a
-        loader with such fields refuses functions unless ``moves=False`` declares that this one
-        changes colours only.
+        Whether it moves pixels. ``False`` declares that it changes colours only: boxes, keypoints
+        and masks stay where they are, and it need not take them.
+    size
+        The size of its results where that is not the image's: an integer for both sides, (height,
+        width), or ``"any"`` if images differ. With ``"any"`` the function stands in the list
+        itself, not within `RandomApply` and its like, and `Resize` or a crop after it makes one
+        size of them.
 
     Examples
     --------
     >>> Compose([Resize(256), Lambda(lambda image: 255 - image), ToTensor()])
     Compose([Resize(size=256, ...), Lambda(...<lambda>), ToFloat()])
+    >>> def mirrored(image, boxes):
+    ...     left, top, right, bottom = boxes.T
+    ...     width = image.shape[1]
+    ...     boxes = np.stack([width - right, top, width - left, bottom], axis=1)
+    ...     return {"image": image[:, ::-1], "boxes": boxes}
     """
 
     lambd: Callable[..., Any]
     moves: bool
+    size: list[int] | Literal["any"] | None
     @property
     def name(self) -> str: ...
-    def __init__(self, lambd: Callable[..., Any], *, moves: bool = True) -> None: ...
+    def __init__(
+        self,
+        lambd: Callable[..., Any],
+        *,
+        moves: bool = True,
+        size: int | tuple[int, int] | Literal["any"] | None = None,
+    ) -> None: ...
 
 class ToImage(Transform):
     """Nothing: images are pixels already. For code that was written for torchvision."""
@@ -1377,7 +1406,7 @@ ImageNetNormalize = Normalize
 def manual_seed(seed: int) -> None: ...
 def dtype_name(dtype: Dtype) -> str: ...
 def functions(transform: Any) -> dict[str, Callable[..., Any]]: ...
-def moving(transform: Any) -> list[str]: ...
+def moving(transform: Any) -> list[Lambda]: ...
 def recipe(
     transform: Function | Sequence[Function] | Views | None,
     *,
