@@ -1,6 +1,7 @@
 //! Errors of reading.
 
 mod defect;
+mod parquet;
 
 use std::fmt;
 
@@ -15,6 +16,7 @@ use crate::location::Location;
 use crate::ranges::{Pin, RangeFault};
 
 pub use defect::{FileKind, ImagesDefect, RawDefect, TarDefect};
+pub use parquet::ParquetDefect;
 
 /// An error that prevents reading a data set or one of its samples.
 ///
@@ -50,6 +52,17 @@ pub enum ReadError {
     },
     /// A file of images of one size is damaged, or a file next to it.
     Images { location: Location, offset: u64, source: ImagesDefect },
+    /// The bytes of a Parquet file break its format, or none of its columns can be samples.
+    Parquet { location: Location, offset: u64, source: ParquetDefect },
+    /// Two files declare different classes for the same numbers.
+    OtherClasses {
+        location: Location,
+        /// The file with the other classes.
+        other: Location,
+        /// The first number whose classes differ.
+        label: usize,
+        classes: ClassPair,
+    },
     /// A TBL file is not one array of raw images.
     NotRaw {
         location: Location,
@@ -150,6 +163,31 @@ pub enum ReadError {
     },
 }
 
+/// The classes that two files have for the same number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassPair {
+    /// The class in the file that the error is about; `None` if the number is not a class.
+    pub found: Option<String>,
+    /// The class in the other file.
+    pub expected: Option<String>,
+}
+
+impl ClassPair {
+    fn write(&self, f: &mut fmt::Formatter<'_>, other: &Location, label: usize) -> fmt::Result {
+        let name = |name: &Option<String>| match name {
+            Some(name) => format!("class {}", Escaped(name.as_bytes())),
+            None => "not a class".to_owned(),
+        };
+        write!(
+            f,
+            "label {label} is {}, in {other} it is {}; files that declare their classes must \
+             declare the same ones",
+            name(&self.found),
+            name(&self.expected)
+        )
+    }
+}
+
 impl ReadError {
     /// The file or folder the error is about.
     pub fn location(&self) -> &Location {
@@ -161,6 +199,8 @@ impl ReadError {
             | Self::Tar { location, .. }
             | Self::Compressed { location, .. }
             | Self::Images { location, .. }
+            | Self::Parquet { location, .. }
+            | Self::OtherClasses { location, .. }
             | Self::NotRaw { location, .. }
             | Self::List { location, .. }
             | Self::Checksum { location, .. }
@@ -195,6 +235,8 @@ impl ReadError {
             | Self::Tar { .. }
             | Self::Compressed { .. }
             | Self::Images { .. }
+            | Self::Parquet { .. }
+            | Self::OtherClasses { .. }
             | Self::Checksum { .. }
             | Self::List { .. }
             | Self::Limit { .. }
@@ -245,6 +287,9 @@ impl ReadError {
         }
         if let Self::List { place, .. } = self {
             return place.offset.is_some();
+        }
+        if let Self::Parquet { source, .. } = self {
+            return source.has_offset();
         }
         matches!(
             self,
@@ -309,6 +354,8 @@ impl ReadError {
                 write!(f, "at byte {offset}: {by}: {source}")
             }
             Self::Images { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
+            Self::Parquet { offset, source, .. } => write_parquet(f, *offset, source),
+            Self::OtherClasses { other, label, classes, .. } => classes.write(f, other, *label),
             Self::NotRaw { index, source, .. } => write!(f, "sample {index}: {source}"),
             Self::Checksum { offset, what, stored, computed, .. } => write!(
                 f,
@@ -398,6 +445,13 @@ fn write_tar(
         )?;
     }
     Ok(())
+}
+
+fn write_parquet(f: &mut fmt::Formatter<'_>, offset: u64, source: &ParquetDefect) -> fmt::Result {
+    if source.has_offset() {
+        write!(f, "at byte {offset}: ")?;
+    }
+    write!(f, "{source}")
 }
 
 fn write_changed(

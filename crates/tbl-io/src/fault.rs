@@ -21,7 +21,9 @@ impl ReadError {
             | Self::UnsafeObject { .. }
             | Self::ChangedWhileOpen { .. } => ErrorKind::Data,
             Self::List { source, .. } => source.kind(),
+            Self::Parquet { source, .. } => source.kind(),
             Self::NotRaw { .. }
+            | Self::OtherClasses { .. }
             | Self::UnnamedLabels { .. }
             | Self::ClassFolderDepths { .. }
             | Self::NoStore { .. }
@@ -53,11 +55,15 @@ impl ReadError {
             | Self::ChangedWhileOpen { offset, .. } => {
                 ErrorPlace { offset: Some(*offset), ..place }
             }
+            Self::Parquet { offset, source, .. } => {
+                ErrorPlace { offset: source.has_offset().then_some(*offset), ..place }
+            }
             Self::List { place: in_list, .. } => ErrorPlace { offset: in_list.offset, ..place },
             Self::Io { .. }
             | Self::NotAFile { .. }
             | Self::NotAFolder { .. }
             | Self::NotRaw { .. }
+            | Self::OtherClasses { .. }
             | Self::SampleOutOfRange { .. }
             | Self::Limit { .. }
             | Self::LabelWithoutClass { .. }

@@ -12,7 +12,7 @@ mod renamed;
 
 use std::borrow::Cow;
 
-use crate::error::ReadError;
+use crate::error::{ClassPair, ReadError};
 use crate::label::{LabelDefect, LabelField};
 use crate::location::Location;
 use crate::note::{Note, NotedSample};
@@ -91,7 +91,7 @@ struct SourceFacts<'a> {
     /// A TAR archive or a folder: labels are separate files, and a stray one does not
     /// decide for the others.
     has_label_files: bool,
-    /// A manifest, or a TBL file if it has a list of labels: the list states all of them, and may
+    /// A manifest or a Parquet file, or a TBL file if it has a list of labels: the list states all of them, and may
     /// have none.
     states_all: bool,
 }
@@ -106,12 +106,13 @@ impl Labels {
     /// [`ReadError::Io`] when an entry or a label cannot be read, [`ReadError::UnnamedLabels`] and
     /// [`ReadError::ClassFolderDepths`] for sources that cannot be joined by class name, and
     /// [`ReadError::LabelWithoutClass`] when a label to be renumbered is beyond the names of its
-    /// source.
+    /// source, and [`ReadError::OtherClasses`] for files that declare different classes.
     pub fn resolve<S: AsRef<dyn SampleSource>>(sources: &[S]) -> Result<Self, ReadError> {
         let mut folders = Folders::default();
         let mut facts = Vec::new();
         let mut found = Vec::new();
         let sources: Vec<&dyn SampleSource> = sources.iter().map(AsRef::as_ref).collect();
+        check_declared(&sources)?;
         let archive_folders = archives::class_folders(&sources)?;
         for (number, &source) in sources.iter().enumerate() {
             let of_source = SourceFacts {
@@ -119,7 +120,10 @@ impl Labels {
                 class_names: source.class_names(),
                 sample_count: source.sample_count(),
                 has_label_files: matches!(source.kind(), SourceKind::Folder | SourceKind::Tar),
-                states_all: matches!(source.kind(), SourceKind::Manifest | SourceKind::Tbl2),
+                states_all: matches!(
+                    source.kind(),
+                    SourceKind::Manifest | SourceKind::Parquet | SourceKind::Tbl2
+                ),
             };
             let parent = archive_folders.as_ref().map_or(&[][..], |folders| &folders[number]);
             found.push(Found::read(source, of_source, parent, &mut folders)?);
@@ -306,6 +310,29 @@ impl Labels {
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
+}
+
+/// Fails for two sources that declare their classes and declare different ones.
+fn check_declared(sources: &[&dyn SampleSource]) -> Result<(), ReadError> {
+    let mut declared = sources.iter().filter(|source| source.declares_classes());
+    let Some(first) = declared.next() else { return Ok(()) };
+    for source in declared {
+        let expected = first.class_names();
+        let found = source.class_names();
+        let count = found.len().max(expected.len());
+        if let Some(label) = (0..count).find(|&label| found.get(label) != expected.get(label)) {
+            return Err(ReadError::OtherClasses {
+                location: source.location().clone(),
+                other: first.location().clone(),
+                label,
+                classes: ClassPair {
+                    found: found.get(label).cloned(),
+                    expected: expected.get(label).cloned(),
+                },
+            });
+        }
+    }
+    Ok(())
 }
 
 /// A sample of a source for a note.

@@ -61,7 +61,9 @@ pub use convert::{
     AsStored, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, FileLayout, Prepare,
     Prepared, RowIndex, Selection, Target, convert,
 };
-pub use error::{FileKind, ImagesDefect, RawDefect, ReadError, TarDefect};
+pub use error::{
+    ClassPair, FileKind, ImagesDefect, ParquetDefect, RawDefect, ReadError, TarDefect,
+};
 pub use escape::Escaped;
 pub use folder::{Folder, FolderSkips};
 pub use grouping::{join_base, split_base};

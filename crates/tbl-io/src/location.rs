@@ -65,7 +65,7 @@ impl Location {
     /// The folder that the file or object is in: the path without its last part, or the URL up to the
     /// last slash before the query of a web server's.
     #[must_use]
-    pub(crate) fn folder(&self) -> Self {
+    pub fn folder(&self) -> Self {
         match self.url().map(without_query) {
             None => Self::new(folder_of(Path::new(&self.0))),
             Some(url) => Self::new(url.rfind('/').map_or(url, |slash| &url[..=slash])),

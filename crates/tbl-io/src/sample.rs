@@ -87,6 +87,12 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
         &[]
     }
 
+    /// Whether the file has a list of its class names, so that equal labels of files that have one
+    /// must mean the same class. False, the default, where names come from the samples.
+    fn declares_classes(&self) -> bool {
+        false
+    }
+
     /// The names of the classes of annotated objects, by the numbers that the field `json` has as
     /// `/annotations/*/category_id`, or by [`box_class_numbers`](Self::box_class_numbers); empty for a
     /// number without a name. Empty, the default, without annotations.
@@ -173,6 +179,8 @@ pub enum SourceKind {
     Tar,
     /// A file of images of one size: MNIST, CIFAR.
     Images,
+    /// A Parquet file, whose rows are samples.
+    Parquet,
     /// A TBL version 1 file.
     Tbl1,
     /// A TBL version 2 file.

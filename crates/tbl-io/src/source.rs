@@ -129,6 +129,13 @@ impl Source {
         }
     }
 
+    /// Appends to `id` what tells the file from others and from itself before it was changed, for
+    /// [`SampleSource::content_id`](crate::SampleSource::content_id), without a checksum of its bytes.
+    /// False where that cannot be promised.
+    pub fn identify(&self, id: &mut Vec<u8>) -> bool {
+        self.content_id(id) == Some(Told::ByTimes)
+    }
+
     /// The version of the bytes: that of an object, or the time at which a local file was last
     /// changed.
     pub(crate) fn version(&self) -> Result<Pin, ReadError> {

@@ -279,6 +279,7 @@ pub(crate) fn kinds(dataset: &Dataset) -> Vec<&'static str> {
         SourceKind::Memory => "memory",
         SourceKind::Tar => "tar",
         SourceKind::Images => "images",
+        SourceKind::Parquet => "parquet",
         SourceKind::Tbl1 | SourceKind::Tbl2 => "tbl",
         SourceKind::Table | _ => TableSource::of(&**shard).map_or("table", |table| table.format()),
     };

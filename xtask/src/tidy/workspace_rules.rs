@@ -8,11 +8,12 @@ use super::file_rules::code_lines;
 use super::{Problem, SourceFile};
 
 /// Each library crate with the workspace crates it may depend on.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("idv-format", &[]),
     ("tbf-format", &[]),
     ("tbl-format", &[]),
     ("tbl-io", &["tbl-format"]),
+    ("tl-arrow", &["tbl-format", "tbl-io"]),
     ("tl-decode", &["tl-simd"]),
     ("tl-handoff", &[]),
     (
@@ -78,11 +79,12 @@ const ARROWS: [(&str, &[&str]); 13] = [
 ];
 
 /// Crates without a line of unsafe code.
-const FORBID_UNSAFE: [&str; 11] = [
+const FORBID_UNSAFE: [&str; 12] = [
     "idv-format",
     "store-server",
     "tbf-format",
     "tbl-format",
+    "tl-arrow",
     "tl-decode",
     "tl-pipeline",
     "tl-store",

@@ -191,6 +191,7 @@ fn kind_name(kind: SourceKind) -> &'static str {
         SourceKind::Memory => "memory",
         SourceKind::Tar => "tar",
         SourceKind::Images => "images",
+        SourceKind::Parquet => "parquet",
         SourceKind::Tbl1 => "tbl1",
         SourceKind::Tbl2 => "tbl2",
         SourceKind::Table => "table",

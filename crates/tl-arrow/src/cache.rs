@@ -1,0 +1,122 @@
+//! The pages and dictionaries that a thread decoded last.
+//!
+//! Samples that follow each other in a file are in one page, and others need the same dictionaries. Each
+//! thread keeps a few of both, whatever the number of its files is, so that workers wait for no lock.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use crate::page::Page;
+use crate::values::Values;
+
+/// The pages of a thread.
+const PAGES: usize = 8;
+
+/// The dictionaries of a thread.
+const DICTIONARIES: usize = 8;
+
+/// The most memory of either. A larger page is decoded for each of its values.
+const BYTES: usize = 64 << 20;
+
+/// The name of a page in all files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) file: u64,
+    pub(crate) group: usize,
+    pub(crate) leaf: usize,
+    pub(crate) page: usize,
+}
+
+thread_local! {
+    static KEPT: RefCell<Kept> = const { RefCell::new(Kept { pages: Recent::new(PAGES), dictionaries: Recent::new(DICTIONARIES) }) };
+}
+
+struct Kept {
+    pages: Recent<Page>,
+    dictionaries: Recent<Values>,
+}
+
+/// Values in the order of their last use.
+struct Recent<T> {
+    items: Vec<(Key, Rc<T>, usize)>,
+    most: usize,
+}
+
+impl<T> Recent<T> {
+    const fn new(most: usize) -> Self {
+        Self { items: Vec::new(), most }
+    }
+
+    fn get(&mut self, key: Key) -> Option<Rc<T>> {
+        let place = self.items.iter().position(|(found, _, _)| *found == key)?;
+        self.items.get_mut(..=place)?.rotate_right(1);
+        self.items.first().map(|(_, item, _)| Rc::clone(item))
+    }
+
+    fn keep(&mut self, key: Key, item: &Rc<T>, bytes: usize) {
+        if bytes > BYTES {
+            return;
+        }
+        self.items.insert(0, (key, Rc::clone(item), bytes));
+        self.items.truncate(self.most);
+        let mut total = 0;
+        self.items.retain(|&(_, _, bytes)| {
+            total += bytes;
+            total <= BYTES
+        });
+    }
+}
+
+pub(crate) fn page(key: Key) -> Option<Rc<Page>> {
+    KEPT.with_borrow_mut(|kept| kept.pages.get(key))
+}
+
+pub(crate) fn keep_page(key: Key, page: &Rc<Page>) {
+    KEPT.with_borrow_mut(|kept| kept.pages.keep(key, page, page.memory()));
+}
+
+pub(crate) fn dictionary(key: Key) -> Option<Rc<Values>> {
+    KEPT.with_borrow_mut(|kept| kept.dictionaries.get(key))
+}
+
+pub(crate) fn keep_dictionary(key: Key, dictionary: &Rc<Values>) {
+    KEPT.with_borrow_mut(|kept| kept.dictionaries.keep(key, dictionary, dictionary.memory()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(page: usize) -> Key {
+        Key { file: 1, group: 0, leaf: 0, page }
+    }
+
+    fn kept(recent: &mut Recent<u8>) -> Vec<usize> {
+        recent.items.iter().map(|(key, _, _)| key.page).collect()
+    }
+
+    #[test]
+    fn the_least_recently_used_goes_first() {
+        let mut recent = Recent::new(3);
+        for page in 0..3 {
+            recent.keep(key(page), &Rc::new(0), 1);
+        }
+        assert_eq!(kept(&mut recent), [2, 1, 0]);
+        assert_eq!(recent.get(key(0)).as_deref(), Some(&0));
+        assert_eq!(recent.get(key(9)), None);
+        recent.keep(key(3), &Rc::new(3), 1);
+        assert_eq!(kept(&mut recent), [3, 0, 2]);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut recent = Recent::new(8);
+        recent.keep(key(0), &Rc::new(0), 10);
+        recent.keep(key(1), &Rc::new(0), BYTES - 5);
+        assert_eq!(kept(&mut recent), [1]);
+        recent.keep(key(2), &Rc::new(0), BYTES + 1);
+        assert_eq!(kept(&mut recent), [1]);
+        recent.keep(key(3), &Rc::new(0), 5);
+        assert_eq!(kept(&mut recent), [3, 1]);
+    }
+}

@@ -1,0 +1,95 @@
+//! The labels of all rows, from one pass over their column.
+
+use std::collections::BTreeMap;
+
+use tbl_io::{Escaped, ParquetDefect, ReadError};
+
+use crate::file::ParquetFile;
+use crate::roles::LabelColumn;
+use crate::schema::{Meaning, Physical};
+use crate::thrift::Flaw;
+use crate::values::Value;
+
+/// The labels of rows.
+#[derive(Debug, Default)]
+pub(crate) struct RowLabels {
+    /// By row, -1 for null; empty without labels.
+    pub(crate) labels: Vec<i64>,
+    pub(crate) class_names: Vec<String>,
+    /// True if the file has a list of its class names.
+    pub(crate) is_declared: bool,
+}
+
+/// The label of a row without one.
+const NULL: i64 = -1;
+
+/// The most classes that texts give: more are not classes but texts.
+const MAX_CLASSES: usize = 1 << 20;
+
+impl RowLabels {
+    /// Reads the column: 8 bytes for each row. Texts are classes in sorted order.
+    pub(crate) fn read(file: &ParquetFile, column: &LabelColumn) -> Result<Self, ReadError> {
+        let mut labels = Vec::new();
+        let mut classes = BTreeMap::new();
+        let leaf = file.leaf(column.leaf);
+        let is_unsigned = leaf.meaning == Meaning::Unsigned && leaf.physical == Physical::Int32;
+        for (group, rows) in file.footer().groups.iter().enumerate() {
+            let slots = file.pages(group, column.leaf)?;
+            for (number, slot) in slots.iter().enumerate() {
+                let page = file.page(group, column.leaf, number)?;
+                for row in 0..page.rows() {
+                    let label = match page.get(row) {
+                        None => NULL,
+                        Some(Value::Integer(label)) if is_unsigned => low_half(label),
+                        Some(Value::Integer(label)) => label,
+                        Some(Value::Boolean(label)) => label.into(),
+                        Some(Value::Bytes(text)) => {
+                            let next = classes.len();
+                            if next >= MAX_CLASSES && !classes.contains_key(text) {
+                                let what = "number of classes";
+                                let found = next as u64 + 1;
+                                let limit = MAX_CLASSES as u64;
+                                let defect = ParquetDefect::TooLarge { what, found, limit };
+                                return Err(file.error(Flaw::new(slot.offset, defect)));
+                            }
+                            class(&mut classes, text)
+                        }
+                        Some(Value::Float(_) | Value::Double(_)) => {
+                            let defect = ParquetDefect::Damaged { what: "labels" };
+                            return Err(file.error(Flaw::new(slot.offset, defect)));
+                        }
+                    };
+                    labels.push(label);
+                }
+            }
+            debug_assert!(labels.len() as u64 >= rows.rows);
+        }
+        if classes.is_empty() {
+            let is_declared = !column.names.is_empty();
+            return Ok(Self { labels, class_names: column.names.clone(), is_declared });
+        }
+        let mut places = vec![NULL; classes.len()];
+        for (place, &first) in (0..).zip(classes.values()) {
+            places[first] = place;
+        }
+        let place = |label: &i64| usize::try_from(*label).ok().and_then(|label| places.get(label));
+        let labels = labels.iter().map(|label| place(label).copied().unwrap_or(NULL)).collect();
+        let class_names = classes.keys().map(|name| Escaped(name).to_string()).collect();
+        Ok(Self { labels, class_names, is_declared: false })
+    }
+}
+
+/// The number of a class, by the order in which classes are found.
+fn class(classes: &mut BTreeMap<Vec<u8>, usize>, text: &[u8]) -> i64 {
+    let next = classes.len();
+    let number = match classes.get(text) {
+        Some(&number) => number,
+        None => *classes.entry(text.to_vec()).or_insert(next),
+    };
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn low_half(value: i64) -> i64 {
+    let [a, b, c, d, ..] = value.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d]).into()
+}

@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+mod cache;
+mod codec;
+mod delta;
+mod features;
+mod file;
+mod footer;
+mod header;
+mod labels;
+mod page;
+mod pages;
+mod places;
+mod roles;
+mod runs;
+mod schema;
+mod source;
+mod text;
+mod thrift;
+mod values;
+
+pub use source::ParquetSource;

@@ -1,0 +1,304 @@
+//! Pages in memory: decompressed, with their levels and values.
+
+use std::rc::Rc;
+
+use tbl_io::ParquetDefect;
+
+use crate::codec::Codec;
+use crate::header::{Encoding, Levels, PageHeader, PageKind};
+use crate::runs;
+use crate::schema::Leaf;
+use crate::thrift::Flaw;
+use crate::values::{Value, Values};
+
+/// The most values of a page, nulls included: each may take a few bytes of memory, and a few bytes of
+/// the file can state any number. Writers aim at 20,000.
+pub(crate) const PAGE_VALUES: u32 = 1 << 25;
+
+/// Pages up to this size are decompressed whatever they are compressed to: 64 MiB. Writers aim at
+/// 1 MiB.
+const PAGE_BYTES: u64 = 64 << 20;
+
+/// The most that a larger page may be compressed, as DEFLATE can at most.
+const MAX_RATIO: u64 = 1032;
+
+/// A decoded page of a column that is not in a list: a value or null for each row.
+#[derive(Debug)]
+pub(crate) struct Page {
+    rows: usize,
+    /// By row, the values before it; empty if none is null.
+    before: Vec<u32>,
+    values: Values,
+}
+
+/// The place and the column of a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageContext<'a> {
+    pub(crate) leaf: &'a Leaf,
+    pub(crate) codec: Codec,
+    /// The offset of the page's header in the file.
+    pub(crate) offset: u64,
+    /// The most bytes of a page.
+    pub(crate) most: u64,
+}
+
+impl Page {
+    /// The rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The value of row `row`; `None` for null, and past the end.
+    pub(crate) fn get(&self, row: usize) -> Option<Value<'_>> {
+        if row >= self.rows {
+            return None;
+        }
+        if self.before.is_empty() {
+            return self.values.get(row);
+        }
+        let before = *self.before.get(row)?;
+        let after = match self.before.get(row + 1) {
+            Some(&after) => usize::try_from(after).ok()?,
+            None => self.values.len(),
+        };
+        let before = usize::try_from(before).ok()?;
+        if before < after { self.values.get(before) } else { None }
+    }
+
+    /// Bytes in memory.
+    pub(crate) fn memory(&self) -> usize {
+        self.values.memory() + size_of_val(&*self.before)
+    }
+
+    /// Decodes a data page; `stored` are its bytes after the header.
+    pub(crate) fn decode(
+        header: &PageHeader,
+        stored: &[u8],
+        dictionary: Option<&Rc<Values>>,
+        context: PageContext<'_>,
+    ) -> Result<Self, Flaw> {
+        let damaged = |what| context.flaw(ParquetDefect::Damaged { what });
+        let parts = PageParts::of(header, stored, context)?;
+        let leaf = context.leaf;
+        let rows = usize::try_from(parts.values).map_err(|_| damaged("number of values"))?;
+        let mut nulls = Nulls::default();
+        if leaf.max_definition > 0 {
+            nulls = Nulls::decode(&parts, leaf.max_definition, rows)
+                .ok_or_else(|| damaged("definition levels of the page"))?;
+        }
+        let count = rows - nulls.count;
+        let values = Values::decode(
+            leaf,
+            parts.encoding,
+            parts.bytes,
+            parts.start,
+            count,
+            dictionary,
+            context.most,
+        );
+        let values = values.ok_or_else(|| damaged("values of the page"))?;
+        Ok(Self { rows, before: nulls.before, values })
+    }
+
+    /// Decodes a page that is a dictionary.
+    pub(crate) fn dictionary(
+        header: &PageHeader,
+        stored: &[u8],
+        context: PageContext<'_>,
+    ) -> Result<Values, Flaw> {
+        let PageKind::Dictionary { values } = header.kind else {
+            return Err(context.flaw(ParquetDefect::PageKind { expected: "a dictionary" }));
+        };
+        let bytes = decompress(header, stored, context)?;
+        let count = usize::try_from(values.min(PAGE_VALUES)).unwrap_or(0);
+        let decoded =
+            Values::decode(context.leaf, Encoding::Plain, bytes, 0, count, None, context.most);
+        let is_whole = values <= PAGE_VALUES;
+        let decoded = decoded.filter(|_| is_whole);
+        decoded.ok_or_else(|| context.flaw(ParquetDefect::Damaged { what: "dictionary" }))
+    }
+}
+
+impl PageContext<'_> {
+    pub(crate) fn flaw(&self, defect: ParquetDefect) -> Flaw {
+        Flaw::new(self.offset, defect)
+    }
+}
+
+/// A data page, decompressed.
+struct PageParts {
+    values: u32,
+    encoding: Encoding,
+    /// Levels and values, or values alone.
+    bytes: Vec<u8>,
+    /// The place of the values in the bytes.
+    start: usize,
+    definition: DefinitionLevels,
+}
+
+/// The levels that say which rows are null.
+enum DefinitionLevels {
+    /// Apart from the values.
+    Apart(Vec<u8>),
+    /// In front of them, from byte 4 up to this one.
+    Rle(usize),
+    BitPacked,
+    None,
+}
+
+impl PageParts {
+    fn of(header: &PageHeader, stored: &[u8], context: PageContext<'_>) -> Result<Self, Flaw> {
+        match header.kind {
+            PageKind::Data { values, encoding, definition, .. } => {
+                let bytes = decompress(header, stored, context)?;
+                let max = context.leaf.max_definition;
+                let place = level_bytes(&bytes, definition, max, values)
+                    .ok_or_else(|| context.flaw(ParquetDefect::Damaged { what: LEVELS }))?;
+                let definition = match definition {
+                    _ if max == 0 => DefinitionLevels::None,
+                    Levels::Rle => DefinitionLevels::Rle(place),
+                    Levels::BitPacked => DefinitionLevels::BitPacked,
+                };
+                Ok(Self { values, encoding, bytes, start: place, definition })
+            }
+            PageKind::DataV2 {
+                values,
+                encoding,
+                definition_bytes,
+                repetition_bytes,
+                is_compressed,
+                ..
+            } => {
+                let damaged = || context.flaw(ParquetDefect::Damaged { what: LEVELS });
+                let repetition = usize::try_from(repetition_bytes).map_err(|_| damaged())?;
+                let definition = usize::try_from(definition_bytes).map_err(|_| damaged())?;
+                let levels = repetition.checked_add(definition).ok_or_else(damaged)?;
+                let (levels, values_stored) =
+                    stored.split_at_checked(levels).ok_or_else(damaged)?;
+                let definition = levels.get(repetition..).unwrap_or_default().to_vec();
+                check_checksum(header, stored, context)?;
+                let len = u64::from(header.decompressed).checked_sub(levels.len() as u64);
+                let len = len.ok_or_else(damaged)?;
+                let codec = if is_compressed { context.codec } else { Codec::Uncompressed };
+                let bytes = unpack(codec, values_stored, len, context)?;
+                let definition = DefinitionLevels::Apart(definition);
+                Ok(Self { values, encoding, bytes, start: 0, definition })
+            }
+            PageKind::Dictionary { .. } | PageKind::Other => {
+                Err(context.flaw(ParquetDefect::PageKind { expected: "data" }))
+            }
+        }
+    }
+}
+
+const LEVELS: &str = "levels of the page";
+
+/// The bytes of definition levels in front of values.
+pub(crate) fn level_bytes(page: &[u8], encoding: Levels, max: u8, values: u32) -> Option<usize> {
+    if max == 0 {
+        return Some(0);
+    }
+    let bytes = match encoding {
+        Levels::Rle => {
+            let length = page.first_chunk()?;
+            usize::try_from(u32::from_le_bytes(*length)).ok()?.checked_add(length.len())?
+        }
+        Levels::BitPacked => {
+            runs::packed_bytes(runs::width_of(max), usize::try_from(values).ok()?)?
+        }
+    };
+    (bytes <= page.len()).then_some(bytes)
+}
+
+/// The rows that are null.
+#[derive(Default)]
+struct Nulls {
+    count: usize,
+    /// As [`Page::before`].
+    before: Vec<u32>,
+}
+
+impl Nulls {
+    fn decode(parts: &PageParts, max: u8, rows: usize) -> Option<Self> {
+        let bytes = match &parts.definition {
+            DefinitionLevels::None => return Some(Self::default()),
+            DefinitionLevels::Apart(levels) => levels,
+            DefinitionLevels::Rle(end) => parts.bytes.get(4..*end)?,
+            DefinitionLevels::BitPacked => parts.bytes.get(..parts.start)?,
+        };
+        let mut nulls = Self::default();
+        let mut row = 0;
+        let mut is_valid = true;
+        let take = |level: u32, run: usize| {
+            is_valid &= level <= u32::from(max);
+            let is_null = level < u32::from(max);
+            if is_null && nulls.before.is_empty() {
+                nulls.before = (0..).take(row).collect();
+                nulls.before.reserve(rows - row);
+            }
+            for _ in 0..run {
+                if is_null || nulls.count > 0 {
+                    let before = u32::try_from(row - nulls.count).unwrap_or(u32::MAX);
+                    nulls.before.push(before);
+                }
+                nulls.count += usize::from(is_null);
+                row += 1;
+            }
+        };
+        let width = runs::width_of(max);
+        match &parts.definition {
+            DefinitionLevels::BitPacked => runs::decode_packed(bytes, width, rows, take)?,
+            DefinitionLevels::Apart(_) | DefinitionLevels::Rle(_) | DefinitionLevels::None => {
+                runs::decode(bytes, width, rows, take)?;
+            }
+        }
+        is_valid.then_some(nulls)
+    }
+}
+
+/// The bytes of a page that is compressed as a whole.
+fn decompress(
+    header: &PageHeader,
+    stored: &[u8],
+    context: PageContext<'_>,
+) -> Result<Vec<u8>, Flaw> {
+    check_checksum(header, stored, context)?;
+    unpack(context.codec, stored, header.decompressed.into(), context)
+}
+
+fn unpack(
+    codec: Codec,
+    stored: &[u8],
+    need: u64,
+    context: PageContext<'_>,
+) -> Result<Vec<u8>, Flaw> {
+    let most = PAGE_BYTES.max((stored.len() as u64).saturating_mul(MAX_RATIO)).min(context.most);
+    let too_large = || {
+        let what = "size of a decompressed page";
+        context.flaw(ParquetDefect::TooLarge { what, found: need, limit: most })
+    };
+    if need > most {
+        return Err(too_large());
+    }
+    let len = usize::try_from(need).map_err(|_| too_large())?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| too_large())?;
+    bytes.resize(len, 0);
+    if codec.decompress(stored, &mut bytes) {
+        return Ok(bytes);
+    }
+    Err(context.flaw(ParquetDefect::Compressed { codec: codec.name(), bytes: need }))
+}
+
+fn check_checksum(
+    header: &PageHeader,
+    stored: &[u8],
+    context: PageContext<'_>,
+) -> Result<(), Flaw> {
+    let Some(expected) = header.checksum else { return Ok(()) };
+    let computed = crc32fast::hash(stored);
+    if computed == expected {
+        return Ok(());
+    }
+    Err(context.flaw(ParquetDefect::Checksum { stored: expected, computed }))
+}

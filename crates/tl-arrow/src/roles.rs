@@ -1,0 +1,181 @@
+//! The use of each column: images, labels, fields.
+
+use tbl_format::SampleFormat;
+use tbl_io::{Manifest, ParquetDefect, ReadError};
+
+use crate::features::{Classes, Features};
+use crate::file::ParquetFile;
+use crate::schema::{Meaning, Node, Physical};
+use crate::thrift::Flaw;
+use crate::values::Value;
+
+/// The columns of samples.
+#[derive(Debug)]
+pub(crate) struct Roles {
+    pub(crate) image: ImageColumn,
+    pub(crate) label: Option<LabelColumn>,
+    pub(crate) fields: Vec<FieldColumn>,
+}
+
+/// A column of bytes, or of a structure with bytes and a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ImageColumn {
+    pub(crate) bytes: usize,
+    pub(crate) path: Option<usize>,
+}
+
+/// A column of labels.
+#[derive(Debug)]
+pub(crate) struct LabelColumn {
+    pub(crate) leaf: usize,
+    /// The names that the file declares; empty for none.
+    pub(crate) names: Vec<String>,
+}
+
+/// A column whose values are fields.
+#[derive(Debug)]
+pub(crate) struct FieldColumn {
+    pub(crate) name: String,
+    pub(crate) values: ImageColumn,
+}
+
+/// The label column without an option and without features.
+const LABEL: &str = "label";
+
+impl Roles {
+    /// Finds the columns that `options` name, or that the features and the first values give.
+    pub(crate) fn find(file: &ParquetFile, options: &Manifest) -> Result<Self, ReadError> {
+        let setting = |defect| file.error(Flaw::new(0, defect));
+        let features = match &file.footer().features {
+            Some(text) => Features::parse(text).map_err(setting)?,
+            None => Features::default(),
+        };
+        let columns = file.footer().schema.columns();
+        let column = |name: &String| {
+            let found = file.footer().schema.column(name);
+            found.ok_or_else(|| {
+                let columns = names(columns);
+                setting(ParquetDefect::NoColumn { column: name.clone(), columns })
+            })
+        };
+        let image = match &options.image {
+            Some(name) => column(name)?,
+            None => find_image(file, &features)?,
+        };
+        let values = bytes_of(file, image)
+            .ok_or_else(|| setting(ParquetDefect::NotBytes { column: image.name.clone() }))?;
+        let label = match &options.label {
+            Some(name) => Some(column(name)?),
+            None => match &*features.classes {
+                [only] => file.footer().schema.column(&only.column),
+                _ => file.footer().schema.column(LABEL).filter(|node| is_label(file, node)),
+            },
+        };
+        let label_name = label.map(|label| label.name.clone());
+        let label = match label {
+            Some(node) if is_label(file, node) => Some(LabelColumn {
+                leaf: node.leaves.start,
+                names: declared(features.classes, &node.name),
+            }),
+            Some(node) => {
+                return Err(setting(ParquetDefect::NotLabels { column: node.name.clone() }));
+            }
+            None => None,
+        };
+        let is_field =
+            |node: &&Node| node.name != image.name && Some(&node.name) != label_name.as_ref();
+        let fields = columns.iter().filter(is_field);
+        let fields = fields.filter_map(|node| {
+            let name = node.name.clone();
+            Some(FieldColumn { name, values: field_values(file, node)? })
+        });
+        Ok(Self { image: values, label, fields: fields.collect() })
+    }
+}
+
+fn declared(classes: Vec<Classes>, column: &str) -> Vec<String> {
+    let found = classes.into_iter().find(|classes| classes.column == column);
+    found.map_or_else(Vec::new, |classes| classes.names)
+}
+
+fn names(columns: &[Node]) -> Vec<String> {
+    columns.iter().map(|column| column.name.clone()).collect()
+}
+
+/// Whether a column can be labels: integers or texts, one each.
+fn is_label(file: &ParquetFile, node: &Node) -> bool {
+    let leaf = file.leaf(node.leaves.start);
+    let is_number = matches!(leaf.physical, Physical::Int32 | Physical::Int64)
+        && matches!(leaf.meaning, Meaning::Plain | Meaning::Unsigned);
+    let is_text = leaf.physical == Physical::Bytes && leaf.meaning == Meaning::Text;
+    node.is_leaf()
+        && leaf.max_repetition == 0
+        && (is_number || is_text || leaf.physical == Physical::Boolean)
+}
+
+/// The columns of a structure with bytes and a path, or a column of bytes; `None` for others.
+fn bytes_of(file: &ParquetFile, node: &Node) -> Option<ImageColumn> {
+    let is_bytes = |node: &&Node| {
+        let leaf = file.leaf(node.leaves.start);
+        node.is_leaf() && leaf.max_repetition == 0 && leaf.physical == Physical::Bytes
+    };
+    if node.is_leaf() {
+        return is_bytes(&node).then_some(ImageColumn { bytes: node.leaves.start, path: None });
+    }
+    let bytes = node.child("bytes").filter(is_bytes)?;
+    let path = node.child("path").filter(is_bytes);
+    Some(ImageColumn { bytes: bytes.leaves.start, path: path.map(|path| path.leaves.start) })
+}
+
+/// The columns of a field: of bytes, or of single values.
+fn field_values(file: &ParquetFile, node: &Node) -> Option<ImageColumn> {
+    if let Some(found) = bytes_of(file, node) {
+        return Some(found);
+    }
+    let is_single = node.is_leaf() && file.leaf(node.leaves.start).max_repetition == 0;
+    is_single.then_some(ImageColumn { bytes: node.leaves.start, path: None })
+}
+
+/// The only column of images: by its type in the features, or by its first values.
+fn find_image<'f>(file: &'f ParquetFile, features: &Features) -> Result<&'f Node, ReadError> {
+    let schema = &file.footer().schema;
+    let declared = features.images.iter().filter_map(|name| schema.column(name));
+    let mut candidates: Vec<&Node> = declared.collect();
+    if candidates.is_empty() {
+        for node in schema.columns() {
+            if looks_like_images(file, node)? {
+                candidates.push(node);
+            }
+        }
+    }
+    let setting = |defect| Err(file.error(Flaw::new(0, defect)));
+    match &*candidates {
+        [only] => Ok(only),
+        [] => setting(ParquetDefect::NoImages { columns: names(schema.columns()) }),
+        [first, second, ..] => setting(ParquetDefect::TwoImages {
+            first: first.name.clone(),
+            second: second.name.clone(),
+        }),
+    }
+}
+
+/// Whether the first value of a column that is not null is an image. A structure of bytes and a path
+/// without a value counts as one too.
+fn looks_like_images(file: &ParquetFile, node: &Node) -> Result<bool, ReadError> {
+    let Some(column) = bytes_of(file, node) else { return Ok(false) };
+    let is_text = matches!(file.leaf(column.bytes).meaning, Meaning::Text | Meaning::Json);
+    if is_text {
+        return Ok(false);
+    }
+    for group in 0..file.footer().groups.len() {
+        let pages = file.pages(group, column.bytes)?.len();
+        for page in 0..pages {
+            let page = file.page(group, column.bytes, page)?;
+            let first = (0..page.rows()).find_map(|row| page.get(row));
+            if let Some(Value::Bytes(bytes)) = first {
+                return Ok(SampleFormat::from_magic(bytes).is_image());
+            }
+        }
+    }
+    Ok(column.path.is_some())
+}

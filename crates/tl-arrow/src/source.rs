@@ -1,0 +1,355 @@
+//! A Parquet file as samples.
+
+use std::borrow::Cow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use tbl_format::SampleFormat;
+use tbl_format::path::{RelativePath, check_web_name};
+use tbl_io::{
+    BulkIndex, Entry, Facts, Field, Location, Note, ParquetDefect, ReadError, ReadLimits,
+    SampleSource, Source, SourceKind, StoredBytes, StoredSamples, Stores,
+};
+
+use crate::file::{MAGIC, ParquetFile, RowPlace};
+use crate::labels::RowLabels;
+use crate::places::{Place, Places};
+use crate::roles::{FieldColumn, ImageColumn, Roles};
+use crate::text;
+use crate::thrift::Flaw;
+use crate::values::Value;
+
+/// The rows of a Parquet file as samples: an image each, with a label and fields.
+///
+/// The image column is the one that the options name, the only one of type `Image` in the metadata of
+/// `datasets`, or the only one whose first value is an image. It has bytes, or structures of bytes and a
+/// path. Labels are the column that the options name, the only `ClassLabel`, or a column called `label`
+/// with integers or texts, which are classes in sorted order. Other columns with one value for each row
+/// are fields.
+///
+/// Images of pages that are neither compressed nor in a dictionary are read where they are in the file;
+/// other pages are decoded, and each thread keeps the last ones.
+#[derive(Debug)]
+pub struct ParquetSource {
+    file: ParquetFile,
+    stores: Stores,
+    roles: Roles,
+    places: Places,
+    labels: RowLabels,
+    /// The name of the file without its extension, for rows without a path.
+    stem: Vec<u8>,
+}
+
+impl ParquetSource {
+    /// Whether a file is a Parquet file, by its first bytes; an encrypted one counts.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`] and other errors of reading.
+    pub fn is(source: &Source) -> Result<bool, ReadError> {
+        let mut magic = [0; MAGIC.len()];
+        if source.len() < magic.len() as u64 {
+            return Ok(false);
+        }
+        source.read_exact_at(0, &mut magic)?;
+        Ok(magic == MAGIC || magic == *b"PARE")
+    }
+
+    /// Reads the footer and the labels of a file. Images that are files of their own are opened in
+    /// `stores`, whose [options](tbl_io::Manifest) name the columns.
+    ///
+    /// # Errors
+    /// [`ReadError::Parquet`] with the offset of a defect, or the columns of which one must be named;
+    /// [`ReadError::Limit`] for more rows than memory is taken for.
+    pub fn open(stores: &Stores, source: Source) -> Result<Self, ReadError> {
+        let options = &stores.list_options().manifest;
+        let file = ParquetFile::open(source, ReadLimits::default())?;
+        let roles = Roles::find(&file, options)?;
+        let labels = roles.label.as_ref().map(|column| RowLabels::read(&file, column));
+        let labels = labels.transpose()?.unwrap_or_default();
+        let places = Places::new(&file, roles.image.bytes);
+        let name = Path::new(file.source().location().as_os_str()).file_stem().unwrap_or_default();
+        // Names of samples end at their first dot.
+        let stem =
+            name.as_bytes().iter().map(|&byte| if byte == b'.' { b'_' } else { byte }).collect();
+        Ok(Self { file, stores: stores.clone(), roles, places, labels, stem })
+    }
+
+    fn place(&self, index: u64) -> Result<RowPlace, ReadError> {
+        self.file.place(index).ok_or_else(|| ReadError::SampleOutOfRange {
+            location: self.location().clone(),
+            index,
+            sample_count: self.sample_count(),
+        })
+    }
+
+    /// The place of the image of a row, whose bytes are within the limits.
+    fn image(&self, row: RowPlace) -> Result<Place, ReadError> {
+        let place = self.places.of(&self.file, row)?;
+        if let Place::InFile { bytes, .. } | Place::Decoded { bytes, .. } = place {
+            self.file.check_size("sample bytes", bytes)?;
+        }
+        Ok(place)
+    }
+
+    /// Calls `read` with the value of a column; with `None` for null.
+    fn with_value<R>(
+        &self,
+        leaf: usize,
+        row: RowPlace,
+        read: impl FnOnce(Option<Value<'_>>) -> R,
+    ) -> Result<R, ReadError> {
+        let slots = self.file.pages(row.group, leaf)?;
+        let number = ParquetFile::page_of(slots, row.row);
+        let first = slots.get(number).map_or(0, |slot| slot.first_row);
+        let page = self.file.page(row.group, leaf, number)?;
+        Ok(read(page.get((row.row - first) as usize)))
+    }
+
+    /// The path of an image, if it has one.
+    fn path(&self, column: ImageColumn, row: RowPlace) -> Result<Option<Vec<u8>>, ReadError> {
+        let Some(leaf) = column.path else { return Ok(None) };
+        self.with_value(leaf, row, |value| match value {
+            Some(Value::Bytes(path)) if !path.is_empty() => Some(path.to_vec()),
+            _ => None,
+        })
+    }
+
+    /// The file of an image that has a path and no bytes. It must be below the folder of this file.
+    fn own_file(&self, column: ImageColumn, row: RowPlace, at: u64) -> Result<Source, ReadError> {
+        let error = |defect| self.file.error(Flaw::new(at, defect));
+        let Some(path) = self.path(column, row)? else {
+            return Err(error(ParquetDefect::NullImage));
+        };
+        let folder = self.location().folder();
+        let checked = RelativePath::new(&path).and_then(|_| match folder.url() {
+            Some(_) => check_web_name(&path),
+            None => Ok(()),
+        });
+        checked
+            .map_err(|defect| error(ParquetDefect::UnsafePath { path: path.clone(), defect }))?;
+        let location = folder.join(&path);
+        let opened = self.stores.open_file(&location)?;
+        let source = opened.ok_or_else(|| error(ParquetDefect::NotAFile { path: path.clone() }))?;
+        self.file.check_size("sample bytes", source.len())?;
+        Ok(source)
+    }
+
+    fn read(&self, row: RowPlace, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        match self.image(row)? {
+            Place::InFile { offset, bytes: len, .. } => {
+                self.file.source().read_range_into(offset, len, bytes)
+            }
+            Place::Decoded { .. } => self.with_value(self.roles.image.bytes, row, |value| {
+                bytes.clear();
+                if let Some(Value::Bytes(value)) = value {
+                    bytes.extend_from_slice(value);
+                }
+            }),
+            Place::Null { offset } => {
+                let source = self.own_file(self.roles.image, row, offset)?;
+                source.read_range_into(0, source.len(), bytes)
+            }
+        }
+    }
+
+    fn facts_of(&self, row: RowPlace) -> Result<Facts, ReadError> {
+        let (format, offset, stored_bytes, bytes) = match self.image(row)? {
+            Place::InFile { offset, bytes, format } => (format, offset, bytes, bytes),
+            Place::Decoded { offset, stored, bytes, format, .. } => (format, offset, stored, bytes),
+            Place::Null { offset } => {
+                let source = self.own_file(self.roles.image, row, offset)?;
+                (SampleFormat::Unknown, 0, source.len(), source.len())
+            }
+        };
+        Ok(Facts { format, width: 0, height: 0, offset, stored_bytes, bytes })
+    }
+
+    /// The path of a sample, or the name of the file with the number of the row.
+    fn key(&self, index: u64, row: RowPlace, format: SampleFormat) -> Result<Vec<u8>, ReadError> {
+        let path = self.path(self.roles.image, row)?;
+        let is_safe = |path: &[u8]| RelativePath::new(path).is_ok();
+        if let Some(path) = path {
+            // Files that were made elsewhere may have the path of that machine.
+            let base = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+            if is_safe(&path) {
+                return Ok(path);
+            }
+            if is_safe(base) {
+                return Ok(base.to_vec());
+            }
+        }
+        let mut key = self.stem.clone();
+        key.extend_from_slice(format!("#{index}").as_bytes());
+        if format != SampleFormat::Unknown {
+            key.extend_from_slice(format!(".{}", format.extension()).as_bytes());
+        }
+        Ok(key)
+    }
+
+    /// The error with its sample.
+    fn named(&self, error: ReadError, index: u64, row: RowPlace) -> ReadError {
+        let key = self.path(self.roles.image, row).ok().flatten();
+        error.for_sample(index, key.as_deref())
+    }
+
+    fn read_field(
+        &self,
+        column: &FieldColumn,
+        row: RowPlace,
+        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
+        let name = column.name.as_bytes();
+        let leaf = self.file.leaf(column.values.bytes);
+        let value = self.with_value(column.values.bytes, row, |value| {
+            let value = value?;
+            // Without a copy of bytes that nobody wants.
+            if let Value::Bytes(bytes) = value {
+                let is_wanted = is_wanted(name, bytes.len() as u64);
+                return is_wanted.then(|| text::field(leaf, value));
+            }
+            let bytes = text::field(leaf, value);
+            is_wanted(name, bytes.len() as u64).then_some(bytes)
+        })?;
+        if value.is_some() || column.values.path.is_none() {
+            return Ok(value);
+        }
+        self.field_file(column, row, is_wanted)
+    }
+
+    /// The bytes of a field that is a file of its own.
+    fn field_file(
+        &self,
+        column: &FieldColumn,
+        row: RowPlace,
+        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
+        let is_null = self.with_value(column.values.bytes, row, |value| value.is_none())?;
+        if !is_null || self.path(column.values, row)?.is_none() {
+            return Ok(None);
+        }
+        let source = self.own_file(column.values, row, 0)?;
+        if !is_wanted(column.name.as_bytes(), source.len()) {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        source.read_range_into(0, source.len(), &mut bytes)?;
+        Ok(Some(bytes))
+    }
+}
+
+impl SampleSource for ParquetSource {
+    fn location(&self) -> &Location {
+        self.file.source().location()
+    }
+
+    fn kind(&self) -> SourceKind {
+        SourceKind::Parquet
+    }
+
+    fn sample_count(&self) -> u64 {
+        self.file.row_count()
+    }
+
+    fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
+        let row = self.place(index)?;
+        let facts = self.facts(index)?;
+        let key = self.key(index, row, facts.format).map_err(|e| e.for_sample(index, None))?;
+        let label = usize::try_from(index).ok().and_then(|index| self.labels.labels.get(index));
+        let Facts { format, width, height, offset, stored_bytes, bytes } = facts;
+        let key = Some(Cow::Owned(key));
+        let label = label.copied();
+        Ok(Entry { key, label, format, width, height, offset, stored_bytes, bytes })
+    }
+
+    fn facts(&self, index: u64) -> Result<Facts, ReadError> {
+        let row = self.place(index)?;
+        self.facts_of(row).map_err(|error| self.named(error, index, row))
+    }
+
+    fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        let row = self.place(index)?;
+        self.read(row, bytes).map_err(|error| self.named(error, index, row))
+    }
+
+    fn read_fields_where(
+        &self,
+        index: u64,
+        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
+        fields: &mut Vec<Field>,
+    ) -> Result<(), ReadError> {
+        let row = self.place(index)?;
+        for column in &self.roles.fields {
+            let read = self.read_field(column, row, is_wanted);
+            let bytes = read.map_err(|error| self.named(error, index, row))?;
+            let extension = || column.name.clone().into_bytes();
+            fields.extend(bytes.map(|bytes| Field { extension: extension(), bytes }));
+        }
+        Ok(())
+    }
+
+    fn class_names(&self) -> &[String] {
+        &self.labels.class_names
+    }
+
+    fn declares_classes(&self) -> bool {
+        self.labels.is_declared
+    }
+
+    fn content_id(&self, index: u64, id: &mut Vec<u8>) -> Result<bool, ReadError> {
+        let row = self.place(index)?;
+        id.extend_from_slice(&self.file.limits().sample_bytes.to_le_bytes());
+        id.extend_from_slice(&(self.roles.image.bytes as u64).to_le_bytes());
+        // A compressed page has many samples at one offset.
+        id.extend_from_slice(&index.to_le_bytes());
+        let place = self.image(row).map_err(|error| self.named(error, index, row))?;
+        let is_here = !matches!(place, Place::Null { .. });
+        Ok(self.file.source().identify(id) && is_here)
+    }
+
+    fn will_need(&self, index: u64) {
+        let Some(row) = self.file.place(index) else { return };
+        if let Some(range) = self.places.range(&self.file, row) {
+            self.file.source().will_need(range.start, range.end - range.start);
+        }
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        (self.sample_count() == 0).then_some(Note::NoSamples).into_iter().collect()
+    }
+
+    fn stored_samples(&self) -> Option<&dyn StoredSamples> {
+        Some(self)
+    }
+
+    fn bulk_index(&self) -> Option<&dyn BulkIndex> {
+        Some(self)
+    }
+}
+
+impl StoredSamples for ParquetSource {
+    fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
+        let row = self.place(index)?;
+        match self.image(row).map_err(|error| self.named(error, index, row))? {
+            Place::InFile { offset, bytes, .. } => {
+                let source = self.file.source().clone();
+                Ok(Some(StoredBytes { source, offset, len: bytes }))
+            }
+            Place::Decoded { .. } | Place::Null { .. } => Ok(None),
+        }
+    }
+
+    fn view(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {
+        let row = self.place(index)?;
+        let view = || match (self.image(row)?, self.file.map()) {
+            (Place::InFile { offset, bytes, .. }, Some(map)) => map.slice(offset, bytes).map(Some),
+            _ => Ok(None),
+        };
+        view().map_err(|error| self.named(error, index, row))
+    }
+}
+
+impl BulkIndex for ParquetSource {
+    fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
+        Ok(Some(self.labels.labels.clone()))
+    }
+}

@@ -1,0 +1,91 @@
+//! Values of columns as the bytes of fields.
+
+use std::fmt::Write;
+
+use crate::schema::{Leaf, Meaning, Physical};
+use crate::values::Value;
+
+/// The field of a value: bytes as they are, numbers as decimal text, booleans as `true` and `false`.
+pub(crate) fn field(leaf: &Leaf, value: Value<'_>) -> Vec<u8> {
+    match value {
+        Value::Boolean(value) => value.to_string().into_bytes(),
+        Value::Integer(value) => integer(leaf, value).into_bytes(),
+        Value::Float(value) => value.to_string().into_bytes(),
+        Value::Double(value) => value.to_string().into_bytes(),
+        Value::Bytes(bytes) => match leaf.meaning {
+            Meaning::Decimal(scale) => {
+                decimal_of_bytes(bytes, scale).map_or_else(|| bytes.to_vec(), String::into_bytes)
+            }
+            Meaning::Plain | Meaning::Text | Meaning::Json | Meaning::Unsigned => bytes.to_vec(),
+        },
+    }
+}
+
+fn integer(leaf: &Leaf, value: i64) -> String {
+    match (leaf.meaning, leaf.physical) {
+        (Meaning::Unsigned, Physical::Int32) => {
+            let [a, b, c, d, ..] = value.to_le_bytes();
+            u32::from_le_bytes([a, b, c, d]).to_string()
+        }
+        (Meaning::Unsigned, _) => value.cast_unsigned().to_string(),
+        (Meaning::Decimal(scale), _) => decimal(value.into(), scale),
+        _ => value.to_string(),
+    }
+}
+
+/// A number of at most 16 bytes, the greatest first.
+fn decimal_of_bytes(bytes: &[u8], scale: i64) -> Option<String> {
+    let sign = if bytes.first()? & 0x80 == 0 { 0 } else { 0xff };
+    let mut whole = [sign; 16];
+    let start = whole.len().checked_sub(bytes.len())?;
+    whole.get_mut(start..)?.copy_from_slice(bytes);
+    Some(decimal(i128::from_be_bytes(whole), scale))
+}
+
+/// The most digits of a decimal.
+const MAX_SCALE: i64 = 38;
+
+fn decimal(value: i128, scale: i64) -> String {
+    let Some(scale) = usize::try_from(scale.min(MAX_SCALE)).ok().filter(|&scale| scale > 0) else {
+        return value.to_string();
+    };
+    let sign = if value < 0 { "-" } else { "" };
+    let digits = format!("{:0>width$}", value.unsigned_abs(), width = scale + 1);
+    let (whole, part) = digits.split_at(digits.len() - scale);
+    let mut text = String::new();
+    // Writing into a string cannot fail.
+    write!(text, "{sign}{whole}.{part}").map_or(String::new(), |()| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(meaning: Meaning, physical: Physical, value: Value<'_>, expected: &str) {
+        let leaf = Leaf { physical, meaning, max_definition: 0, max_repetition: 0 };
+        let found = field(&leaf, value);
+        assert_eq!(String::from_utf8(found).unwrap(), expected);
+    }
+
+    #[test]
+    fn numbers_are_decimal_text() {
+        check(Meaning::Plain, Physical::Int64, Value::Integer(-7), "-7");
+        check(Meaning::Unsigned, Physical::Int32, Value::Integer(-1), "4294967295");
+        check(Meaning::Unsigned, Physical::Int64, Value::Integer(-1), "18446744073709551615");
+        check(Meaning::Plain, Physical::Float, Value::Float(0.1), "0.1");
+        check(Meaning::Plain, Physical::Double, Value::Double(1e300), &1e300_f64.to_string());
+        check(Meaning::Plain, Physical::Boolean, Value::Boolean(true), "true");
+        check(Meaning::Text, Physical::Bytes, Value::Bytes(b"a b"), "a b");
+    }
+
+    #[test]
+    fn decimals_have_their_point() {
+        for (value, scale, expected) in
+            [(12345, 2, "123.45"), (-5, 2, "-0.05"), (5, 0, "5"), (-12, 1, "-1.2")]
+        {
+            check(Meaning::Decimal(scale), Physical::Int64, Value::Integer(value), expected);
+        }
+        check(Meaning::Decimal(2), Physical::Fixed(3), Value::Bytes(&[0, 1, 0]), "2.56");
+        check(Meaning::Decimal(2), Physical::Bytes, Value::Bytes(&[0xff]), "-0.01");
+    }
+}

@@ -1,0 +1,72 @@
+//! The files of `testdata/parquet`, and what they hold.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tbl_io::{ListOptions, Manifest, ReadError, SampleSource, Source, Stores};
+use tl_arrow::ParquetSource;
+
+pub(crate) fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/parquet")
+}
+
+/// A file of `testdata/parquet` and what it holds.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) expected: Value,
+}
+
+impl Case {
+    pub(crate) fn all() -> Vec<Self> {
+        let text = std::fs::read(folder().join("expected.json")).unwrap();
+        let Value::Object(cases) = serde_json::from_slice(&text).unwrap() else { panic!() };
+        cases.into_iter().map(|(name, expected)| Self { name, expected }).collect()
+    }
+
+    pub(crate) fn of(name: &str) -> Self {
+        Self::all().into_iter().find(|case| case.name == name).unwrap()
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        folder().join(format!("{}.parquet", self.name))
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        std::fs::read(self.path()).unwrap()
+    }
+
+    pub(crate) fn stores(&self) -> Stores {
+        // The only file with two columns of images.
+        let image = (self.name == "pyarrow_types").then(|| "photo".to_owned());
+        let manifest = Manifest { image, ..Manifest::default() };
+        Stores::new().with_list_options(ListOptions { manifest, ..ListOptions::default() })
+    }
+
+    pub(crate) fn open(&self) -> ParquetSource {
+        ParquetSource::open(&self.stores(), Source::open(self.path()).unwrap()).unwrap()
+    }
+
+    /// As [`open`](Self::open), of these bytes in memory instead of the file's.
+    pub(crate) fn open_bytes(&self, bytes: Vec<u8>) -> Result<ParquetSource, ReadError> {
+        ParquetSource::open(&self.stores(), Source::from_bytes(self.path(), bytes))
+    }
+
+    pub(crate) fn texts(&self, what: &str) -> Vec<Option<String>> {
+        let values = self.expected[what].as_array().unwrap();
+        values.iter().map(|value| value.as_str().map(str::to_owned)).collect()
+    }
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The bytes of all samples, or the errors of those that cannot be read.
+pub(crate) fn read_all(samples: &dyn SampleSource) -> Vec<Result<Vec<u8>, ReadError>> {
+    let read = |index| {
+        let mut bytes = Vec::new();
+        samples.read_into(index, &mut bytes).map(|()| bytes)
+    };
+    (0..samples.sample_count()).map(read).collect()
+}

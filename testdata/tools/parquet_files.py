@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""Makes the Parquet files of `testdata/parquet`, and `expected.json` with what they hold.
+
+usage: parquet_files.py FOLDER [NAME..]
+
+Each NAME is a file to write; without one, all of those that the installed packages can write: files
+called `datasets_VERSION` need that version of `datasets`, the others pyarrow, polars or DuckDB. The
+photographs are those of `testdata/photos`, made small. Hashes come from the images in memory, and for
+the files of `datasets` from what `load_dataset` reads.
+"""
+
+import hashlib
+import io
+import json
+import pathlib
+import sys
+import tempfile
+
+import pyarrow
+import pyarrow.parquet
+from PIL import Image
+
+PHOTOS = pathlib.Path(__file__).parent.parent / "photos"
+SIDE = 40
+CLASSES = sorted(path.name for path in PHOTOS.iterdir() if path.is_dir())
+
+
+def photographs():
+    """Name, bytes, class and caption of each photograph: ten JPEG, one PNG and one WebP file."""
+    rows = []
+    for label, folder in enumerate(CLASSES):
+        for path in sorted((PHOTOS / folder).iterdir()):
+            image = Image.open(path)
+            image.thumbnail((SIDE, SIDE))
+            buffer = io.BytesIO()
+            kind = {".jpg": "JPEG", ".png": "PNG", ".webp": "WEBP"}[path.suffix]
+            image.save(buffer, kind, **({"quality": 80} if kind != "PNG" else {}))
+            # Every fourth has no caption.
+            caption = None if len(rows) % 4 == 3 else f"{path.stem}, a photograph of {folder}"
+            rows.append((path.name, buffer.getvalue(), label, caption))
+    return rows
+
+
+ROWS = photographs()
+NAMES, IMAGES, LABELS, CAPTIONS = (list(column) for column in zip(*ROWS))
+STRUCT = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def pixels(image):
+    return sha256(image.convert("RGB").tobytes())
+
+
+def structures(rows=ROWS):
+    return pyarrow.array([{"bytes": image, "path": name} for name, image, _, _ in rows], STRUCT)
+
+
+def expected(**others):
+    return {
+        "images": [sha256(image) for image in IMAGES],
+        "pixels": [pixels(Image.open(io.BytesIO(image))) for image in IMAGES],
+        "labels": LABELS,
+        "class_names": [],
+        "captions": CAPTIONS,
+        "keys": NAMES,
+        **others,
+    }
+
+
+def datasets(path):
+    from datasets import ClassLabel, Dataset, Features, Value, load_dataset
+    from datasets import Image as ImageFeature
+
+    features = Features(
+        image=ImageFeature(), label=ClassLabel(names=CLASSES), caption=Value("string")
+    )
+    columns = {"image": [{"bytes": b, "path": n} for n, b, _, _ in ROWS]}
+    columns |= {"label": LABELS, "caption": CAPTIONS}
+    Dataset.from_dict(columns, features=features).to_parquet(str(path))
+    with tempfile.TemporaryDirectory() as cache:
+        found = load_dataset("parquet", data_files=str(path), split="train", cache_dir=cache)
+        return expected(
+            pixels=[pixels(row["image"]) for row in found],
+            labels=found["label"][:],
+            class_names=found.features["label"].names,
+            captions=found["caption"][:],
+        )
+
+
+def write(path, table, **options):
+    pyarrow.parquet.write_table(table, path, **options)
+
+
+def table(**columns):
+    return pyarrow.table(columns)
+
+
+def pyarrow_default(path):
+    """Snappy pages with a dictionary first; classes are texts, and no column has metadata."""
+    names = pyarrow.array([CLASSES[label] for label in LABELS])
+    write(path, table(image=structures(), label=names, caption=CAPTIONS))
+    return expected(class_names=CLASSES)
+
+
+def pyarrow_2(path):
+    """Pages of version 2, several row groups, a page index and checksums; labels of 8 bits."""
+    labels = pyarrow.array(LABELS, pyarrow.uint8())
+    options = {"compression": "zstd", "data_page_version": "2.0", "row_group_size": 5}
+    options |= {"data_page_size": 512, "write_page_index": True, "write_page_checksum": True}
+    write(path, table(image=structures(), label=labels, caption=CAPTIONS), **options)
+    return expected()
+
+
+def pyarrow_codec(codec):
+    def write_codec(path):
+        columns = {"image": pyarrow.array(IMAGES, pyarrow.binary()), "label": LABELS}
+        options = {"use_dictionary": False, "data_page_size": 1024, "write_batch_size": 1}
+        write(path, table(**columns, caption=CAPTIONS), compression=codec, **options)
+        return expected(keys=None)
+
+    return write_codec
+
+
+def pyarrow_plain(path):
+    """Uncompressed pages without an index: images in place, found by page headers."""
+    options = {"compression": "none", "use_dictionary": ["caption"], "data_page_size": 2048}
+    options |= {"write_batch_size": 1, "row_group_size": 7}
+    write(path, table(image=structures(), label=LABELS, caption=CAPTIONS), **options)
+    return expected()
+
+
+def pyarrow_nulls(path):
+    """Null structures, null bytes with a path, null labels; pages of version 2 in place."""
+    rows = [{"bytes": image, "path": name} for name, image, _, _ in ROWS]
+    rows[1] = None
+    rows[2] = {"bytes": None, "path": "own/" + NAMES[2]}
+    rows[5] = {"bytes": None, "path": "../" + NAMES[5]}
+    rows[6] = {"bytes": None, "path": None}
+    rows[11] = {"bytes": IMAGES[11], "path": None}
+    labels = [None if row in (0, 11) else label for row, label in enumerate(LABELS)]
+    options = {"compression": "none", "use_dictionary": False, "data_page_version": "2.0"}
+    options |= {"data_page_size": 2048, "write_batch_size": 3}
+    images = pyarrow.array(rows, STRUCT)
+    labels = pyarrow.array(labels, pyarrow.int16())
+    write(path, table(image=images, label=labels, caption=CAPTIONS), **options)
+    own = path.parent / "own"
+    own.mkdir(exist_ok=True)
+    (own / NAMES[2]).write_bytes(IMAGES[2])
+    hashes = [sha256(image) for image in IMAGES]
+    hashes[1] = hashes[5] = hashes[6] = None
+    return expected(
+        images=hashes,
+        pixels=None,
+        labels=[-1 if row in (0, 11) else label for row, label in enumerate(LABELS)],
+        keys=None,
+    )
+
+
+def pyarrow_types(path):
+    """A second image column, and fields of many types in many encodings."""
+    import decimal
+
+    count = len(ROWS)
+    columns = {
+        "photo": structures(),
+        "mask": structures(ROWS[::-1]),
+        "int": pyarrow.array([row * 1000 - 3 for row in range(count)], pyarrow.int64()),
+        "small": pyarrow.array(range(count), pyarrow.int8()),
+        "unsigned": pyarrow.array([2**64 - 1 - row for row in range(count)], pyarrow.uint64()),
+        "float": pyarrow.array([row / 3 for row in range(count)], pyarrow.float32()),
+        "double": pyarrow.array([row / 7 for row in range(count)], pyarrow.float64()),
+        "bool": pyarrow.array([row % 3 == 0 for row in range(count)]),
+        "decimal": pyarrow.array(
+            [decimal.Decimal(row - 3).scaleb(-2) for row in range(count)], pyarrow.decimal128(9, 2)
+        ),
+        "text": CAPTIONS,
+        "prefixed": [f"photographs/{name}" for name in NAMES],
+        "split": pyarrow.array([row * 0.5 for row in range(count)], pyarrow.float64()),
+        "boxes": pyarrow.array([[row, 1] for row in range(count)], pyarrow.list_(pyarrow.int32())),
+        "label": pyarrow.array([row % 2 == 0 for row in range(count)]),
+    }
+    encodings = {"int": "DELTA_BINARY_PACKED", "text": "DELTA_LENGTH_BYTE_ARRAY"}
+    encodings |= {"prefixed": "DELTA_BYTE_ARRAY", "split": "BYTE_STREAM_SPLIT", "bool": "RLE"}
+    write(
+        path,
+        table(**columns),
+        use_dictionary=["double", "small"],
+        column_encoding=encodings,
+        compression={"int": "snappy", "text": "gzip", "photo.bytes": "none"},
+    )
+    return expected(
+        labels=[int(row % 2 == 0) for row in range(count)],
+        fields={
+            "int": [str(row * 1000 - 3) for row in range(count)],
+            "small": [str(row) for row in range(count)],
+            "unsigned": [str(2**64 - 1 - row) for row in range(count)],
+            "bool": [str(row % 3 == 0).lower() for row in range(count)],
+            "decimal": [f"{(row - 3) / 100:.2f}" for row in range(count)],
+            "text": CAPTIONS,
+            "prefixed": [f"photographs/{name}" for name in NAMES],
+            "split": [f"{row * 0.5:g}" for row in range(count)],
+        },
+        numbers={
+            "float": [row / 3 for row in range(count)],
+            "double": [row / 7 for row in range(count)],
+        },
+        masks=[sha256(image) for image in IMAGES[::-1]],
+    )
+
+
+def polars(path):
+    import polars
+
+    frame = polars.DataFrame({"image": IMAGES, "label": LABELS, "caption": CAPTIONS})
+    frame.write_parquet(path, row_group_size=5)
+    return expected(keys=None)
+
+
+def duckdb(options):
+    def write_duckdb(path):
+        import duckdb
+
+        connection = duckdb.connect()
+        columns = {"image": pyarrow.array(IMAGES, pyarrow.binary()), "label": LABELS}
+        source = table(**columns, caption=CAPTIONS)
+        connection.register("source", source)
+        connection.execute(f"COPY source TO '{path}' (FORMAT parquet, {options})")
+        return expected(keys=None)
+
+    return write_duckdb
+
+
+FILES = {
+    "datasets_2_14": datasets,
+    "datasets_3_6": datasets,
+    "datasets_4_5": datasets,
+    "datasets_5_2": datasets,
+    "pyarrow_default": pyarrow_default,
+    "pyarrow_2": pyarrow_2,
+    "pyarrow_gzip": pyarrow_codec("gzip"),
+    "pyarrow_brotli": pyarrow_codec("brotli"),
+    "pyarrow_lz4": pyarrow_codec("lz4"),
+    "pyarrow_plain": pyarrow_plain,
+    "pyarrow_nulls": pyarrow_nulls,
+    "pyarrow_types": pyarrow_types,
+    "polars": polars,
+    "duckdb_1": duckdb("PARQUET_VERSION v1, COMPRESSION snappy"),
+    "duckdb_2": duckdb("PARQUET_VERSION v2, COMPRESSION uncompressed"),
+}
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    listing = folder / "expected.json"
+    found = json.loads(listing.read_text()) if listing.exists() else {}
+    for name in sys.argv[2:] or FILES:
+        found[name] = FILES[name](folder / f"{name}.parquet")
+        print(name, (folder / f"{name}.parquet").stat().st_size)
+    # A line for each file.
+    lines = [f'"{name}": {json.dumps(found[name])}' for name in FILES if name in found]
+    listing.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    main()
