@@ -10,7 +10,8 @@ pub(crate) type Foreign = (&'static str, &'static str);
 
 const IMAGE: &str = "pass the folder or the archive that it is in";
 const UNPACK: &str = "unpack it, and pass the folder";
-const TABLE: &str = "`tl convert` makes an IDV table of CSV and Parquet files";
+const TABLE: &str = "its rows are samples in builds with the feature `arrow`, and `tl convert` makes \
+                     an IDV table of it";
 const WRITE: &str = "write its samples into a folder, a TAR archive or a TBL file";
 const PICKLE: &str = "of CIFAR, download the binary version; otherwise write its samples into a \
                       folder, a TAR archive or a TBL file";

@@ -12,6 +12,7 @@ mod escape;
 mod fault;
 mod files;
 mod folder;
+mod folder_shards;
 mod foreign;
 mod grouping;
 mod identity;
@@ -95,7 +96,7 @@ pub use sample::{
 };
 pub use shard_index::{IndexError, IndexOptions, IndexSummary, index_shards};
 pub use source::{PageCache, Source, open_file};
-pub use storage::{Object, Opened, Storage, Stores};
+pub use storage::{ContainerFormat, Object, Opened, Storage, Stores};
 pub use tar::{MemberCounts, MemberKind, SkippedMember, TarArchive};
 pub use tar_writer::{TarOptions, TarSummary, TarWriter};
 pub use tbl_version::TblVersion;

@@ -6,6 +6,7 @@ use std::io;
 use crate::at_once::{AT_ONCE, at_once};
 use crate::error::{ReadError, TarDefect};
 use crate::folder::Folder;
+use crate::folder_shards;
 use crate::foreign;
 use crate::images::ImageFile;
 use crate::limits::ReadLimits;
@@ -20,7 +21,7 @@ use crate::tar::TarArchive;
 use crate::tar::index::compressor_of;
 
 /// Opens a data set by what it is: a folder, a TBL file or MNIST's by their magic, one of CIFAR by the
-/// class names next to it, otherwise a TAR archive. Only text and images are told by the extension of
+/// class names next to it, a file of a [further format](Stores::with_format), otherwise a TAR archive. Only text and images are told by the extension of
 /// the file's name: a manifest (`csv`, `tsv`, `jsonl`), and an image, which is a sample. A folder with
 /// `metadata.csv` or `metadata.jsonl` has the samples that these files list.
 ///
@@ -176,12 +177,21 @@ fn open_each_expanded<T: Send, E: Send + From<ReadError>>(
         {
             return Ok::<_, E>(Found::Shards(ShardIndex::read(source)?));
         }
+        if let Opened::Folder(folder) = &opened
+            && let Some(files) = folder_shards::files_of(stores, location, folder)?
+        {
+            return Ok(Found::Files(files));
+        }
         open(opened).map(Found::Source)
     })?;
     let mut sources = Vec::with_capacity(found.len());
     for found in found {
         match found {
             Found::Source(source) => sources.push(source),
+            Found::Files(files) => {
+                allow_open_files(sources.len() + files.len());
+                sources.extend(at_once(&files, threads, |file| open(stores.open(file)?))?);
+            }
             Found::Shards(index) => {
                 let numbers: Vec<usize> = (0..index.len()).collect();
                 allow_open_files(sources.len() + numbers.len());
@@ -196,6 +206,8 @@ fn open_each_expanded<T: Send, E: Send + From<ReadError>>(
 /// A location, by what it turned out to be.
 enum Found<T> {
     Source(T),
+    /// A folder that stands for its files.
+    Files(Vec<Location>),
     Shards(ShardIndex),
 }
 
@@ -227,6 +239,8 @@ pub(crate) enum Container {
     Tar(TarArchive),
     Tbl(TblFile),
     Images(ImageFile),
+    /// Of a registered format.
+    Other(Box<dyn SampleSource>),
 }
 
 impl Container {
@@ -236,6 +250,7 @@ impl Container {
             Self::Tar(archive) => Box::new(archive),
             Self::Tbl(file) => Box::new(file),
             Self::Images(file) => Box::new(file),
+            Self::Other(source) => source,
         }
     }
 
@@ -266,6 +281,8 @@ impl Container {
         let opened = source.clone();
         let container = if is_tbl(&source)? {
             TblFile::from_source(source, options).map(Self::Tbl)
+        } else if let Some(source) = of_formats(stores, &source)? {
+            Ok(Self::Other(source))
         } else if let Some(file) = ImageFile::open(stores, &source)? {
             Ok(Self::Images(file))
         } else {
@@ -276,6 +293,19 @@ impl Container {
         opened.release_front();
         Ok(container)
     }
+}
+
+/// A file of one of the formats that other crates read.
+fn of_formats(
+    stores: &Stores,
+    source: &Source,
+) -> Result<Option<Box<dyn SampleSource>>, ReadError> {
+    for format in stores.formats() {
+        if let Some(found) = format.open(stores, source)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 /// The error of a file that is not an archive, with the kind of the file.

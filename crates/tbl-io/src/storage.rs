@@ -19,6 +19,7 @@ use crate::limits::ReadLimits;
 use crate::list_options::ListOptions;
 use crate::location::Location;
 use crate::ranges::Pin;
+use crate::sample::SampleSource;
 use crate::source::Source;
 use crate::unpack::{Unpack, unpacked};
 
@@ -82,6 +83,28 @@ pub struct Stores {
     by_scheme: BTreeMap<String, Arc<dyn Storage>>,
     unpack: Option<Unpack>,
     lists: ListOptions,
+    formats: Vec<Arc<dyn ContainerFormat>>,
+}
+
+/// A format of containers that another crate reads, such as Parquet.
+///
+/// A caller registers it with [`Stores::with_format`], and everything that opens data sets in these
+/// stores opens its files too.
+pub trait ContainerFormat: Send + Sync + fmt::Debug {
+    /// Opens a file that has this format; `None` for others. Options and files next to it are those of
+    /// `stores`.
+    ///
+    /// # Errors
+    /// The reader's, for a damaged file.
+    fn open(
+        &self,
+        stores: &Stores,
+        source: &Source,
+    ) -> Result<Option<Box<dyn SampleSource>>, ReadError>;
+
+    /// The extension of its files, such as `parquet`. A folder with such files and without images
+    /// stands for them.
+    fn extension(&self) -> &'static str;
 }
 
 /// A folder or a file, whatever the file holds.
@@ -111,6 +134,18 @@ impl Stores {
     #[must_use]
     pub fn with_list_options(self, lists: ListOptions) -> Self {
         Self { lists, ..self }
+    }
+
+    /// Opens files of a further format.
+    #[must_use]
+    pub fn with_format(mut self, format: Arc<dyn ContainerFormat>) -> Self {
+        self.formats.push(format);
+        self
+    }
+
+    /// The formats of [`with_format`](Self::with_format).
+    pub(crate) fn formats(&self) -> &[Arc<dyn ContainerFormat>] {
+        &self.formats
     }
 
     /// The options for lists of samples.

@@ -309,7 +309,12 @@ fn report_shards(
     for (number, source) in shards.sources.iter().enumerate() {
         if matches!(
             source.kind(),
-            SourceKind::Folder | SourceKind::Files | SourceKind::Manifest | SourceKind::Memory
+            SourceKind::Folder
+                | SourceKind::Files
+                | SourceKind::Manifest
+                | SourceKind::Memory
+                // Samples share a compressed page.
+                | SourceKind::Parquet
         ) {
             continue;
         }

@@ -8,6 +8,7 @@ mod delta;
 mod features;
 mod file;
 mod footer;
+mod format;
 mod header;
 mod labels;
 mod page;
@@ -21,4 +22,5 @@ mod text;
 mod thrift;
 mod values;
 
+pub use format::add_to;
 pub use source::ParquetSource;

@@ -39,14 +39,14 @@ pub struct Dataset {
 
 impl Dataset {
     /// Opens every path and joins the labels of all by class name ([`Labels`]). A TAR archive, a
-    /// TBL file or a folder has samples, an IDV file or a TBF segment the rows of a [table](Table).
+    /// TBL file, a Parquet file (feature `arrow`) or a folder has samples, an IDV file or a TBF segment the rows of a [table](Table).
     /// The content of a file decides its kind; the name does not.
     ///
     /// # Errors
     /// The first path that cannot be opened, with its name; otherwise as for
     /// [`from_sources`](Self::from_sources).
     pub fn open<L: AsRef<OsStr>>(locations: &[L]) -> Result<Self, PipelineError> {
-        Self::open_in(&Stores::new(), locations)
+        Self::open_in(&stores(), locations)
     }
 
     /// As [`open`](Self::open), where URLs name data sets in `stores`. Paths and URLs may be
@@ -494,4 +494,13 @@ impl Dataset {
         let location = self.shards.last().map(|shard| shard.location().clone()).unwrap_or_default();
         Err(ReadError::SampleOutOfRange { location, index, sample_count: self.len() })
     }
+}
+
+/// No store of objects, and all formats of containers: with the feature `arrow` Parquet files.
+#[must_use]
+pub fn stores() -> Stores {
+    let stores = Stores::new();
+    #[cfg(feature = "arrow")]
+    let stores = tl_arrow::add_to(stores);
+    stores
 }

@@ -76,7 +76,7 @@ pub(crate) struct DataStores {
 
 impl DataStores {
     pub(crate) fn stores(&self) -> Stores {
-        let stores = Stores::new();
+        let stores = tl_pipeline::stores();
         #[cfg(feature = "remote")]
         let stores = match self.remotes.first() {
             Some(remote) => remote.add_to(stores),

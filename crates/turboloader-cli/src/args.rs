@@ -72,7 +72,7 @@ impl GlobalArgs {
 
     /// No store, with the options for lists of samples and for compressed archives.
     pub(crate) fn without_remote(&self) -> Stores {
-        let stores = Stores::new().with_list_options(self.lists.options());
+        let stores = tl_pipeline::stores().with_list_options(self.lists.options());
         match &self.unpack {
             Some(folder) => stores.unpacking(Unpack::Keep(folder.clone())),
             None => stores,

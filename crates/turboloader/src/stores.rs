@@ -6,7 +6,7 @@ use tbl_io::Stores;
 /// feature `remote` there are none, so only paths are opened.
 #[must_use]
 pub fn stores() -> Stores {
-    let stores = Stores::new();
+    let stores = tl_pipeline::stores();
     #[cfg(feature = "remote")]
     let stores = tl_store::RemoteStores::new(tl_store::StoreOptions::default()).add_to(stores);
     stores

@@ -23,6 +23,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "tbf-format",
             "tbl-format",
             "tbl-io",
+            "tl-arrow",
             "tl-decode",
             "tl-handoff",
             "tl-simd",

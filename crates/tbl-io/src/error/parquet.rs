@@ -85,13 +85,13 @@ pub enum ParquetDefect {
     /// No column has images.
     #[error(
         "no column has images, the columns are {}; name the column of the samples \
-         (--image-column, image_column)",
+         (--image-column, image=)",
         Names(columns)
     )]
     NoImages { columns: Vec<String> },
     /// Two columns have images.
     #[error(
-        "the columns {} and {} have images; name that of the samples (--image-column, image_column)",
+        "the columns {} and {} have images; name that of the samples (--image-column, image=)",
         Escaped(first.as_bytes()),
         Escaped(second.as_bytes())
     )]

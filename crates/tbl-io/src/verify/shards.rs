@@ -11,7 +11,7 @@ use crate::location::Location;
 use crate::note::Note;
 use crate::open::{Container, open_each_shard};
 use crate::reader::{ReadOptions, TblFile, Verify};
-use crate::sample::SampleSource;
+use crate::sample::{SampleSource, SampleSourceExt};
 use crate::shard_index::ShardIndex;
 use crate::starts::Starts;
 use crate::storage::{Opened, Stores};
@@ -121,6 +121,15 @@ impl Examined {
                     }
                 }
                 Box::new(file)
+            }
+            Container::Other(source) => {
+                let notes = source.notes().into_iter().filter(|note| *note != Note::NoSamples);
+                report.oddities.extend(notes.map(Oddity::Note));
+                match source.verify_structure() {
+                    Err(error) if error.is_damage() => report.damage.push(error),
+                    other => other?,
+                }
+                source
             }
             Container::Images(file) => {
                 report.oddities.extend(file.notes().into_iter().map(Oddity::Note));

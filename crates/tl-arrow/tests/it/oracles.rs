@@ -157,7 +157,7 @@ fn columns_are_named_where_there_is_a_choice() {
     assert_eq!(
         message(None, None),
         "a.parquet: the columns photo and mask have images; name that of the samples \
-         (--image-column, image_column)"
+         (--image-column, image=)"
     );
     let columns = "photo, mask, int, small, unsigned, float, double, bool, decimal, text, prefixed, \
                    split, boxes, label";

@@ -12,6 +12,7 @@ use tl_transform::Recipe;
 
 use crate::content::{Record, record};
 use crate::memory::{bmp, config, loader, pixels, train};
+use crate::parquet_files::{Form, Row, write_parquet};
 
 const SAMPLES: u32 = 23;
 
@@ -103,8 +104,21 @@ fn metadata(root: &Path) -> PathBuf {
     root
 }
 
-/// The samples as a folder, an archive, a TBL file, two that are compressed, and a manifest.
-pub(crate) fn containers(root: &Path) -> [PathBuf; 6] {
+fn parquet(root: &Path, name: &str, form: Form, range: std::ops::Range<usize>) -> PathBuf {
+    let path = root.join(name);
+    let row = |picture: &Picture| {
+        let (class, _) = picture.name.split_once('/').unwrap();
+        let (name, image) = (picture.name.clone(), picture.file.clone());
+        Row { name, image, label: class.to_owned(), text: String::new() }
+    };
+    let rows: Vec<Row> = samples()[range].iter().map(row).collect();
+    write_parquet(&path, form, &rows);
+    path
+}
+
+/// The samples as a folder, an archive, a TBL file, two that are compressed, a manifest, and two
+/// Parquet files.
+pub(crate) fn containers(root: &Path) -> [PathBuf; 8] {
     [
         folder(root),
         tar(root, "whole.tar", 0..23),
@@ -112,6 +126,8 @@ pub(crate) fn containers(root: &Path) -> [PathBuf; 6] {
         tbl(root, "lz4.tbl", compressed(Compression::Lz4), SampleFormat::Bmp),
         tbl(root, "zstd.tbl", compressed(ZSTD), SampleFormat::Bmp),
         manifest(root),
+        parquet(root, "plain.parquet", Form::Plain, 0..23),
+        parquet(root, "packed.parquet", Form::Packed, 0..23),
     ]
 }
 
@@ -136,6 +152,13 @@ fn containers_and_workers_make_no_difference() {
         vec![folder],
         vec![tar(root, "whole.tar", 0..23)],
         vec![tar(root, "a.tar", 0..9), tar(root, "b.tar", 9..23)],
+        vec![parquet(root, "plain.parquet", Form::Plain, 0..23)],
+        vec![parquet(root, "packed.parquet", Form::Packed, 0..23)],
+        vec![
+            parquet(root, "a.parquet", Form::Plain, 0..9),
+            tar(root, "m.tar", 9..12),
+            parquet(root, "c.parquet", Form::Packed, 12..23),
+        ],
         vec![tbl(root, "v2.tbl", WriteOptions::default(), SampleFormat::Bmp)],
         vec![tbl(root, "lz4.tbl", compressed(Compression::Lz4), SampleFormat::Bmp)],
         vec![tbl(root, "zstd.tbl", compressed(ZSTD), SampleFormat::Bmp)],
@@ -147,6 +170,27 @@ fn containers_and_workers_make_no_difference() {
             assert!(batches(paths, train(), workers) == expected, "{paths:?}, {workers} workers");
         }
     }
+}
+
+#[test]
+fn a_folder_of_parquet_files_has_their_samples() {
+    let root = tempfile::tempdir().unwrap();
+    let expected = batches(&[tar(root.path(), "whole.tar", 0..23)], train(), 2);
+    let folder = root.path().join("data");
+    std::fs::create_dir_all(folder.join("sub")).unwrap();
+    parquet(&folder, "train-00000-of-00002.parquet", Form::Plain, 0..9);
+    parquet(&folder, "train-00001-of-00002.parquet", Form::Packed, 9..23);
+    std::fs::write(folder.join("README.md"), "A data set.").unwrap();
+    assert!(batches(std::slice::from_ref(&folder), train(), 2) == expected);
+    parquet(&folder, "sub/test-00000-of-00001.parquet", Form::Plain, 0..9);
+    let error = Dataset::open(std::slice::from_ref(&folder)).unwrap_err().to_string();
+    let splits = "has 2 splits: sub/test-*, train-*; pass the parquet files of one";
+    assert_eq!(error, format!("{}: {splits}", folder.display()));
+    let train = folder.join("train-{00000..00001}-of-00002.parquet");
+    assert_eq!(Dataset::open(&[train]).unwrap().len(), 23);
+    // With an image it is a folder of images.
+    std::fs::write(folder.join("1.jpg"), [0xff, 0xd8, 0xff]).unwrap();
+    assert_eq!(Dataset::open(&[folder]).unwrap().len(), 1);
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod memory;
 mod mixing;
 mod names;
 mod observing;
+mod parquet_files;
 mod places;
 mod readers;
 mod reading_ahead;

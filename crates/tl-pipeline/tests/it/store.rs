@@ -25,6 +25,7 @@ use tl_pipeline::{
 
 use crate::caches::{disk, memory};
 use crate::memory::{bmp, config, pixels, train};
+use crate::parquet_files::{Form, Row, write_parquet};
 use crate::tables::files::{write_idv, write_tbf};
 
 pub(crate) const SAMPLES: u32 = 14;
@@ -82,7 +83,7 @@ impl MemoryStore {
     }
 
     pub(crate) fn stores(&self) -> Stores {
-        Stores::new().with("mem", Arc::new(self.clone()))
+        tl_pipeline::stores().with("mem", Arc::new(self.clone()))
     }
 
     pub(crate) fn open_all(&self, urls: &[&str]) -> Dataset {
@@ -323,6 +324,23 @@ pub(crate) fn containers(root: &Path) -> Vec<PathBuf> {
     ]
 }
 
+/// The samples as Parquet files.
+fn parquet_files(root: &Path) -> Vec<PathBuf> {
+    let row = |number| {
+        let [(name, image), (_, label), (_, caption)] = files(number).try_into().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Row { name, image, label: text(label), text: text(caption) }
+    };
+    let rows: Vec<Row> = (0..SAMPLES).map(row).collect();
+    let files = [("plain.parquet", Form::Plain), ("packed.parquet", Form::Packed)];
+    let write = |(name, form)| {
+        let path = root.join(name);
+        write_parquet(&path, form, &rows);
+        path
+    };
+    files.into_iter().map(write).collect()
+}
+
 /// Everything that the batches of an epoch hold, row by row.
 pub(crate) fn rows(dataset: Dataset, config: LoaderConfig) -> Vec<Vec<u8>> {
     let loader = Loader::new(dataset, config).unwrap();
@@ -365,7 +383,7 @@ fn samples_of_a_store_make_the_batches_of_local_ones() {
     let root = tempfile::tempdir().unwrap();
     let store = MemoryStore::default();
     let fields = Fields { keys: true, bytes: vec!["txt".to_owned()], ..Fields::default() };
-    for path in containers(root.path()) {
+    for path in containers(root.path()).into_iter().chain(parquet_files(root.path())) {
         let url = upload(&store, &path);
         let (local, stored) = (Dataset::open(&[&path]).unwrap(), store.open_all(&[&url]));
         assert_eq!(local.len(), u64::from(SAMPLES));

@@ -117,8 +117,8 @@ fn target_of(sources: &[PathBuf], to: Target) -> Result<Option<TableFormat>, Fai
         let format = TableFormat::of_file(path);
         let format = format.map_err(|source| Failure::Io { path: path.clone(), source })?;
         has_table |= format.is_some();
-        // A CSV file may also be the manifest of a data set.
-        is_list &= format.is_none_or(|format| format == TableFormat::Csv);
+        // A CSV file may also be the manifest of a data set, and the rows of a Parquet file samples.
+        is_list &= format.is_none_or(|format| format != TableFormat::Idv);
     }
     let format = match to {
         Target::Idv => Some(TableFormat::Idv),

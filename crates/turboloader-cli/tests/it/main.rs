@@ -19,6 +19,7 @@ mod lists;
 mod metadata;
 mod notes;
 mod orders;
+mod parquet_samples;
 mod recipes;
 #[cfg(feature = "remote")]
 mod remote;

@@ -1,0 +1,75 @@
+//! Parquet files of samples, for tests that compare containers.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+
+/// A row: all values are bytes, and labels are the names of classes.
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) image: Vec<u8>,
+    pub(crate) label: String,
+    pub(crate) text: String,
+}
+
+/// The form of a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    /// Images lie in the file as they are, in small pages.
+    Plain,
+    /// Pages are compressed, and few values are in dictionaries.
+    Packed,
+}
+
+/// Rows of a row group.
+const GROUP_ROWS: usize = 9;
+
+/// Rows of a page.
+const PAGE_ROWS: usize = 4;
+
+pub(crate) fn write_parquet(path: &Path, form: Form, rows: &[Row]) {
+    let schema = "message schema {
+        optional group image { optional binary bytes; optional binary path (UTF8); }
+        optional binary label (UTF8);
+        optional binary txt (UTF8);
+    }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let properties = WriterProperties::builder()
+        .set_compression(match form {
+            Form::Plain => Compression::UNCOMPRESSED,
+            Form::Packed => Compression::SNAPPY,
+        })
+        .set_dictionary_enabled(matches!(form, Form::Packed))
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_write_batch_size(1)
+        .build();
+    let file = File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).unwrap();
+    for rows in rows.chunks(GROUP_ROWS) {
+        let mut group = writer.next_row_group().unwrap();
+        write_column(&mut group, 2, rows.iter().map(|row| row.image.as_slice()));
+        write_column(&mut group, 2, rows.iter().map(|row| row.name.as_bytes()));
+        write_column(&mut group, 1, rows.iter().map(|row| row.label.as_bytes()));
+        write_column(&mut group, 1, rows.iter().map(|row| row.text.as_bytes()));
+        group.close().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+fn write_column<'a>(
+    group: &mut SerializedRowGroupWriter<'_, File>,
+    level: i16,
+    values: impl Iterator<Item = &'a [u8]>,
+) {
+    let values: Vec<ByteArray> = values.map(|value| ByteArray::from(value.to_vec())).collect();
+    let levels = vec![level; values.len()];
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None).unwrap();
+    column.close().unwrap();
+}
