@@ -36,7 +36,9 @@ def photographs():
             kind = {".jpg": "JPEG", ".png": "PNG", ".webp": "WEBP"}[path.suffix]
             image.save(buffer, kind, **({"quality": 80} if kind != "PNG" else {}))
             # Every fourth has no caption.
-            caption = None if len(rows) % 4 == 3 else f"{path.stem}, a photograph of {folder}"
+            caption = (
+                None if len(rows) % 4 == 3 else f"{path.stem}, a photograph of {folder}"
+            )
             rows.append((path.name, buffer.getvalue(), label, caption))
     return rows
 
@@ -55,7 +57,9 @@ def pixels(image):
 
 
 def structures(rows=ROWS):
-    return pyarrow.array([{"bytes": image, "path": name} for name, image, _, _ in rows], STRUCT)
+    return pyarrow.array(
+        [{"bytes": image, "path": name} for name, image, _, _ in rows], STRUCT
+    )
 
 
 def expected(**others):
@@ -81,7 +85,9 @@ def datasets(path):
     columns |= {"label": LABELS, "caption": CAPTIONS}
     Dataset.from_dict(columns, features=features).to_parquet(str(path))
     with tempfile.TemporaryDirectory() as cache:
-        found = load_dataset("parquet", data_files=str(path), split="train", cache_dir=cache)
+        found = load_dataset(
+            "parquet", data_files=str(path), split="train", cache_dir=cache
+        )
         return expected(
             pixels=[pixels(row["image"]) for row in found],
             labels=found["label"][:],
@@ -109,7 +115,11 @@ def pyarrow_2(path):
     """Pages of version 2, several row groups, a page index and checksums; labels of 8 bits."""
     labels = pyarrow.array(LABELS, pyarrow.uint8())
     options = {"compression": "zstd", "data_page_version": "2.0", "row_group_size": 5}
-    options |= {"data_page_size": 512, "write_page_index": True, "write_page_checksum": True}
+    options |= {
+        "data_page_size": 512,
+        "write_page_index": True,
+        "write_page_checksum": True,
+    }
     write(path, table(image=structures(), label=labels, caption=CAPTIONS), **options)
     return expected()
 
@@ -117,7 +127,11 @@ def pyarrow_2(path):
 def pyarrow_codec(codec):
     def write_codec(path):
         columns = {"image": pyarrow.array(IMAGES, pyarrow.binary()), "label": LABELS}
-        options = {"use_dictionary": False, "data_page_size": 1024, "write_batch_size": 1}
+        options = {
+            "use_dictionary": False,
+            "data_page_size": 1024,
+            "write_batch_size": 1,
+        }
         write(path, table(**columns, caption=CAPTIONS), compression=codec, **options)
         return expected(keys=None)
 
@@ -126,7 +140,11 @@ def pyarrow_codec(codec):
 
 def pyarrow_plain(path):
     """Uncompressed pages without an index: images in place, found by page headers."""
-    options = {"compression": "none", "use_dictionary": ["caption"], "data_page_size": 2048}
+    options = {
+        "compression": "none",
+        "use_dictionary": ["caption"],
+        "data_page_size": 2048,
+    }
     options |= {"write_batch_size": 1, "row_group_size": 7}
     write(path, table(image=structures(), label=LABELS, caption=CAPTIONS), **options)
     return expected()
@@ -141,7 +159,11 @@ def pyarrow_nulls(path):
     rows[6] = {"bytes": None, "path": None}
     rows[11] = {"bytes": IMAGES[11], "path": None}
     labels = [None if row in (0, 11) else label for row, label in enumerate(LABELS)]
-    options = {"compression": "none", "use_dictionary": False, "data_page_version": "2.0"}
+    options = {
+        "compression": "none",
+        "use_dictionary": False,
+        "data_page_version": "2.0",
+    }
     options |= {"data_page_size": 2048, "write_batch_size": 3}
     images = pyarrow.array(rows, STRUCT)
     labels = pyarrow.array(labels, pyarrow.int16())
@@ -169,21 +191,30 @@ def pyarrow_types(path):
         "mask": structures(ROWS[::-1]),
         "int": pyarrow.array([row * 1000 - 3 for row in range(count)], pyarrow.int64()),
         "small": pyarrow.array(range(count), pyarrow.int8()),
-        "unsigned": pyarrow.array([2**64 - 1 - row for row in range(count)], pyarrow.uint64()),
+        "unsigned": pyarrow.array(
+            [2**64 - 1 - row for row in range(count)], pyarrow.uint64()
+        ),
         "float": pyarrow.array([row / 3 for row in range(count)], pyarrow.float32()),
         "double": pyarrow.array([row / 7 for row in range(count)], pyarrow.float64()),
         "bool": pyarrow.array([row % 3 == 0 for row in range(count)]),
         "decimal": pyarrow.array(
-            [decimal.Decimal(row - 3).scaleb(-2) for row in range(count)], pyarrow.decimal128(9, 2)
+            [decimal.Decimal(row - 3).scaleb(-2) for row in range(count)],
+            pyarrow.decimal128(9, 2),
         ),
         "text": CAPTIONS,
         "prefixed": [f"photographs/{name}" for name in NAMES],
         "split": pyarrow.array([row * 0.5 for row in range(count)], pyarrow.float64()),
-        "boxes": pyarrow.array([[row, 1] for row in range(count)], pyarrow.list_(pyarrow.int32())),
+        "boxes": pyarrow.array(
+            [[row, 1] for row in range(count)], pyarrow.list_(pyarrow.int32())
+        ),
         "label": pyarrow.array([row % 2 == 0 for row in range(count)]),
     }
     encodings = {"int": "DELTA_BINARY_PACKED", "text": "DELTA_LENGTH_BYTE_ARRAY"}
-    encodings |= {"prefixed": "DELTA_BYTE_ARRAY", "split": "BYTE_STREAM_SPLIT", "bool": "RLE"}
+    encodings |= {
+        "prefixed": "DELTA_BYTE_ARRAY",
+        "split": "BYTE_STREAM_SPLIT",
+        "bool": "RLE",
+    }
     write(
         path,
         table(**columns),

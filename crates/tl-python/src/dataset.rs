@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tbl_io::{Entry, Field};
+use tbl_io::{Entry, Field, ListOptions, Manifest, SourceKind};
 use tl_decode::{DecodeOptions, Image};
 use tl_pipeline::{
     Dataset, DatasetView, Filter, Fold, Length, PipelineError, Replacement, SampleFault,
@@ -89,21 +89,29 @@ impl PyDataset {
 
 #[pymethods]
 impl PyDataset {
-    /// Opens a data set. Rows of tables get the labels of the column ``label``.
+    /// Opens a data set. Rows of tables get the labels of the column ``label``; rows of Parquet files
+    /// also the images of the column ``image``.
     #[staticmethod]
     #[pyo3(signature = (
-        paths: "list[str]", stores: "Store | None" = None, label=None
+        paths: "list[str]", stores: "Store | None" = None, label=None, image=None
     ))]
     fn open(
         py: Python<'_>,
         paths: Vec<PathBuf>,
         stores: Option<StoreSettings>,
         label: Option<String>,
+        image: Option<String>,
     ) -> PyResult<Self> {
         let stores = DataStores::new(&stores.unwrap_or_default())?;
         let dataset = interruptible(py, || {
-            let dataset = Dataset::open_in(&stores.stores(), &paths)?;
-            label.map_or(Ok(dataset.clone()), |label| dataset.with_labels_of(&label))
+            let manifest = Manifest { image, label: label.clone(), ..Manifest::default() };
+            let lists = ListOptions { manifest, ..ListOptions::default() };
+            let dataset = Dataset::open_in(&stores.stores().with_list_options(lists), &paths)?;
+            let has_rows = dataset.shards().iter().any(|shard| shard.kind() == SourceKind::Parquet);
+            match label {
+                Some(label) if !has_rows => dataset.with_labels_of(&label),
+                Some(_) | None => Ok(dataset),
+            }
         })?;
         let view = dataset.map_err(Error::from)?.into();
         Ok(Self { view, stores: Arc::new(stores) })

@@ -319,6 +319,9 @@ def convert(
 
 _TABLES = ("idv", "csv", "parquet")
 
+# Tables that hold no samples. The rows of a Parquet file may be samples too.
+_TABLES_ALONE = ("idv", "csv")
+
 # The ends of names of files that are never written.
 _OTHER_ENDINGS = (".zip", ".gz", ".tgz", ".zst", ".h5", ".hdf5", ".tfrecord", ".beton", ".npz")
 
@@ -326,10 +329,11 @@ _OTHER_ENDINGS = (".zip", ".gz", ".tgz", ".zst", ".h5", ".hdf5", ".tfrecord", ".
 def _is_table(to: str | None, destination: PathLike, paths: list[str]) -> bool:
     """Return whether a table is to be written, or one is read; the native side knows it better."""
 
-    def ends(path: PathLike) -> bool:
-        return os.path.splitext(os.fspath(path))[1][1:].lower() in _TABLES
+    def ends(path: PathLike, kinds: tuple[str, ...]) -> bool:
+        return os.path.splitext(os.fspath(path))[1][1:].lower() in kinds
 
-    return (ends(destination) if to is None else to in _TABLES) or any(map(ends, paths))
+    writes_table = ends(destination, _TABLES) if to is None else to in _TABLES
+    return writes_table or any(ends(path, _TABLES_ALONE) for path in paths)
 
 
 def convert_tar_to_tbl(

@@ -236,8 +236,16 @@ class Dataset:
         ``knows_images`` leaves out those on samples with several images.
         """
     @staticmethod
-    def open(paths: list[str], stores: Store | None = None, label: str | None = None) -> Dataset:
-        """Opens a data set. Rows of tables get the labels of the column ``label``."""
+    def open(
+        paths: list[str],
+        stores: Store | None = None,
+        label: str | None = None,
+        image: str | None = None,
+    ) -> Dataset:
+        """
+        Opens a data set. Rows of tables get the labels of the column ``label``; rows of Parquet files
+        also the images of the column ``image``.
+        """
     def read(self, /, place: SupportsIndex) -> bytes:
         """The bytes of the sample at ``place``, checked against the checksums that the file has."""
     def repeat(self, /, count: SupportsIndex) -> Dataset: ...

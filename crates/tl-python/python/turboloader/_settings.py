@@ -83,6 +83,7 @@ _KINDS = {
     "tbf": "tbf",
     "files": "files",
     "images": "images",
+    "parquet": "parquet",
     "manifest": "manifest",
 }
 

@@ -60,6 +60,7 @@ def open(
     path: PathLike | Sequence[PathLike],
     *,
     format: str | None = None,
+    image: str | None = None,
     label: str | None = None,
     labels: Labels | None = None,
     allow_unlabelled: bool = False,
@@ -71,14 +72,16 @@ def open(
     Parameters
     ----------
     path
-        A folder, a TAR archive, a TBL file, a table, a manifest or images; a list of these; or a
-        pattern such as ``"train-*.tar"``, ``"train-{000..099}.tar"`` or ``"photos/*.jpg"``. Paths
-        or URLs.
+        A folder, a TAR archive, a TBL or Parquet file, a table, a manifest or images; a list of
+        these; or a pattern such as ``"train-*.tar"``, ``"train-{000..099}.tar"`` or
+        ``"photos/*.jpg"``. Paths or URLs.
     format
         The expected format, such as ``"folder"``, ``"tar"`` or ``"tbl"``; another one is an error.
         By default any: it is detected from the content.
+    image
+        The column of a Parquet file that has the images. By default the only one.
     label
-        The column of a table that has the labels, which are then read.
+        The column of a table or a Parquet file that has the labels, which are then read.
     labels
         Labels instead of those of the data set: integers or names of classes, for all samples in
         order; a dict by the names of samples, with or without their extensions; or the path of a
@@ -104,36 +107,43 @@ def open(
             f"turboloader.manifest({shown(paths[0])!r}, label={label!r})"
         )
     store = as_store(store)
-    made = _opened(paths, label, relabel, store)
+    columns = (image, label)
+    made = _opened(paths, columns, relabel, store)
     check_kinds(format, made.kinds)
     warn_of_notes(made.notes(usual=False, knows_images=True))
     name = repr(shown(os.fspath(path))) if isinstance(path, (str, os.PathLike)) else ""
     name = name or f"{len(paths)} sources"
-    arguments = (paths, label, name, store, relabel)
-    opened = Dataset(made, _reopened, arguments, name=name, label=label)
+    arguments = (paths, columns, name, store, relabel)
+    opened = Dataset(made, _reopened, arguments, name=name, label=_of_table(made, label))
     return opened.with_fields(fields) if fields else opened
 
 
 def _reopened(
     paths: list[str],
-    label: str | None,
+    columns: tuple[str | None, str | None],
     name: str,
     store: Store | None,
     relabel: tuple[Any, bool] | None,
 ) -> Dataset:
     """Open a data set again, whose notes were warnings before."""
-    made = _opened(paths, label, relabel, store)
-    arguments = (paths, label, name, store, relabel)
-    return Dataset(made, _reopened, arguments, name=name, label=label)
+    made = _opened(paths, columns, relabel, store)
+    arguments = (paths, columns, name, store, relabel)
+    return Dataset(made, _reopened, arguments, name=name, label=_of_table(made, columns[1]))
+
+
+def _of_table(made: Native, label: str | None) -> str | None:
+    """Return the column that loaders take labels from; samples of Parquet files have theirs."""
+    return None if "parquet" in made.kinds else label
 
 
 def _opened(
     paths: list[str],
-    label: str | None,
+    columns: tuple[str | None, str | None],
     relabel: tuple[Any, bool] | None,
     store: Store | None,
 ) -> Native:
-    made = _native.Dataset.open(paths, store, label)
+    image, label = columns
+    made = _native.Dataset.open(paths, store, label, image)
     if relabel is None:
         return made
     labels, allow_unlabelled = relabel

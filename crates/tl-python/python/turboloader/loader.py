@@ -78,8 +78,8 @@ class DataLoader(Generic[Format, Names]):
     ----------
     data
         A `Dataset`, which `turboloader.open` returns, or a view of one; or what that opens: a TAR
-        archive, a TBL file or a folder of classes; or a table, which is an IDV file or a TBF
-        segment; a list of these; or a pattern such as ``"train-*.tar"`` or
+        archive, a TBL or Parquet file or a folder of classes; or a table, which is an IDV or TBF
+        file; a list of these; or a pattern such as ``"train-*.tar"`` or
         ``"train-{000..099}.tar"``. A file's format is detected from its content, not its name.
     batch_size
         The number of samples in a batch of each rank.
