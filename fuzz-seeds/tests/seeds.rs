@@ -44,6 +44,11 @@ fn images_seeds_pass() {
 }
 
 #[test]
+fn rows_of_parquet_seeds_pass() {
+    replay("parquet_rows", fuzz_seeds::parquet_rows);
+}
+
+#[test]
 fn shard_index_seeds_pass() {
     replay("shard_index", fuzz_seeds::shard_index);
 }
