@@ -16,6 +16,7 @@ mod recipe_json;
 mod shard_index;
 mod table;
 mod tbf;
+mod tokens;
 
 pub use decode::{decode_bmp, decode_jpeg, decode_png, decode_tiff, decode_webp};
 pub use format::{
@@ -33,3 +34,4 @@ pub use shard_index::shard_index;
 pub use table::{csv, parquet};
 pub use tbf::{fix_tbf_checksums, tbf_open};
 pub use tl_store::http_response;
+pub use tokens::tokens;

@@ -39,6 +39,11 @@ fn numpy_seeds_pass() {
 }
 
 #[test]
+fn tokens_seeds_pass() {
+    replay("tokens", fuzz_seeds::tokens);
+}
+
+#[test]
 fn images_seeds_pass() {
     replay("images", fuzz_seeds::images);
 }

@@ -2,6 +2,7 @@
 
 mod defect;
 mod parquet;
+mod tokens;
 
 use std::fmt;
 
@@ -17,6 +18,7 @@ use crate::ranges::{Pin, RangeFault};
 
 pub use defect::{FileKind, ImagesDefect, RawDefect, TarDefect};
 pub use parquet::ParquetDefect;
+pub use tokens::TokensDefect;
 
 /// An error that prevents reading a data set or one of its samples.
 ///
@@ -63,6 +65,8 @@ pub enum ReadError {
         label: usize,
         classes: ClassPair,
     },
+    /// A file of tokens is damaged, or is not what the caller says.
+    Tokens { location: Location, offset: u64, source: TokensDefect },
     /// A TBL file is not one array of raw images.
     NotRaw {
         location: Location,
@@ -201,6 +205,7 @@ impl ReadError {
             | Self::Images { location, .. }
             | Self::Parquet { location, .. }
             | Self::OtherClasses { location, .. }
+            | Self::Tokens { location, .. }
             | Self::NotRaw { location, .. }
             | Self::List { location, .. }
             | Self::Checksum { location, .. }
@@ -237,6 +242,7 @@ impl ReadError {
             | Self::Images { .. }
             | Self::Parquet { .. }
             | Self::OtherClasses { .. }
+            | Self::Tokens { .. }
             | Self::Checksum { .. }
             | Self::List { .. }
             | Self::Limit { .. }
@@ -297,6 +303,7 @@ impl ReadError {
                 | Self::Tar { .. }
                 | Self::Compressed { .. }
                 | Self::Images { .. }
+                | Self::Tokens { .. }
                 | Self::Checksum { .. }
                 | Self::ChangedWhileOpen { .. }
                 | Self::Remote { .. }
@@ -356,6 +363,7 @@ impl ReadError {
             Self::Images { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
             Self::Parquet { offset, source, .. } => write_parquet(f, *offset, source),
             Self::OtherClasses { other, label, classes, .. } => classes.write(f, other, *label),
+            Self::Tokens { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
             Self::NotRaw { index, source, .. } => write!(f, "sample {index}: {source}"),
             Self::Checksum { offset, what, stored, computed, .. } => write!(
                 f,

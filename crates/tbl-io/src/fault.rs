@@ -22,6 +22,7 @@ impl ReadError {
             | Self::ChangedWhileOpen { .. } => ErrorKind::Data,
             Self::List { source, .. } => source.kind(),
             Self::Parquet { source, .. } => source.kind(),
+            Self::Tokens { source, .. } => source.kind(),
             Self::NotRaw { .. }
             | Self::OtherClasses { .. }
             | Self::UnnamedLabels { .. }
@@ -50,6 +51,7 @@ impl ReadError {
             | Self::Tar { offset, .. }
             | Self::Compressed { offset, .. }
             | Self::Images { offset, .. }
+            | Self::Tokens { offset, .. }
             | Self::Checksum { offset, .. }
             | Self::Remote { offset, .. }
             | Self::ChangedWhileOpen { offset, .. } => {

@@ -36,6 +36,23 @@ pub struct NpyArray<'a> {
     pub data: &'a [u8],
 }
 
+/// The header of a `.npy` file, for callers that read its numbers where they lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NpyHeader {
+    /// The kind of the numbers.
+    pub kind: NpyKind,
+    /// Bytes of one number.
+    pub item_bytes: usize,
+    /// True if the most significant byte of a number comes first.
+    pub is_big_endian: bool,
+    /// True if the first dimension varies fastest, as in Fortran.
+    pub is_fortran: bool,
+    /// The dimensions; none for a single number.
+    pub shape: Vec<usize>,
+    /// The offset of the numbers in the file.
+    pub data_offset: usize,
+}
+
 /// The kind of numbers in an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NpyKind {

@@ -187,6 +187,8 @@ pub enum SourceKind {
     Tbl2,
     /// A table, whose samples are rows of columns and no bytes. [`open`](crate::open) opens none.
     Table,
+    /// A file of tokens, whose samples are sequences of them. [`open`](crate::open) opens none.
+    Tokens,
 }
 
 /// The properties of one sample that an index knows.

@@ -208,7 +208,10 @@ impl Stores {
     }
 
     /// As [`open_file`](Self::open_file), and `None` if the file does not exist.
-    pub(crate) fn open_existing(&self, location: &Location) -> Result<Option<Source>, ReadError> {
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open), except for a file that does not exist.
+    pub fn open_existing(&self, location: &Location) -> Result<Option<Source>, ReadError> {
         match self.open_file(location) {
             Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 Ok(None)

@@ -8,7 +8,7 @@ use super::file_rules::code_lines;
 use super::{Problem, SourceFile};
 
 /// Each library crate with the workspace crates it may depend on.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("idv-format", &[]),
     ("tbf-format", &[]),
     ("tbl-format", &[]),
@@ -49,6 +49,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ),
     ("tl-simd", &[]),
     ("tl-store", &["tbl-io"]),
+    ("tl-tokens", &["tbl-format", "tbl-io"]),
     ("tl-transform", &["tl-simd"]),
     (
         "turboloader",
@@ -80,7 +81,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
 ];
 
 /// Crates without a line of unsafe code.
-const FORBID_UNSAFE: [&str; 12] = [
+const FORBID_UNSAFE: [&str; 13] = [
     "idv-format",
     "store-server",
     "tbf-format",
@@ -89,6 +90,7 @@ const FORBID_UNSAFE: [&str; 12] = [
     "tl-decode",
     "tl-pipeline",
     "tl-store",
+    "tl-tokens",
     "tl-transform",
     "turboloader",
     "turboloader-cli",

@@ -1,7 +1,7 @@
 //! The header of a `.npy` file: a Python dictionary with the keys `descr`, `fortran_order` and
 //! `shape`.
 
-use super::{NpyArray, NpyError, NpyKind};
+use super::{NpyArray, NpyError, NpyHeader, NpyKind};
 
 /// NumPy reads headers of up to 10,000 bytes unless told otherwise, and allows 32 dimensions (64
 /// from version 2 on).
@@ -20,6 +20,28 @@ impl<'a> NpyArray<'a> {
     /// [`NpyError`] for another file, a damaged header, arrays of other things than numbers, and data
     /// of another length than the shape says.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, NpyError> {
+        let header = NpyHeader::parse(bytes)?;
+        let NpyHeader { kind, item_bytes, is_big_endian, is_fortran, .. } = header;
+        let data = &bytes[header.data_offset..];
+        let is_whole = header.data_bytes() == Some(data.len() as u64);
+        let shape = header.shape;
+        if !is_whole {
+            return Err(NpyError::Size { shape, item_bytes, have: data.len() as u64 });
+        }
+        Ok(Self { kind, item_bytes, is_big_endian, is_fortran, shape, data })
+    }
+}
+
+impl NpyHeader {
+    /// The most bytes that a header takes, with the magic and the length.
+    pub const MOST_BYTES: usize = MAGIC.len() + 2 + 4 + MAX_HEADER;
+
+    /// Reads the header at the front of `bytes`: a whole file, or its first
+    /// [`MOST_BYTES`](Self::MOST_BYTES).
+    ///
+    /// # Errors
+    /// [`NpyError`] for another file, a damaged header, and arrays of other things than numbers.
+    pub fn parse(bytes: &[u8]) -> Result<Self, NpyError> {
         let truncated = |what, need: usize, have: usize| NpyError::Truncated {
             what,
             need: need as u64,
@@ -47,18 +69,23 @@ impl<'a> NpyArray<'a> {
             let expected = "at most 10000 bytes";
             return Err(NpyError::Header { offset: front, expected });
         }
-        let (header, data) = rest
-            .split_at_checked(length)
+        let header = rest
+            .get(..length)
             .ok_or_else(|| truncated(".npy header", front + length, bytes.len()))?;
         let mut parser = Parser { header, at: 0, front };
         let Dictionary { descr, is_fortran, shape } = parser.dictionary()?;
         let (kind, item_bytes, is_big_endian) =
             number(&descr).ok_or_else(|| NpyError::Dtype { descr: descr.clone() })?;
-        let bytes = shape.iter().try_fold(item_bytes, |bytes, &side| bytes.checked_mul(side));
-        if bytes != Some(data.len()) {
-            return Err(NpyError::Size { shape, item_bytes, have: data.len() as u64 });
-        }
-        Ok(Self { kind, item_bytes, is_big_endian, is_fortran, shape, data })
+        let data_offset = front + length;
+        Ok(Self { kind, item_bytes, is_big_endian, is_fortran, shape, data_offset })
+    }
+
+    /// Bytes of all numbers; `None` beyond the address space.
+    #[must_use]
+    pub fn data_bytes(&self) -> Option<u64> {
+        let bytes =
+            self.shape.iter().try_fold(self.item_bytes, |bytes, &side| bytes.checked_mul(side));
+        bytes.map(|bytes| bytes as u64)
     }
 }
 

@@ -1,0 +1,93 @@
+//! The documents in an index of Megatron-LM.
+
+use tbl_io::{Mapped, ReadError, Source, TokensDefect};
+
+use crate::file::defect;
+
+/// Bytes of a document's length in the index, and of its place.
+pub(crate) const LENGTH_BYTES: u64 = 4;
+pub(crate) const POINTER_BYTES: u64 = 8;
+
+/// The documents of a file: stretches of its tokens that belong together.
+///
+/// Nothing is read or checked before a document is asked for, so opening takes as long for a
+/// hundred million documents as for one.
+#[derive(Debug)]
+pub struct Documents {
+    source: Source,
+    mapped: Option<Mapped>,
+    /// The offset of the lengths in the index; the places follow them.
+    offset: u64,
+    len: u64,
+    /// Bytes of one token, and of all.
+    item: u64,
+    bytes: u64,
+}
+
+impl Documents {
+    /// `len` documents whose lengths start at `offset` of the index `source`, which has all of them;
+    /// the tokens of `item` bytes have `bytes` bytes in all.
+    pub(crate) fn new(
+        source: Source,
+        offset: u64,
+        len: u64,
+        item: u64,
+        bytes: u64,
+    ) -> Result<Self, ReadError> {
+        let mapped = match Mapped::new(&source, offset, len * (LENGTH_BYTES + POINTER_BYTES)) {
+            Ok(mapped) => Some(mapped),
+            Err(ReadError::NotMapped { .. } | ReadError::Limit { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Self { source, mapped, offset, len, item, bytes })
+    }
+
+    /// The number of documents.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// True without documents.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The first token of document `document`, and the number of its tokens.
+    ///
+    /// # Errors
+    /// [`TokensDefect::Document`] if they do not lie within the tokens,
+    /// [`TokensDefect::OutOfRange`], and those of reading.
+    pub fn place(&self, document: u64) -> Result<(u64, u64), ReadError> {
+        if document >= self.len {
+            let count = self.len;
+            let source = TokensDefect::OutOfRange { what: "document", number: document, count };
+            return Err(defect(&self.source, self.offset, source));
+        }
+        let length_at = self.offset + document * LENGTH_BYTES;
+        let start_at = self.offset + self.len * LENGTH_BYTES + document * POINTER_BYTES;
+        let length = i32::from_le_bytes(self.number(length_at)?);
+        let start = i64::from_le_bytes(self.number(start_at)?);
+        let place = u64::try_from(start).ok().zip(u64::try_from(length).ok());
+        let is_inside = |&(start, length): &(u64, u64)| {
+            let end = length.checked_mul(self.item).and_then(|bytes| bytes.checked_add(start));
+            start.is_multiple_of(self.item) && end.is_some_and(|end| end <= self.bytes)
+        };
+        let (start, length) = place.filter(is_inside).ok_or_else(|| {
+            let bytes = self.bytes;
+            let source = TokensDefect::Document { document, start, length, bytes };
+            defect(&self.source, length_at, source)
+        })?;
+        Ok((start / self.item, length))
+    }
+
+    fn number<const N: usize>(&self, offset: u64) -> Result<[u8; N], ReadError> {
+        let mut bytes = [0; N];
+        match &self.mapped {
+            Some(mapped) => mapped.read_exact_at(offset, &mut bytes)?,
+            None => self.source.read_exact_at(offset, &mut bytes)?,
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod documents;
+mod file;
+mod format;
+mod number;
+mod source;
+mod windows;
+
+pub use documents::Documents;
+pub use file::{TokenFile, TokenFormat, TokenOptions};
+pub use number::TokenType;
+pub use source::TokenSource;
+pub use windows::{EpochOffset, Windows};

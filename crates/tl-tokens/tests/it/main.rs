@@ -1,0 +1,12 @@
+//! Token files as their writers make them, and as damage leaves them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "test code, helpers included"
+)]
+
+mod damage;
+mod files;
+mod formats;
+mod windows;
