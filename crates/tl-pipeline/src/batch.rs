@@ -20,9 +20,10 @@ use crate::batching::PaddingStats;
 use crate::collate::Collated;
 use crate::error::PipelineError;
 use crate::fields::{KeypointLayout, MaskType, RowFields};
-use crate::layout::{BatchLayout, ImageSpec};
+use crate::layout::{BatchLayout, ImageSpec, RowKind};
 use crate::row::RowExtras;
-use crate::table::{ColumnSpec, ColumnView};
+use crate::table::{ColumnNumber, ColumnSpec, ColumnView};
+use crate::tokens::TokenRow;
 
 /// A published batch and the findings about its samples.
 pub(crate) struct Filled {
@@ -82,7 +83,7 @@ pub struct Batch {
     mask: Option<MaskType>,
     columns: Arc<[ColumnSpec]>,
     keypoints: Arc<[KeypointLayout]>,
-    is_table: bool,
+    rows: RowKind,
     collated: Option<Collated>,
     /// Declared after the lease, which is dropped first.
     held: Option<Arc<HeldBatch>>,
@@ -112,7 +113,7 @@ impl Batch {
         mixed: Vec<Mixed>,
         left_out: Vec<usize>,
     ) -> Self {
-        let &BatchLayout { spec, padding, mask, is_table, .. } = layout;
+        let &BatchLayout { spec, padding, mask, rows, .. } = layout;
         let columns = Arc::clone(&layout.columns);
         let keypoints = Arc::clone(&layout.keypoints);
         let held = lease.permit().map(|permit| Arc::new(permit.publish()));
@@ -128,7 +129,7 @@ impl Batch {
             mask,
             columns,
             keypoints,
-            is_table,
+            rows,
             collated,
             held,
         }
@@ -351,7 +352,7 @@ impl Batch {
     /// sample in its file, and `None` if the file was cut short since.
     #[must_use]
     pub fn sample(&self, row: usize) -> Option<Sample<'_>> {
-        if self.spec.is_some() || self.is_table || row >= self.len {
+        if self.spec.is_some() || self.rows != RowKind::Samples || row >= self.len {
             return None;
         }
         let RowExtras { image, view_of, .. } = self.lease.extra(row);
@@ -412,6 +413,26 @@ impl Batch {
     pub fn column_named(&self, name: &str) -> Option<ColumnView<'_>> {
         let place = self.column_specs().iter().position(|spec| spec.name == name)?;
         Some(self.column_view(place))
+    }
+
+    /// The tokens of row `row`; `None` past the last row, and where batches have no tokens of this
+    /// type. The column `tokens` has them all, each row with its last target.
+    #[must_use]
+    pub fn token_row<N: ColumnNumber>(&self, row: usize) -> Option<TokenRow<'_, N>> {
+        let RowKind::Tokens { targets } = self.rows else { return None };
+        let all = self.column_view(0).numbers::<N>()?;
+        let count = self.columns.first()?.shape.iter().product::<usize>().max(1);
+        let row = all.chunks_exact(count).nth(row)?;
+        if !targets {
+            return Some(TokenRow { tokens: row, targets: &[] });
+        }
+        Some(TokenRow { tokens: row.split_last()?.1, targets: row.split_first()?.1 })
+    }
+
+    /// True if each row of tokens has a further one for its targets.
+    #[must_use]
+    pub fn has_targets(&self) -> bool {
+        self.rows == RowKind::Tokens { targets: true }
     }
 
     fn column_view(&self, column: usize) -> ColumnView<'_> {

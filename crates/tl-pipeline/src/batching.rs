@@ -92,6 +92,7 @@ impl Buckets {
             Work::Images(recipe) => Some(recipe.to_string()),
             Work::Bytes | Work::Views => Some("bytes".to_owned()),
             Work::Columns(_) => Some("columns".to_owned()),
+            Work::Tokens(_) => Some("tokens".to_owned()),
         };
         if let Some(produced) = produced {
             return Err(PipelineError::Unusable(format!(

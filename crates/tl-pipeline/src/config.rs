@@ -169,7 +169,7 @@ impl LoaderConfig {
     pub(crate) fn decode_options(&self) -> DecodeOptions {
         match &self.work {
             Work::Images(recipe) => decode_options(recipe, self.decode),
-            Work::Bytes | Work::Views | Work::Columns(_) => self.decode,
+            Work::Bytes | Work::Views | Work::Columns(_) | Work::Tokens(_) => self.decode,
         }
     }
 
@@ -179,7 +179,7 @@ impl LoaderConfig {
             return Ok(());
         }
         let found = match &self.work {
-            Work::Bytes | Work::Views | Work::Columns(_) => {
+            Work::Bytes | Work::Views | Work::Columns(_) | Work::Tokens(_) => {
                 ", and stored bytes are not decoded".to_owned()
             }
             Work::Images(recipe) if recipe.ops().is_empty() => return Ok(()),

@@ -1,6 +1,7 @@
 //! Data sets: one or many stored sources as one numbered sequence of labelled samples.
 
 mod shards;
+mod tokens;
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -17,6 +18,7 @@ use tl_handoff::sync::Arc;
 use crate::error::{EmptyError, PipelineError, SampleError, SampleFault};
 use crate::panics::catch_panic;
 use crate::table::{self, Table, TableLabels, TableSource};
+use crate::tokens::check_sources;
 
 /// Samples of one or more files or folders, in the given order.
 ///
@@ -81,6 +83,7 @@ impl Dataset {
     /// As [`from_sources`](Self::from_sources), for sources that other data sets may have too.
     pub(crate) fn from_shared(shards: Vec<Arc<dyn SampleSource>>) -> Result<Self, PipelineError> {
         let has_tables = table::check(&shards)?;
+        check_sources(&shards)?;
         // The label column of a table depends on the settings.
         let labelled = if has_tables { &[] } else { &shards[..] };
         let labels = Labels::resolve(labelled)?;
@@ -94,6 +97,7 @@ impl Dataset {
         parts: &[(&Self, usize)],
     ) -> Result<Self, PipelineError> {
         table::check(&shards)?;
+        check_sources(&shards)?;
         let parts: Vec<(&Labels, usize)> =
             parts.iter().map(|&(dataset, number)| (&*dataset.labels, number)).collect();
         let labels = Labels::joined(&shards, &parts)?;

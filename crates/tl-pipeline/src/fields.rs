@@ -265,6 +265,7 @@ impl Fields {
             Work::Images(recipe) => return unusable(recipe),
             Work::Bytes | Work::Views => return unusable(&"bytes"),
             Work::Columns(_) => return unusable(&"columns"),
+            Work::Tokens(_) => return unusable(&"tokens"),
         };
         self.boxes.as_ref().map_or(Ok(()), BoxField::check)?;
         let lists = recipe.output_size().is_none() && !pads;

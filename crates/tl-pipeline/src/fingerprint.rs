@@ -75,6 +75,8 @@ impl Dataset {
     /// For a table, the hashed values are the rows, and name, type and shape of every column, with
     /// the numbers in the first and the last row, however they are stored.
     ///
+    /// For tokens they are those at both ends of every file, and the windows.
+    ///
     /// # Errors
     /// If an index entry cannot be read for another reason than damage: a later try may succeed.
     pub fn fingerprint(&self) -> Result<Fingerprint, PipelineError> {
@@ -85,6 +87,9 @@ impl Dataset {
                 hash_table(table, &mut hash)
                     .map_err(|source| PipelineError::Table { location: location(), source })?;
             }
+            return Ok(Fingerprint(hash.finalize().into()));
+        }
+        if self.hash_tokens(&mut hash)? {
             return Ok(Fingerprint(hash.finalize().into()));
         }
         hash.update(self.len().to_le_bytes());

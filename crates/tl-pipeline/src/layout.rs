@@ -59,6 +59,17 @@ impl ImageSpec {
     }
 }
 
+/// The kind of a batch's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowKind {
+    /// Samples: images, or bytes.
+    Samples,
+    /// Rows of a table.
+    Table,
+    /// Tokens, with a further one in each row for its targets, if it has targets.
+    Tokens { targets: bool },
+}
+
 /// The layout of one batch, which all batches have in common unless images are padded.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchLayout {
@@ -74,8 +85,8 @@ pub(crate) struct BatchLayout {
     pub(crate) columns: Arc<[ColumnSpec]>,
     /// Those of [`Fields::keypoints`](crate::Fields::keypoints).
     pub(crate) keypoints: Arc<[KeypointLayout]>,
-    /// True if samples are rows of a table.
-    pub(crate) is_table: bool,
+    /// The kind of rows.
+    pub(crate) rows: RowKind,
 }
 
 impl BatchLayout {
@@ -84,9 +95,10 @@ impl BatchLayout {
         config: &LoaderConfig,
         columns: Arc<[ColumnSpec]>,
         keypoints: Arc<[KeypointLayout]>,
+        rows: RowKind,
     ) -> Result<Self, PipelineError> {
         let spec = match &config.work {
-            Work::Bytes | Work::Views | Work::Columns(_) => None,
+            Work::Bytes | Work::Views | Work::Columns(_) | Work::Tokens(_) => None,
             Work::Images(recipe) => ImageSpec::of(recipe),
         };
         let shape = shape(config, spec, &columns).ok_or(PipelineError::Setting {
@@ -96,9 +108,8 @@ impl BatchLayout {
         })?;
         let mask = mask(config, spec);
         let padding = PaddingStats::default();
-        let is_table = matches!(config.work, Work::Columns(_));
         let is_padded = false;
-        Ok(Self { spec, shape, mask, is_padded, padding, columns, keypoints, is_table })
+        Ok(Self { spec, shape, mask, is_padded, padding, columns, keypoints, rows })
     }
 
     /// The columns of the further images that the configuration names.

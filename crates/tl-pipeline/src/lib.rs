@@ -44,6 +44,8 @@ mod state;
 mod stats;
 mod table;
 mod threads;
+mod token_gather;
+mod tokens;
 mod trace;
 mod view;
 mod work;
@@ -97,5 +99,6 @@ pub use table::{
 pub use table::{IdvBytes, IdvTable, TbfTable};
 pub use threads::{Cpus, CpusError, ThreadError};
 pub use tl_handoff::slab::FieldPointers;
+pub use tokens::{TokenNumber, TokenRow, TokenWork};
 pub use view::{DatasetView, Filter, Fold, Split};
 pub use work::Work;

@@ -16,7 +16,7 @@ use crate::dataset::Dataset;
 use crate::epoch::Epoch;
 use crate::error::{ColumnsError, EmptyError, PipelineError, ViewError};
 use crate::fields::FieldReaders;
-use crate::layout::BatchLayout;
+use crate::layout::{BatchLayout, RowKind};
 use crate::memory::MemoryReport;
 use crate::memory_limits::MemoryLimits;
 use crate::note::LoaderNote;
@@ -28,6 +28,7 @@ use crate::shared::Shared;
 use crate::state::LoaderState;
 use crate::stats::Counters;
 use crate::table::{ColumnSpec, Columns, Gatherer};
+use crate::token_gather::TokenGatherer;
 use crate::trace::Trace;
 use crate::view::DatasetView;
 use crate::work::Work;
@@ -78,10 +79,13 @@ impl Loader {
         config.sampler = sampler_of(view, config.sampler)?;
         let mut dataset = Arc::clone(view.dataset());
         dataset.require_samples()?;
-        let reads_samples = !matches!(config.work, Work::Columns(_));
-        if config.readers == Readers::Workers && reads_samples && dataset.is_remote() {
+        if config.readers == Readers::Workers
+            && reads_samples(&config.work, &dataset)
+            && dataset.is_remote()
+        {
             config.readers = Readers::Planned;
         }
+        let tokens = TokenGatherer::new(&dataset, &config)?;
         if matches!(config.work, Work::Images(_)) {
             dataset.require_images()?;
         }
@@ -118,15 +122,7 @@ impl Loader {
         }
         let gatherer = gatherer(&dataset, &config)?;
         let mut fields = FieldReaders::default();
-        let columns = match &gatherer {
-            Some(gatherer) => Arc::clone(gatherer.specs()),
-            None => {
-                let mut columns = BatchLayout::image_columns(&config);
-                fields = FieldReaders::new(&config.fields, &dataset, &mut columns)?;
-                columns.into()
-            }
-        };
-        let layout = BatchLayout::fixed(&config, columns, fields.keypoint_layouts())?;
+        let layout = layout(&config, &dataset, gatherer.as_ref(), tokens.as_ref(), &mut fields)?;
         let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref())?;
         // The slabs that can be returned at once; those in flight are not free.
         let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));
@@ -141,6 +137,7 @@ impl Loader {
             user_transforms,
             fields,
             gatherer,
+            tokens,
             pool,
             memory,
             scratch: Mutex::default(),
@@ -376,6 +373,38 @@ fn label_by(
     Ok(note)
 }
 
+/// True if readers can bring what is read for a row.
+fn reads_samples(work: &Work, dataset: &Dataset) -> bool {
+    match work {
+        Work::Columns(_) => false,
+        // Readers bring the samples of one offset.
+        Work::Tokens(_) => dataset.windows().is_none_or(|windows| windows.offsets() == 1),
+        Work::Bytes | Work::Views | Work::Images(_) => true,
+    }
+}
+
+/// The layout of batches, and the readers of `fields` that samples have.
+fn layout(
+    config: &LoaderConfig,
+    dataset: &Dataset,
+    gatherer: Option<&Gatherer>,
+    tokens: Option<&TokenGatherer>,
+    fields: &mut FieldReaders,
+) -> Result<BatchLayout, PipelineError> {
+    if let Some(gatherer) = gatherer {
+        let columns = Arc::clone(gatherer.specs());
+        return BatchLayout::fixed(config, columns, fields.keypoint_layouts(), RowKind::Table);
+    }
+    if let Some(tokens) = tokens {
+        let columns = Arc::new([tokens.spec().clone()]);
+        let rows = RowKind::Tokens { targets: tokens.has_targets() };
+        return BatchLayout::fixed(config, columns, fields.keypoint_layouts(), rows);
+    }
+    let mut columns = BatchLayout::image_columns(config);
+    *fields = FieldReaders::new(&config.fields, dataset, &mut columns)?;
+    BatchLayout::fixed(config, columns.into(), fields.keypoint_layouts(), RowKind::Samples)
+}
+
 /// The gatherer of table rows, for work on columns that this data set has.
 fn gatherer(dataset: &Dataset, config: &LoaderConfig) -> Result<Option<Gatherer>, PipelineError> {
     let table = dataset.tables().next();
@@ -395,7 +424,8 @@ fn gatherer(dataset: &Dataset, config: &LoaderConfig) -> Result<Option<Gatherer>
         (Work::Columns(_), None) => Err(ColumnsError::NoTable { location: location() }.into()),
         (Work::Images(_), Some(_)) => refused("images"),
         (Work::Bytes | Work::Views, Some(_)) => refused("samples of bytes"),
-        (Work::Bytes | Work::Views | Work::Images(_), None) => Ok(None),
+        (Work::Tokens(_), Some(_)) => refused("tokens"),
+        (Work::Bytes | Work::Views | Work::Images(_) | Work::Tokens(_), None) => Ok(None),
     }
 }
 

@@ -59,6 +59,7 @@ impl MemoryLimits {
         let grows = match &config.work {
             // Views too are copied where a source has none.
             Work::Bytes | Work::Views => true,
+            Work::Tokens(_) => false,
             Work::Columns(_) => config.fields != Fields::default(),
             Work::Images(_) => layout.spec.is_none() || config.fields != Fields::default(),
         };

@@ -39,7 +39,7 @@ impl Scratch {
     ) -> Self {
         let decode = DecodeOptions { limits: limits.decode, ..config.decode };
         let renderer = match &config.work {
-            Work::Bytes | Work::Views | Work::Columns(_) => None,
+            Work::Bytes | Work::Views | Work::Columns(_) | Work::Tokens(_) => None,
             Work::Images(recipe) => {
                 let renderer = SampleRenderer::new(recipe, decode);
                 let has_annotations = config.fields.has_annotations();

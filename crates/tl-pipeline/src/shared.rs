@@ -22,6 +22,7 @@ use crate::scratch::Scratch;
 use crate::state::{self, LoaderState};
 use crate::stats::Counters;
 use crate::table::Gatherer;
+use crate::token_gather::TokenGatherer;
 use crate::trace::Trace;
 
 /// The state that a loader, its epochs and their workers have in common.
@@ -38,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) fields: FieldReaders,
     /// The gatherer of rows, for tables.
     pub(crate) gatherer: Option<Gatherer>,
+    /// The gatherer of tokens.
+    pub(crate) tokens: Option<TokenGatherer>,
     pub(crate) pool: Arc<Pool<RowExtras>>,
     pub(crate) memory: MemoryLimits,
     /// Workers' memory between runs.

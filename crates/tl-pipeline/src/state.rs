@@ -8,6 +8,7 @@ use crate::error::PipelineError;
 use crate::fingerprint::Fingerprint;
 use crate::policy::OnError;
 use crate::schedule::Tail;
+use crate::tokens::{TokenNumber, TokenWork};
 use crate::work::Work;
 
 /// The position of a consumer, and the settings that must be the same to resume from it.
@@ -110,6 +111,14 @@ pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
             hash.update(b"columns");
             columns.hash(&mut hash);
         }
+        Work::Tokens(TokenWork { number }) => {
+            hash.update(b"tokens");
+            hash.update(match number {
+                TokenNumber::Stored => "stored",
+                TokenNumber::I32 => "i32",
+                TokenNumber::I64 => "i64",
+            });
+        }
     }
     if let Batching::Buckets(Buckets { window, multiple }) = config.batching {
         hash.update(b"buckets");
@@ -125,7 +134,7 @@ pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
 pub(crate) fn mixing_group(config: &LoaderConfig) -> u64 {
     match &config.work {
         Work::Images(recipe) if !recipe.batch_ops().is_empty() => config.mixing_group as u64,
-        Work::Images(_) | Work::Bytes | Work::Views | Work::Columns(_) => 0,
+        Work::Images(_) | Work::Bytes | Work::Views | Work::Columns(_) | Work::Tokens(_) => 0,
     }
 }
 

@@ -37,6 +37,7 @@ pub use view::{ColumnSpec, ColumnView};
 pub(crate) use gather::{Gatherer, TableScratch};
 pub(crate) use identity::hash_table;
 pub(crate) use labels::TableLabels;
+pub(crate) use number::from_little_endian;
 pub(crate) use open::{check, open};
 
 /// Rows of columns that any number of threads read at any place.

@@ -3,6 +3,7 @@
 use tl_transform::Recipe;
 
 use crate::table::Columns;
+use crate::tokens::TokenWork;
 
 /// The work on every sample.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,4 +18,6 @@ pub enum Work {
     Images(Recipe),
     /// Columns of the rows of a table.
     Columns(Columns),
+    /// Sequences of tokens.
+    Tokens(TokenWork),
 }

@@ -41,7 +41,10 @@ pub use tl_pipeline::{
 #[cfg(feature = "remote")]
 pub use tl_store::{OptionError, RemoteStores, StoreOptions, StoreStats};
 pub use tl_transform::Recipe;
-pub use {tbl_io as io, tl_decode as decode, tl_pipeline as pipeline, tl_transform as transform};
+pub use {
+    tbl_io as io, tl_decode as decode, tl_pipeline as pipeline, tl_tokens as tokens,
+    tl_transform as transform,
+};
 
 /// Whether a panic of this thread becomes an error of a conversion, so that a panic hook has
 /// nothing to report.

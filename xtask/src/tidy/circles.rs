@@ -31,7 +31,7 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
             "stats",
             "worker",
         ],
-        &["memory_limits", "state"],
+        &["memory_limits", "state", "token_gather"],
         &["batch", "collate", "config", "layout"],
         &["batching", "cache", "memory", "note", "policy", "schedule", "view"],
         &[
@@ -43,6 +43,7 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
             "order",
             "row",
             "table",
+            "tokens",
             "trace",
             "work",
         ],

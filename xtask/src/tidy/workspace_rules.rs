@@ -27,6 +27,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "tl-decode",
             "tl-handoff",
             "tl-simd",
+            "tl-tokens",
             "tl-transform",
         ],
     ),
@@ -42,6 +43,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "tl-simd",
             // Only for a feature, `as-tested`.
             "tl-store",
+            "tl-tokens",
             "tl-transform",
             "turboloader",
             "turboloader-cli",
@@ -61,6 +63,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "tl-pipeline",
             "tl-simd",
             "tl-store",
+            "tl-tokens",
             "tl-transform",
         ],
     ),

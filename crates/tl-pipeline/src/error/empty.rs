@@ -84,6 +84,7 @@ impl fmt::Display for Missing<'_> {
             SourceKind::Images => "the file has no images",
             SourceKind::Manifest => "the list has no rows, expected one for each sample",
             SourceKind::Table => "the table has no rows",
+            SourceKind::Tokens => "the tokens do not fill one window",
             SourceKind::Files | _ => "no samples",
         })?;
         match others {

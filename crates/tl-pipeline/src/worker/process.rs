@@ -43,6 +43,18 @@ pub(super) fn process(
         metrics.lap(Stage::Read);
         return Ok(Processed { label, size: [0; 2], damage: None });
     }
+    if let Some(tokens) = &run.shared().tokens {
+        let Scratch { bytes, metrics, .. } = scratch;
+        let dataset = run.dataset();
+        if tokens.is_read_elsewhere() {
+            source.bytes(bytes, metrics)?;
+            tokens.convert(dataset, source.draw, &mut parts, bytes)?;
+        } else {
+            metrics.read(tokens.gather(dataset, source.draw, &mut parts, bytes)?);
+        }
+        metrics.lap(Stage::Read);
+        return Ok(Processed { label: None, size: [0; 2], damage: None });
+    }
     // A user's transform between plans takes annotations; else a damaged image costs nothing more.
     let fields_first = scratch.renderer.as_ref().is_some_and(SampleRenderer::is_linked);
     if fields_first {

@@ -2,6 +2,7 @@
 //! that a loader keeps.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +10,8 @@ use idv_format::Compression;
 use tbf_format::BuildOptions;
 use tbl_format::SampleFormat;
 use tbl_io::{NewSample, StreamWriter, TarOptions, TarWriter, WriteOptions};
-use tl_pipeline::{Columns, Dataset, LoaderConfig, Neighbors, Shuffle, Work};
+use tl_pipeline::{Columns, Dataset, LoaderConfig, Neighbors, Shuffle, TokenWork, Work};
+use tl_tokens::{TokenOptions, TokenType, Windows};
 use tl_transform::batch_op::{CutMix, MixUp, Mosaic};
 use tl_transform::op::{
     CenterCrop, ErasingValue, GaussianBlur, GaussianNoise, GridMask, RandomErasing,
@@ -260,6 +262,14 @@ fn samples_cost_no_allocations() {
     let neighbors = Neighbors { fanouts: vec![3, 2], columns, ..Neighbors::default() };
     let columns = Columns { neighbors: Some(neighbors), ..Columns::default() };
     check("neighbours", &|| Work::Columns(columns.clone()), open);
+    let open = |count: usize| {
+        let path = folder.path().join("a.bin");
+        std::fs::write(&path, vec![7; 2 * (count * 8 + 1)]).unwrap();
+        let options = TokenOptions { number: Some(TokenType::U16), tensor: None };
+        let windows = Windows::new(NonZeroU32::new(8).unwrap());
+        Dataset::open_tokens(&tbl_io::Stores::new(), &[path], &options, windows).unwrap()
+    };
+    check("tokens", &|| Work::Tokens(TokenWork::default()), open);
 }
 
 /// Allocations of reading every row index of a data set with a buffer that is large enough.

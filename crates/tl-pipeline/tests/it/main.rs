@@ -41,6 +41,7 @@ mod sources;
 mod steps;
 mod store;
 mod tables;
+mod tokens;
 mod user_transforms;
 mod values;
 mod views;

@@ -195,6 +195,7 @@ fn kind_name(kind: SourceKind) -> &'static str {
         SourceKind::Tbl1 => "tbl1",
         SourceKind::Tbl2 => "tbl2",
         SourceKind::Table => "table",
+        SourceKind::Tokens => "tokens",
         _ => "other",
     }
 }
