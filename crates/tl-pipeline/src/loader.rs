@@ -178,6 +178,13 @@ impl Loader {
         &self.shared.layout.columns
     }
 
+    /// True if batches' column `tokens` has a further one in each row, and targets are its numbers
+    /// from the second on.
+    #[must_use]
+    pub fn targets_overlap(&self) -> bool {
+        self.shared.layout.rows == RowKind::Tokens { targets: true }
+    }
+
     /// The settings, with the zeros replaced by what they stand for.
     #[must_use]
     pub fn config(&self) -> &LoaderConfig {

@@ -1,9 +1,11 @@
 //! Batches as Python sees them: fields by name, samples by number.
 
+mod contents;
 mod dicts;
 mod objects;
 mod own_sizes;
 mod stored;
+mod tokens;
 
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use pyo3::exceptions::{PyAttributeError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PySlice, PyTuple, PyType};
-use tl_pipeline::{Batch, ColumnSpec, KeypointField, LoaderConfig, MaskType, Work};
+use tl_pipeline::{Batch, ColumnSpec};
 use zerocopy::IntoBytes;
 
 use crate::detached::detached;
@@ -21,147 +23,11 @@ use crate::error::Error;
 use crate::hint::SampleIterator;
 use crate::memory::{BatchMemory, Memory};
 use crate::names::text;
-use crate::settings::Settings;
 use crate::tensor::{Form, Tensor, wrap};
+pub(crate) use contents::Contents;
+use contents::Samples;
 use own_sizes::{IMAGES, MASKS};
 use stored::StoredField;
-
-/// The contents of one loader's batches.
-#[derive(Debug)]
-pub(crate) struct Contents {
-    form: Form,
-    samples: Samples,
-    label: bool,
-    keys: bool,
-    /// The fields of bytes: sidecar files, or such columns of a table.
-    columns: Vec<StoredField>,
-    /// Other names for fields, by their own names.
-    renamed: Vec<(String, String)>,
-    /// The columns of numbers.
-    specs: Vec<ColumnSpec>,
-    boxes: bool,
-    box_labels: bool,
-    /// The names of the numbers of boxes, and their types.
-    box_values: Vec<(String, Element)>,
-    /// The fields of keypoints: those of samples are columns of numbers.
-    keypoints: Vec<KeypointField>,
-    instance_masks: bool,
-    mask: Option<MaskType>,
-    num_classes: Option<usize>,
-}
-
-/// The kind of samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Samples {
-    Images,
-    Bytes,
-    /// Rows of a table.
-    Rows,
-}
-
-impl Contents {
-    /// The contents of this configuration's batches.
-    ///
-    /// # Errors
-    /// Where two fields would have one name; the pipeline refuses that of tables.
-    pub(crate) fn new(
-        config: &LoaderConfig,
-        form: Form,
-        settings: &Settings<'_>,
-    ) -> Result<Self, Error> {
-        let fields = &config.fields;
-        let (samples, recipe) = match &config.work {
-            Work::Images(recipe) => (Samples::Images, Some(recipe)),
-            Work::Columns(_) => (Samples::Rows, None),
-            Work::Bytes | Work::Views | _ => (Samples::Bytes, None),
-        };
-        let label =
-            if let Work::Columns(columns) = &config.work { columns.label.is_some() } else { true };
-        let contents = Self {
-            form,
-            samples,
-            label,
-            keys: fields.keys,
-            columns: StoredField::all(config, settings),
-            renamed: settings.renamed.clone(),
-            specs: Vec::new(),
-            boxes: fields.boxes.is_some(),
-            box_labels: fields.boxes.as_ref().is_some_and(|boxes| boxes.labels.is_some()),
-            box_values: settings.box_values(config),
-            keypoints: fields.keypoints.clone(),
-            instance_masks: fields.instance_masks.is_some(),
-            mask: fields.mask.as_ref().map(|mask| mask.dtype),
-            num_classes: recipe.and_then(|recipe| recipe.num_classes()).map(|count| count as usize),
-        };
-        let names = contents.names();
-        let values = fields.images.iter().map(|image| &*image.name);
-        let values = values.chain(fields.values.iter().map(|value| &*value.name));
-        let keypoints = fields.keypoints.iter().filter(|field| !field.is_of_objects());
-        let values = values.chain(keypoints.map(|field| &*field.name));
-        let names: Vec<&str> = names.into_iter().chain(values).collect();
-        let twice = (1..names.len()).find(|&end| names[..end].contains(&names[end]));
-        if let Some(place) = twice.filter(|_| samples != Samples::Rows) {
-            let message = format!("a batch would have two fields called `{}`", names[place]);
-            return Err(Error::setting(&message));
-        }
-        Ok(contents)
-    }
-
-    /// With the columns of numbers that the loader's batches have.
-    pub(crate) fn with_columns(self, specs: &[ColumnSpec]) -> Self {
-        Self { specs: specs.to_vec(), ..self }
-    }
-
-    /// The name that a field goes by outside.
-    fn shown<'a>(&'a self, own: &'a str) -> &'a str {
-        let renamed = self.renamed.iter().find(|(name, _)| name == own);
-        renamed.map_or(own, |(_, shown)| shown)
-    }
-
-    /// A field's own name.
-    fn own<'a>(&'a self, shown: &'a str) -> Option<&'a str> {
-        if let Some((own, _)) = self.renamed.iter().find(|(_, name)| name == shown) {
-            return Some(own);
-        }
-        (!self.renamed.iter().any(|(own, _)| own == shown)).then_some(shown)
-    }
-
-    /// The names of the fields, in order.
-    pub(crate) fn names(&self) -> Vec<&str> {
-        let own = [
-            ("image", self.samples == Samples::Images),
-            ("bytes", self.samples == Samples::Bytes),
-            ("label", self.label),
-            ("soft_label", self.num_classes.is_some()),
-            ("index", true),
-            ("valid", true),
-            ("size", self.samples == Samples::Images),
-            ("key", self.keys && self.samples != Samples::Rows),
-            ("mask", self.mask.is_some()),
-            ("boxes", self.boxes),
-            ("box_labels", self.box_labels),
-            ("box_index", self.boxes),
-            ("masks", self.instance_masks),
-        ];
-        let own = own.into_iter().filter(|(_, has)| *has).map(|(name, _)| self.shown(name));
-        let own = own.chain(self.box_values.iter().map(|(name, _)| name.as_str()));
-        let keypoints = self.keypoints.iter().filter(|field| field.is_of_objects());
-        let own = own.chain(keypoints.map(|field| &*field.name));
-        let columns = self.columns.iter().map(|column| column.name.as_str());
-        let numbers = self.specs.iter().map(|spec| spec.name.as_str());
-        if self.samples != Samples::Rows {
-            return own.chain(numbers).chain(columns).collect();
-        }
-        let stored: Vec<&str> = numbers.chain(columns).collect();
-        // A table's own column is what its name stands for.
-        stored.iter().copied().chain(own.filter(|name| !stored.contains(name))).collect()
-    }
-
-    /// The column of numbers of this name.
-    fn column(&self, name: &str) -> Option<(usize, &ColumnSpec)> {
-        self.specs.iter().enumerate().find(|(_, spec)| spec.name == name)
-    }
-}
 
 /// Samples with their labels, in the order of the epoch.
 ///
@@ -214,7 +80,10 @@ impl PyBatch {
         let rows = self.batch.len();
         let memory = &self.memory;
         let contents = &*self.contents;
-        if let Some((place, ColumnSpec { number, shape, .. })) = contents.column(name) {
+        if let Some((place, spec @ ColumnSpec { number, shape, .. })) = contents.column(name) {
+            if contents.samples == Samples::Tokens {
+                return self.token_tensor(place, spec);
+            }
             let memory = memory.columns.get(place)?.clone();
             let shape = [rows].into_iter().chain(shape.iter().copied()).collect();
             return Some(Tensor::new(memory, shape, *number));

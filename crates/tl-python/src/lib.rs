@@ -30,6 +30,7 @@ mod settings;
 #[cfg(feature = "tables")]
 mod table;
 mod tensor;
+mod tokens;
 mod user;
 mod warning;
 
@@ -75,6 +76,8 @@ mod native {
     use crate::table::{PyIdvFile, PyTbfSegment, convert_table};
     #[pymodule_export]
     use crate::tensor::Tensor;
+    #[pymodule_export]
+    use crate::tokens::tokens;
 
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;

@@ -11,8 +11,9 @@ use serde_json::Value;
 use tbl_io::{Note, SampleSource, SourceKind};
 use tl_pipeline::{
     Columns, Dataset, Epoch, ImageField, Loader, LoaderNote, LoaderState, PipelineError,
-    TableSource, Work,
+    TableSource, TokenNumber, TokenWork, Work,
 };
+use tl_tokens::EpochOffset;
 use turboloader::Explanation;
 
 use crate::batch::{Contents, PyBatch};
@@ -140,7 +141,7 @@ impl PyLoader {
         }
         let contents = Contents::new(&config, form, &settings)?;
         let loader = interruptible(py, || Loader::new(view, config))?.map_err(Error::from)?;
-        let contents = Arc::new(contents.with_columns(loader.column_specs()));
+        let contents = Arc::new(contents.with_columns(&loader));
         let len = loader.len();
         let functions = settings.user_transforms;
         let loader = Closable::new(Arc::new(loader));
@@ -281,6 +282,7 @@ pub(crate) fn kinds(dataset: &Dataset) -> Vec<&'static str> {
         SourceKind::Images => "images",
         SourceKind::Parquet => "parquet",
         SourceKind::Tbl1 | SourceKind::Tbl2 => "tbl",
+        SourceKind::Tokens => "tokens",
         SourceKind::Table | _ => TableSource::of(&**shard).map_or("table", |table| table.format()),
     };
     let kinds: BTreeSet<_> = dataset.shards().iter().map(kind).collect();
@@ -426,6 +428,23 @@ fn columns_in_words(columns: &Columns) -> String {
     text
 }
 
+/// The windows of tokens and their type, in words.
+fn tokens_in_words(dataset: &Dataset, TokenWork { number }: TokenWork) -> String {
+    let Some(windows) = dataset.windows() else { return String::new() };
+    let number = match number {
+        TokenNumber::I32 => "int32",
+        TokenNumber::I64 => "int64",
+        TokenNumber::Stored | _ => "as stored",
+    };
+    let targets = if windows.targets { " and their targets" } else { "" };
+    let offset = match windows.offset {
+        EpochOffset::Random => ", from a random offset",
+        EpochOffset::None | _ => "",
+    };
+    let stride = windows.stride();
+    format!("{}{targets}, {number}, every {stride} tokens{offset}", windows.length)
+}
+
 /// The size of the images that operations are explained for; photographs of ImageNet have it.
 const EXPLAINED_SIZE: (u32, u32) = (500, 375);
 
@@ -450,6 +469,7 @@ fn explain(loader: &Loader) -> String {
     match &config.work {
         Work::Images(recipe) => line(&mut text, "recipe", recipe),
         Work::Columns(columns) => line(&mut text, "columns", &columns_in_words(columns)),
+        Work::Tokens(tokens) => line(&mut text, "tokens", &tokens_in_words(dataset, *tokens)),
         Work::Bytes | Work::Views | _ => line(&mut text, "recipe", &"the stored bytes"),
     }
     let shuffle = config.sampler.shuffle;

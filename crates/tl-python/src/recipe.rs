@@ -4,7 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use tl_decode::{DecodeOptions, Image, Limits};
-use tl_pipeline::{OnError, Renderer, SampleRenderer, Target};
+use tl_pipeline::{OnError, Renderer, SampleRenderer, Target, TokenNumber};
 use tl_transform::op::ToFloat;
 use tl_transform::{
     BatchOp, BoundTransforms, Channels, DecodeMode, Draw, Dtype, Layout, Op, OutputSpec, Parity,
@@ -288,6 +288,19 @@ fn dtype(name: &str) -> Result<Dtype, Error> {
             let message =
                 format!("dtype is {name}, expected float32, float16, bfloat16, uint8 or uint16");
             return Err(Error::setting(&message));
+        }
+    })
+}
+
+/// The type of tokens in batches that this name stands for.
+pub(crate) fn token_number(dtype: Option<&str>) -> Result<TokenNumber, Error> {
+    Ok(match dtype {
+        None | Some("int64") => TokenNumber::I64,
+        Some("int32") => TokenNumber::I32,
+        Some("stored") => TokenNumber::Stored,
+        Some(other) => {
+            let expected = "expected \"int64\", \"int32\" or \"stored\" for tokens";
+            return Err(Error::setting(&format!("dtype is {other:?}, {expected}")));
         }
     })
 }

@@ -9,14 +9,14 @@ use tl_pipeline::{
     Batching, BoxField, BoxValue, Buckets, CacheConfig, CacheKind, ColumnRequest, Columns, Content,
     Dataset, Direction, DiskCache, ErrorBudget, Fields, ImageField, ImageSource, ImageTransform,
     InstanceMaskField, KeypointField, LoaderConfig, MaskField, MaskType, MemoryCache, Neighbors,
-    OnError, Readers, Shard, Shuffle, Table, Tail, TextFile, TextFormat, ValueField, ValueFormat,
-    ValueKind, Work,
+    OnError, Readers, Shard, Shuffle, Table, Tail, TextFile, TextFormat, TokenWork, ValueField,
+    ValueFormat, ValueKind, Work,
 };
 use tl_transform::BoxFormat;
 
 use crate::element::{Element, PythonElement};
 use crate::error::Error;
-use crate::recipe::{PyRecipe, channels, pixels};
+use crate::recipe::{PyRecipe, channels, pixels, token_number};
 use crate::remote::StoreSettings;
 use crate::user::UserTransforms;
 
@@ -27,6 +27,8 @@ use crate::user::UserTransforms;
 pub(crate) struct Settings<'py> {
     /// The recipe for every sample; none gives the stored bytes.
     recipe: Option<Bound<'py, PyRecipe>>,
+    /// The type of tokens, for a data set that has tokens.
+    token_dtype: Option<String>,
     /// The form of the fields.
     pub(crate) form: String,
     batch_size: usize,
@@ -198,6 +200,10 @@ impl Settings<'_> {
     /// The configuration for this data set, which the loader checks.
     pub(crate) fn config(&self, dataset: &Dataset) -> Result<LoaderConfig, Error> {
         let (work, columns) = match dataset.tables().next() {
+            _ if dataset.windows().is_some() && self.columns.is_none() => {
+                let number = token_number(self.token_dtype.as_deref())?;
+                (Work::Tokens(TokenWork { number }), Vec::new())
+            }
             Some(table) => {
                 let all = ColumnSettings::default();
                 self.columns.as_ref().unwrap_or(&all).work(table)?

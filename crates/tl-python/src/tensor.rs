@@ -49,8 +49,8 @@ impl Form {
 /// How many numbers are shown at most.
 const SHOWN: usize = 64;
 
-/// Numbers in C order in memory that the importing libraries share. Rows of a mapped file may
-/// have bytes between them.
+/// Numbers in C order in memory that the importing libraries share. Rows of a mapped file and of
+/// tokens may have bytes between them.
 ///
 /// Comparison and conversion to Python scalars follow NumPy.
 ///
@@ -81,7 +81,6 @@ impl Tensor {
     /// # Panics
     /// When the memory ends within the last row, when rows overlap, or when a stride is not a
     /// multiple of a number's size.
-    #[cfg(feature = "tables")]
     pub(crate) fn strided(
         memory: &Memory,
         shape: Vec<usize>,
@@ -416,21 +415,23 @@ impl Tensor {
     }
 
     /// The tensor as a ``jax.Array`` that shares the memory, which is not to be written elsewhere
-    /// then; a copy of what lies in a mapped file, and of 64 bits a number where JAX has 32.
+    /// then; a copy of what lies in a mapped file, of rows with bytes between them, and of 64 bits a
+    /// number where JAX has 32.
     fn jax<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let jax = slf.py().import("jax.numpy")?;
-        if slf.get().memory.is_writable() {
+        if slf.get().memory.is_writable() && slf.get().row_stride.is_none() {
             return jax.call_method1("from_dlpack", (slf,));
         }
         jax.call_method1("array", (Self::numpy(slf)?,))
     }
 
     /// The tensor as a ``tf.Tensor`` that shares the memory, or a copy of what lies in a mapped
-    /// file and of a row that does not start at a multiple of 64, which TensorFlow aborts at.
+    /// file, of rows with bytes between them, and of a row that does not start at a multiple of 64,
+    /// which TensorFlow aborts at.
     fn tf<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let this = slf.get();
-        if !this.memory.is_writable() {
+        if !this.memory.is_writable() || this.row_stride.is_some() {
             return py.import("tensorflow")?.call_method1("constant", (Self::numpy(slf)?,));
         }
         let copied = if this.is_aligned() { None } else { Some(this.copied()?) };

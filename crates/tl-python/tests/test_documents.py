@@ -52,6 +52,7 @@ def folder(tmp_path, photos, monkeypatch):
     write_table(tmp_path / "table.idv", 100)
     vectors = np.arange(100, dtype=np.float32).reshape(20, 5)
     write_segment(tmp_path / "nodes.tbf", vectors, ring(20), "float32")
+    np.arange(100, dtype=np.uint16).tofile(tmp_path / "corpus.bin")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -91,6 +92,7 @@ MODULES = [
     "_idv",
     "_paths",
     "_tbf",
+    "_tokens",
     "compat",
     "compat.pytorch_compat",
     "compat.sequence",

@@ -154,3 +154,13 @@ def given(settings: Mapping[str, Any]) -> str:
         for name, value in settings.items()
         if value is not None and not (isinstance(value, (tuple, list)) and not value)
     )
+
+
+def type_name(dtype: Any) -> str:
+    """Return the name of a type: a text, or a type of NumPy's or PyTorch's."""
+    if isinstance(dtype, str):
+        return dtype
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    if not isinstance(name, str):
+        raise SettingError(f"dtype is {dtype!r}, expected a type such as 'uint16'")
+    return name.removeprefix("torch.")

@@ -49,6 +49,7 @@ __all__ = [
     "signatures",
     "tensor_of",
     "tl",
+    "tokens",
     "verify",
     "with_classes",
     "with_imagenet_labels",
@@ -95,6 +96,9 @@ class Batch(Generic[Values]):
         With ``decode=False`` in place of images: a list of ``bytes`` as they are stored.
     label
         (batch,) of ``int64``, -1 for none.
+    tokens
+        Of `turboloader.tokens`: (batch, length) of ``int64``; ``targets`` has the token after each, and
+        shares the memory.
     `soft_label`
         With ``num_classes`` of `MixUp` or `CutMix`: (batch, classes) of ``float32``.
     index
@@ -728,8 +732,8 @@ class TblWriter:
 @final
 class Tensor:
     """
-    Numbers in C order in memory that the importing libraries share. Rows of a mapped file may
-    have bytes between them.
+    Numbers in C order in memory that the importing libraries share. Rows of a mapped file and of
+    tokens may have bytes between them.
 
     Comparison and conversion to Python scalars follow NumPy.
 
@@ -790,7 +794,8 @@ class Tensor:
     def jax(self, /) -> jax.Array:
         """
         The tensor as a ``jax.Array`` that shares the memory, which is not to be written elsewhere
-        then; a copy of what lies in a mapped file, and of 64 bits a number where JAX has 32.
+        then; a copy of what lies in a mapped file, of rows with bytes between them, and of 64 bits a
+        number where JAX has 32.
         """
     @property
     def nbytes(self, /) -> int:
@@ -808,7 +813,8 @@ class Tensor:
     def tf(self, /) -> Any:
         """
         The tensor as a ``tf.Tensor`` that shares the memory, or a copy of what lies in a mapped
-        file and of a row that does not start at a multiple of 64, which TensorFlow aborts at.
+        file, of rows with bytes between them, and of a row that does not start at a multiple of 64,
+        which TensorFlow aborts at.
         """
     def tolist(self, /) -> Any:
         """The numbers as nested lists, or the only one."""
@@ -950,6 +956,9 @@ def tl(arguments: list[str]) -> int:
     Runs the `tl` command with these arguments, the program's name first, and returns its exit code.
     Help and version end the process.
     """
+
+def tokens(paths: list[str], settings: dict[str, Any], stores: Store | None = None) -> Dataset:
+    """Opens files of tokens, whose windows are the samples."""
 
 def verify(
     path: str | PathLike[str],

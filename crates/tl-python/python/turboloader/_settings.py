@@ -20,7 +20,16 @@ from typing import (
 )
 
 from ._advice import nearest
-from ._checks import check_choice, check_flags, given, names, one_or_more, path_list, whole
+from ._checks import (
+    check_choice,
+    check_flags,
+    given,
+    names,
+    one_or_more,
+    path_list,
+    type_name,
+    whole,
+)
 from ._functions import with_annotations
 from ._native import Recipe
 from ._paths import expand
@@ -303,8 +312,15 @@ class Settings:
         """The data set, if it was open."""
         return opened(self.data, None)
 
+    @property
+    def has_tokens(self) -> bool:
+        """Whether the data set has tokens, whose ``dtype`` is that of ``tokens`` in batches."""
+        return self.data_set is not None and "tokens" in self.data_set._native.kinds
+
     def recipe(self) -> Recipe | None:
         """Return the recipe; None where stored bytes are handed out."""
+        if self.has_tokens:
+            return None
         if self.decode:
             last = _CHANNELS_LAST[self.output_format]
             _, transform = groups(self.transform)[0]
@@ -347,6 +363,7 @@ class Settings:
         return {
             **vars(self),
             "recipe": recipe,
+            "token_dtype": self._token_dtype(),
             "form": self.output_format,
             "batch_size": one_or_more("batch_size", self.batch_size),
             "num_workers": whole("num_workers", self.num_workers),
@@ -364,21 +381,29 @@ class Settings:
             "renamed": list(request.renamed.items()),
         }
 
-    def is_table(self, kinds: list[str]) -> bool:
-        """Return whether the data set is a table; refuse settings that do not apply to one."""
-        is_table = "idv" in kinds or "tbf" in kinds
-        if is_table:
+    def _token_dtype(self) -> str | None:
+        if not self.has_tokens or self.dtype is None:
+            return None
+        return type_name(self.dtype)
+
+    def rows(self, kinds: list[str]) -> str | None:
+        """Return the kind of rows if they are not images; refuse settings that apply to images."""
+        rows = "tokens" if "tokens" in kinds else None
+        rows = "columns" if "idv" in kinds or "tbf" in kinds else rows
+        if rows is not None:
             others = {"keys": self.keys or None, "decode": None if self.decode else False}
             kinds_of_files = {"fields": self._kinds() or None}
             if named := given({**self._of_images(), **others, **kinds_of_files}):
-                raise SettingError(f"{named}: only supported for images, not for tables")
+                what = "tables" if rows == "columns" else "tokens"
+                raise SettingError(f"{named}: only supported for images, not for {what}")
         check_kinds(self.format, kinds)
-        return is_table
+        return rows
 
     def _of_recipes(self) -> dict[str, Any]:
         names = ["dtype", "channels_last", "decode_margin", "parity", "channels", "pixels"]
         names.append("batch_transform")
-        return {name: getattr(self, name) for name in names}
+        found = {name: getattr(self, name) for name in names}
+        return {**found, "dtype": None} if self.has_tokens else found
 
     def _of_images(self) -> dict[str, Any]:
         said = {"transform": self.transform, "image_size": self.image_size}

@@ -118,7 +118,8 @@ class DataLoader(Generic[Format, Names]):
         such as depths; transforms can only move them.
     dtype
         ``"float32"``, ``"float16"``, ``"bfloat16"`` or ``"uint8"``, or the same type of NumPy or
-        torch.
+        torch. Of tokens ``"int64"``, the default, ``"int32"``, or ``"stored"`` for the type of the
+        files.
     channels_last
         Whether channels come last. By default they do if pixels stay ``uint8``.
     decode
@@ -235,12 +236,12 @@ class DataLoader(Generic[Format, Names]):
         source = self._paths if self._data is None else self._data._native
         self._native = _native.Loader(source, self._settings.native(self._recipe))
         try:
-            self._is_table = self._settings.is_table(self._native.kinds)
+            self._rows = self._settings.rows(self._native.kinds)
             self._settings.check_picked(self._native.fields)
         except SettingError:
             self._native.close()
             raise
-        if self._is_table:
+        if self._rows is not None:
             self._recipe = None
         if self._warns:
             known = () if self._data is None else self._data._warned
@@ -494,7 +495,7 @@ class DataLoader(Generic[Format, Names]):
     def __repr__(self) -> str:
         paths = shown(self._paths[0]) if len(self._paths) == 1 else f"{len(self._paths)} sources"
         paths = paths if self._data is None else repr(self._data)
-        rows = "columns" if self._is_table else "stored bytes"
+        rows = self._rows or "stored bytes"
         work = rows if self._recipe is None else self._recipe
         size = self._settings.batch_size
         return f"DataLoader({paths}, {len(self)} batches of {size}: {work})"

@@ -1,0 +1,97 @@
+"""Files of tokens as data sets: windows for language models.
+
+>>> import turboloader as tl
+>>> loader = tl.DataLoader(tl.tokens("corpus.bin", dtype="uint16", length=8), batch_size=2)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Final, Literal
+
+from . import _native
+from ._advice import advised
+from ._checks import check_choice, check_flags, one_or_more, path_list, type_name
+from ._paths import absolute, expand, shown
+from .dataset import Dataset
+from .settings import Store, StoreLike, as_store
+
+__all__ = ["tokens"]
+
+PathLike = str | os.PathLike[str]
+
+# The largest length: windows are counted in 32 bits.
+_MOST: Final = (1 << 32) - 1
+
+
+@advised
+def tokens(
+    path: PathLike | Sequence[PathLike],
+    *,
+    length: int,
+    dtype: Any = None,
+    targets: bool = True,
+    stride: int | None = None,
+    offset: Literal["none", "random"] = "none",
+    tensor: str | None = None,
+    store: StoreLike = None,
+) -> Dataset:
+    """Open files of tokens, cut into windows of one length: the samples of the data set.
+
+    Nothing is read but headers, and no list of windows is built, so a corpus of terabytes opens at
+    once. Batches of a `DataLoader` have ``tokens`` and ``targets``, the token after each, as
+    ``int64`` of shape (batch, length); ``dtype="int32"`` or ``"stored"`` of the loader gives other
+    types. The two share memory, so rows are not contiguous: flatten them with ``reshape(-1)``.
+    Windows do not cross files; the tokens after the last window of a file are in no batch.
+
+    Parameters
+    ----------
+    path
+        A file, a list of files, or a pattern such as ``"train-*.bin"``: raw tokens, a file of llm.c
+        or modded-nanogpt, the ``.bin`` or the ``.idx`` of Megatron-LM, ``.npy`` or
+        ``.safetensors``. Paths or URLs.
+    length
+        The number of tokens in a window.
+    dtype
+        The type of raw tokens, such as ``"uint16"`` or ``"u16"``, or a type of NumPy's. Files that
+        state their type need none.
+    targets
+        Whether batches have ``targets``; a window then takes one token more of the file.
+    stride
+        The number of tokens from the start of one window to that of the next; by default
+        ``length``.
+    offset
+        ``"random"`` shifts all windows by a number of tokens that is drawn for each epoch, so that
+        epochs cut the corpus in different places.
+    tensor
+        The tensor of a safetensors file; by default the only one of one dimension of integers.
+    store
+        A `Store`: how stores that URLs name are read.
+
+    Examples
+    --------
+    >>> ds = tokens("corpus.bin", dtype="uint16", length=8)
+    >>> ds
+    Dataset('corpus.bin', 12 samples)
+    >>> ds[0]["tokens"][:4], ds[0]["targets"][:4]
+    (array([0, 1, 2, 3]), array([1, 2, 3, 4]))
+    """
+    check_flags(targets=targets)
+    check_choice("offset", offset, ("none", "random"))
+    paths = [absolute(one) for one in expand(path_list(path, "path"))]
+    settings = {
+        "dtype": None if dtype is None else type_name(dtype),
+        "tensor": tensor,
+        "length": one_or_more("length", length, most=_MOST),
+        "targets": targets,
+        "stride": None if stride is None else one_or_more("stride", stride, most=_MOST),
+        "offset": offset,
+    }
+    name = repr(shown(os.fspath(path))) if isinstance(path, (str, os.PathLike)) else ""
+    return _opened(paths, settings, name or f"{len(paths)} sources", as_store(store))
+
+
+def _opened(paths: list[str], settings: dict[str, Any], name: str, store: Store | None) -> Dataset:
+    made = _native.tokens(paths, settings, store)
+    return Dataset(made, _opened, (paths, settings, name, store), name=name)
