@@ -416,23 +416,41 @@ impl Batch {
     }
 
     /// The tokens of row `row`; `None` past the last row, and where batches have no tokens of this
-    /// type. The column `tokens` has them all, each row with its last target.
+    /// type. The column `tokens` has them all; that of windows has each row's last target after it.
     #[must_use]
     pub fn token_row<N: ColumnNumber>(&self, row: usize) -> Option<TokenRow<'_, N>> {
-        let RowKind::Tokens { targets } = self.rows else { return None };
-        let all = self.column_view(0).numbers::<N>()?;
-        let count = self.columns.first()?.shape.iter().product::<usize>().max(1);
-        let row = all.chunks_exact(count).nth(row)?;
-        if !targets {
-            return Some(TokenRow { tokens: row, targets: &[] });
+        let row_of = |column: usize| {
+            let length = self.columns.get(column)?.shape.iter().product::<usize>().max(1);
+            self.column_view(column).numbers::<N>()?.chunks_exact(length).nth(row)
+        };
+        match self.rows {
+            RowKind::Samples | RowKind::Table => None,
+            RowKind::Windows { targets: true } => {
+                let all = row_of(0)?;
+                Some(TokenRow { tokens: all.split_last()?.1, targets: all.split_first()?.1 })
+            }
+            RowKind::Documents { targets: true } => {
+                Some(TokenRow { tokens: row_of(0)?, targets: row_of(1)? })
+            }
+            RowKind::Windows { targets: false } | RowKind::Documents { targets: false } => {
+                Some(TokenRow { tokens: row_of(0)?, targets: &[] })
+            }
         }
-        Some(TokenRow { tokens: row.split_last()?.1, targets: row.split_first()?.1 })
     }
 
-    /// True if each row of tokens has a further one for its targets.
+    /// True if the column `tokens` has a further one in each row, and targets are its numbers from
+    /// the second on.
     #[must_use]
-    pub fn has_targets(&self) -> bool {
-        self.rows == RowKind::Tokens { targets: true }
+    pub fn targets_overlap(&self) -> bool {
+        self.rows == RowKind::Windows { targets: true }
+    }
+
+    /// The starts of the documents of row `row`, and the end of the last, as attention of variable
+    /// length takes them; `None` past the last row, and where rows are not documents.
+    #[must_use]
+    pub fn cu_seqlens(&self, row: usize) -> Option<&[i32]> {
+        let RowKind::Documents { .. } = self.rows else { return None };
+        Some(&self.fields(row)?.starts)
     }
 
     fn column_view(&self, column: usize) -> ColumnView<'_> {

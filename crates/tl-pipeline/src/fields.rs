@@ -291,6 +291,8 @@ fn refused(reason: String) -> PipelineError {
 pub(crate) struct RowFields {
     pub(crate) key: Option<Vec<u8>>,
     pub(crate) bytes: Vec<Option<Vec<u8>>>,
+    /// The starts of documents in the row, and the end of the last.
+    pub(crate) starts: Vec<i32>,
     pub(crate) boxes: Vec<[f32; 4]>,
     pub(crate) box_labels: Vec<i64>,
     /// The places of boxes in the file's list.
@@ -314,7 +316,7 @@ impl RowFields {
             + size_of_val(&*self.box_indices)
             + self.box_values.iter().map(Vec::len).sum::<usize>()
             + self.keypoints.iter().map(|points| size_of_val(&**points)).sum::<usize>();
-        let masks = self.instance_masks.len() + self.mask.len();
+        let masks = self.instance_masks.len() + self.mask.len() + size_of_val(&*self.starts);
         let bytes = self.key.as_ref().map_or(0, Vec::len) + stored + boxes + masks;
         bytes as u64
     }
@@ -325,12 +327,14 @@ impl RowFields {
         let numbers = self.box_labels.capacity() + self.box_indices.capacity();
         let values = self.box_values.iter().map(Vec::capacity).sum::<usize>();
         let points = self.keypoints.iter().map(Vec::capacity).sum::<usize>() * size_of::<f32>();
-        let masks = self.instance_masks.capacity() + self.mask.capacity();
+        let starts = self.starts.capacity() * size_of::<i32>();
+        let masks = self.instance_masks.capacity() + self.mask.capacity() + starts;
         boxes + numbers * size_of::<i64>() + values + points + masks
     }
 
     /// Makes the buffers as small as what they hold.
     pub(crate) fn fit(&mut self) {
+        self.starts.shrink_to_fit();
         self.boxes.shrink_to_fit();
         self.box_labels.shrink_to_fit();
         self.box_indices.shrink_to_fit();
@@ -344,6 +348,7 @@ impl RowFields {
     pub(crate) fn clear(&mut self) {
         self.key = None;
         self.bytes.clear();
+        self.starts.clear();
         self.boxes.clear();
         self.box_labels.clear();
         self.box_indices.clear();

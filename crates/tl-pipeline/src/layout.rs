@@ -66,8 +66,10 @@ pub(crate) enum RowKind {
     Samples,
     /// Rows of a table.
     Table,
-    /// Tokens, with a further one in each row for its targets, if it has targets.
-    Tokens { targets: bool },
+    /// Windows of tokens, with a further one in each row for its targets, if it has targets.
+    Windows { targets: bool },
+    /// Documents, with targets in a column of their own.
+    Documents { targets: bool },
 }
 
 /// The layout of one batch, which all batches have in common unless images are padded.

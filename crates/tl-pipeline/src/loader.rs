@@ -28,7 +28,7 @@ use crate::shared::Shared;
 use crate::state::LoaderState;
 use crate::stats::Counters;
 use crate::table::{ColumnSpec, Columns, Gatherer};
-use crate::token_gather::TokenGatherer;
+use crate::token_gather::{TokenGatherer, is_readable};
 use crate::trace::Trace;
 use crate::view::DatasetView;
 use crate::work::Work;
@@ -182,7 +182,7 @@ impl Loader {
     /// from the second on.
     #[must_use]
     pub fn targets_overlap(&self) -> bool {
-        self.shared.layout.rows == RowKind::Tokens { targets: true }
+        self.shared.layout.rows == RowKind::Windows { targets: true }
     }
 
     /// The settings, with the zeros replaced by what they stand for.
@@ -384,8 +384,7 @@ fn label_by(
 fn reads_samples(work: &Work, dataset: &Dataset) -> bool {
     match work {
         Work::Columns(_) => false,
-        // Readers bring the samples of one offset.
-        Work::Tokens(_) => dataset.windows().is_none_or(|windows| windows.offsets() == 1),
+        Work::Tokens(_) => dataset.sequences().is_none_or(is_readable),
         Work::Bytes | Work::Views | Work::Images(_) => true,
     }
 }
@@ -403,9 +402,8 @@ fn layout(
         return BatchLayout::fixed(config, columns, fields.keypoint_layouts(), RowKind::Table);
     }
     if let Some(tokens) = tokens {
-        let columns = Arc::new([tokens.spec().clone()]);
-        let rows = RowKind::Tokens { targets: tokens.has_targets() };
-        return BatchLayout::fixed(config, columns, fields.keypoint_layouts(), rows);
+        let columns = Arc::clone(tokens.specs());
+        return BatchLayout::fixed(config, columns, fields.keypoint_layouts(), tokens.rows());
     }
     let mut columns = BatchLayout::image_columns(config);
     *fields = FieldReaders::new(&config.fields, dataset, &mut columns)?;

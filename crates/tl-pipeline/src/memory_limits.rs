@@ -9,7 +9,7 @@ use tl_transform::Op;
 use crate::config::LoaderConfig;
 use crate::error::PipelineError;
 use crate::fields::Fields;
-use crate::layout::BatchLayout;
+use crate::layout::{BatchLayout, RowKind};
 use crate::memory::{Demand, Division, MemoryReport, SampleLimits};
 use crate::row::RowExtras;
 use crate::table::Gatherer;
@@ -59,7 +59,7 @@ impl MemoryLimits {
         let grows = match &config.work {
             // Views too are copied where a source has none.
             Work::Bytes | Work::Views => true,
-            Work::Tokens(_) => false,
+            Work::Tokens(_) => matches!(layout.rows, RowKind::Documents { .. }),
             Work::Columns(_) => config.fields != Fields::default(),
             Work::Images(_) => layout.spec.is_none() || config.fields != Fields::default(),
         };

@@ -3,6 +3,7 @@
 use std::mem;
 
 use tl_decode::DecodeOptions;
+use tl_tokens::Piece;
 
 use crate::config::{BoundRecipes, LoaderConfig};
 use crate::fields::{Annotator, FieldReaders};
@@ -24,6 +25,8 @@ pub(crate) struct Scratch {
     pub(crate) annotator: Annotator,
     pub(crate) images: Vec<SidecarImage>,
     pub(crate) table: TableScratch,
+    /// The pieces of a row of tokens.
+    pub(crate) pieces: Vec<Piece>,
     /// The limits of a sample.
     pub(crate) limits: SampleLimits,
     /// The counters since the last batch.
@@ -54,8 +57,20 @@ impl Scratch {
         let row_index = Vec::new();
         let unmixed = Vec::new();
         let table = TableScratch::default();
+        let pieces = Vec::new();
         let metrics = WorkerMetrics::start(None);
-        Self { bytes, row_index, renderer, unmixed, annotator, images, table, limits, metrics }
+        Self {
+            bytes,
+            row_index,
+            renderer,
+            unmixed,
+            annotator,
+            images,
+            table,
+            pieces,
+            limits,
+            metrics,
+        }
     }
 
     /// Takes `fresh` memory for its own; the counts stay.

@@ -2,23 +2,22 @@
 
 use tbl_io::{ReadError, SampleSource};
 use tl_handoff::slab::Parts;
-use tl_tokens::{EpochOffset, TokenSource, TokenType, Windows};
+use tl_handoff::sync::Arc;
+use tl_tokens::{Fill, Piece, Sequences, TokenFile, TokenSource, TokenType};
 use tl_transform::Draw;
 use tl_transform::rng::{EPOCH_STREAM, Rng};
 
-use crate::cache::{CacheConfig, CacheKind};
+use crate::cache::CacheConfig;
 use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
 use crate::error::PipelineError;
 use crate::fields::Fields;
+use crate::layout::RowKind;
 use crate::readers::Readers;
 use crate::row::RowExtras;
-use crate::table::ColumnSpec;
+use crate::table::{ColumnSpec, ColumnType};
 use crate::tokens::TokenNumber;
 use crate::work::Work;
-
-/// The name of the column of tokens.
-const TOKENS: &str = "tokens";
 
 /// The operation in whose stream of an epoch the offset of windows is drawn.
 const OFFSET_STREAM: u8 = 3;
@@ -26,12 +25,20 @@ const OFFSET_STREAM: u8 = 3;
 /// Writes the tokens of samples into their rows.
 #[derive(Debug)]
 pub(crate) struct TokenGatherer {
-    windows: Windows,
+    sequences: Sequences,
     number: TokenType,
-    spec: ColumnSpec,
+    specs: Arc<[ColumnSpec]>,
+    /// The bytes of a token and of a target where there is none.
+    pad: Vec<u8>,
+    ignore: Vec<u8>,
     seed: u64,
     /// True if the bytes of samples come from readers or caches.
     is_read_elsewhere: bool,
+}
+
+/// True if readers and caches can have the bytes of samples: of windows that stay.
+pub(crate) fn is_readable(sequences: &Sequences) -> bool {
+    sequences.offsets() == 1 && !sequences.has_documents()
 }
 
 impl TokenGatherer {
@@ -61,52 +68,47 @@ impl TokenGatherer {
         }
         let is_read_elsewhere =
             config.readers != Readers::Workers || config.cache != CacheConfig::default();
-        let windows = *source.windows();
-        if is_read_elsewhere && windows.offset != EpochOffset::None {
+        let sequences = *source.sequences();
+        if is_read_elsewhere && !is_readable(&sequences) {
             return unusable(
-                "windows that start elsewhere in every epoch are read by workers: readers and \
-                caches need windows that stay"
+                "readers and caches bring windows that start at the same tokens in every epoch; \
+                documents and windows with a random offset are read by workers"
                     .to_owned(),
             );
-        }
-        if config.cache.has(CacheKind::Decoded) {
-            return unusable("a cache of decoded images has no tokens".to_owned());
         }
         let number = match work.number {
             TokenNumber::I32 => TokenType::I32,
             TokenNumber::I64 => TokenType::I64,
-            TokenNumber::Stored => source.file().number(),
+            TokenNumber::Stored => stored_number(dataset, source)?,
         };
-        let other = dataset.token_sources().find(|other| other.file().number() != number);
-        if let Some(other) = other.filter(|_| work.number == TokenNumber::Stored) {
-            let stored = other.file().number().name();
-            let first = source.location();
-            return unusable(format!(
-                "{}: tokens are {stored}, those of {first} {}: set the type of batches",
-                other.location(),
-                number.name()
-            ));
-        }
-        let tokens = usize::try_from(windows.tokens()).unwrap_or(usize::MAX);
-        let spec =
-            ColumnSpec { name: TOKENS.to_owned(), number: number.into(), shape: vec![tokens] };
+        let Fill { pad, ignore } = sequences.fill().unwrap_or_default();
+        let pad = bytes_of("pad", pad, number)?;
+        // Windows, and rows without targets, have every value.
+        let needs_ignore = sequences.has_documents() && sequences.targets();
+        let ignore = if needs_ignore { bytes_of("ignore", ignore, number)? } else { Vec::new() };
+        let specs = specs(&sequences, number).into();
         let seed = config.seed;
-        Ok(Some(Self { windows, number, spec, seed, is_read_elsewhere }))
+        Ok(Some(Self { sequences, number, specs, pad, ignore, seed, is_read_elsewhere }))
     }
 
-    /// The column of batches.
-    pub(crate) fn spec(&self) -> &ColumnSpec {
-        &self.spec
+    /// The columns of batches.
+    pub(crate) fn specs(&self) -> &Arc<[ColumnSpec]> {
+        &self.specs
     }
 
-    /// True if each row has a further token for its targets.
-    pub(crate) fn has_targets(&self) -> bool {
-        self.windows.targets
+    /// The kind of rows.
+    pub(crate) fn rows(&self) -> RowKind {
+        let targets = self.sequences.targets();
+        if self.sequences.has_documents() {
+            RowKind::Documents { targets }
+        } else {
+            RowKind::Windows { targets }
+        }
     }
 
     /// The offset of windows in `epoch`.
     fn offset(&self, epoch: u32) -> u32 {
-        match self.windows.offsets() {
+        match self.sequences.offsets() {
             1 => 0,
             offsets => Rng::new(self.seed, epoch, EPOCH_STREAM, OFFSET_STREAM).below(offsets),
         }
@@ -118,63 +120,173 @@ impl TokenGatherer {
     }
 
     /// Writes the tokens of a sample into its row, and returns how many bytes they had. `buffer` is
-    /// used where they are not mapped.
+    /// used where they are not mapped, `pieces` is memory for those of the row.
     pub(crate) fn gather(
         &self,
         dataset: &Dataset,
         draw: Draw,
         parts: &mut Parts<'_, RowExtras>,
         buffer: &mut Vec<u8>,
+        pieces: &mut Vec<Piece>,
     ) -> Result<usize, ReadError> {
-        let place = self.place(dataset, draw)?;
-        let out = parts.columns.get(0);
-        let convert = |stored: &[u8]| self.convert_into(&place, stored, out);
-        place.source.file().read(place.first, place.count, buffer, convert).flatten()
+        let file = self.pieces(dataset, draw, pieces)?;
+        if self.sequences.has_documents() {
+            return self.gather_documents(file, pieces, parts, buffer);
+        }
+        let mut bytes = 0;
+        for &Piece { first, count, .. } in &*pieces {
+            let out = parts.columns.get(0);
+            let convert = |stored: &[u8]| {
+                bytes += stored.len();
+                self.convert_into(file, first, stored, out)
+            };
+            file.read(first, count, buffer, convert).flatten()?;
+        }
+        Ok(bytes)
     }
 
-    /// As [`gather`](Self::gather), from the stored bytes of the sample.
+    /// As [`gather`](Self::gather), from the stored bytes of a window.
     pub(crate) fn convert(
         &self,
         dataset: &Dataset,
         draw: Draw,
         parts: &mut Parts<'_, RowExtras>,
         stored: &[u8],
+        pieces: &mut Vec<Piece>,
     ) -> Result<(), ReadError> {
-        let place = self.place(dataset, draw)?;
-        let file = place.source.file();
-        let (offset, expected) = file.range(place.first, place.count)?;
-        if stored.len() as u64 != expected {
-            let location = file.location().clone();
-            return Err(ReadError::ChangedWhileOpen { location, offset, expected });
+        let file = self.pieces(dataset, draw, pieces)?;
+        for &Piece { first, count, .. } in &*pieces {
+            let (offset, expected) = file.range(first, count)?;
+            if stored.len() as u64 != expected {
+                let location = file.location().clone();
+                return Err(ReadError::ChangedWhileOpen { location, offset, expected });
+            }
+            self.convert_into(file, first, stored, parts.columns.get(0))?;
         }
-        self.convert_into(&place, stored, parts.columns.get(0)).map(drop)
+        Ok(())
     }
 
-    fn place<'d>(&self, dataset: &'d Dataset, draw: Draw) -> Result<Place<'d>, ReadError> {
+    /// The file of a sample, and its pieces in an epoch.
+    fn pieces<'d>(
+        &self,
+        dataset: &'d Dataset,
+        draw: Draw,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<&'d TokenFile, ReadError> {
         let (source, local) = dataset.locate(draw.sample)?;
         // `check_sources` saw that all of them are.
         let source = TokenSource::of(source).expect("sources of tokens are not mixed with others");
-        let (first, count) = source.place(local, self.offset(draw.epoch))?;
-        Ok(Place { source, first, count })
+        source.pieces(local, self.offset(draw.epoch), pieces)?;
+        Ok(source.file())
     }
 
+    /// Writes pieces of documents one after the other, with the target and the position of each
+    /// token, and fills the rest of the row.
+    fn gather_documents(
+        &self,
+        file: &TokenFile,
+        pieces: &[Piece],
+        parts: &mut Parts<'_, RowExtras>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<usize, ReadError> {
+        let item = self.number.bytes();
+        let stored_item = file.number().bytes();
+        let targets = self.sequences.targets();
+        let positions = 1 + usize::from(targets);
+        parts.extra.fields.starts.push(0);
+        let mut at = 0;
+        let mut bytes = 0;
+        for &Piece { first, count, continues, .. } in pieces {
+            let read = count + u64::from(continues && targets);
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            let end = at + count;
+            let write = |stored: &[u8]| {
+                bytes += stored.len();
+                let tokens = &mut parts.columns.get(0)[at * item..end * item];
+                self.convert_into(file, first, &stored[..count * stored_item], tokens)?;
+                if !targets || count == 0 {
+                    return Ok(());
+                }
+                let next = &stored[stored_item..];
+                let targets = &mut parts.columns.get(1)[at * item..end * item];
+                let (known, last) = targets.split_at_mut(next.len() / stored_item * item);
+                last.copy_from_slice(if last.is_empty() { &[] } else { &self.ignore });
+                self.convert_into(file, first + 1, next, known)
+            };
+            file.read(first, read, buffer, write).flatten()?;
+            let places = parts.columns.get(positions)[at * 4..end * 4].as_chunks_mut().0;
+            for (place, position) in places.iter_mut().zip(0i32..) {
+                *place = position.to_ne_bytes();
+            }
+            at = end;
+            let end = i32::try_from(end).expect("the length of rows is an `i32`");
+            parts.extra.fields.starts.push(end);
+        }
+        fill(&mut parts.columns.get(0)[at * item..], &self.pad);
+        if targets {
+            fill(&mut parts.columns.get(1)[at * item..], &self.ignore);
+        }
+        parts.columns.get(positions)[at * 4..].fill(0);
+        Ok(bytes)
+    }
+
+    /// Converts the tokens from `first` on.
     fn convert_into(
         &self,
-        Place { source, first, .. }: &Place<'_>,
+        file: &TokenFile,
+        first: u64,
         stored: &[u8],
         out: &mut [u8],
-    ) -> Result<usize, ReadError> {
-        let file = source.file();
+    ) -> Result<(), ReadError> {
         let converted = file.number().convert(stored, self.number, out);
-        converted
-            .map(|()| stored.len())
-            .map_err(|(place, value)| file.misfit(first + place as u64, value, self.number))
+        converted.map_err(|(place, value)| file.misfit(first + place as u64, value, self.number))
     }
 }
 
-/// The tokens of a sample in an epoch.
-struct Place<'d> {
-    source: &'d TokenSource,
-    first: u64,
-    count: u64,
+/// The type of the tokens in all files.
+fn stored_number(dataset: &Dataset, first: &TokenSource) -> Result<TokenType, PipelineError> {
+    let number = first.file().number();
+    match dataset.token_sources().find(|other| other.file().number() != number) {
+        None => Ok(number),
+        Some(other) => Err(PipelineError::Unusable(format!(
+            "{}: tokens are {}, those of {} {}: set the type of batches",
+            other.location(),
+            other.file().number().name(),
+            first.location(),
+            number.name()
+        ))),
+    }
+}
+
+/// The columns of batches.
+fn specs(sequences: &Sequences, number: TokenType) -> Vec<ColumnSpec> {
+    let column = |name: &str, number: ColumnType, length: u64| {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        ColumnSpec { name: name.to_owned(), number, shape: vec![length] }
+    };
+    let number = number.into();
+    let length = sequences.length().into();
+    if !sequences.has_documents() {
+        return vec![column("tokens", number, length + u64::from(sequences.targets()))];
+    }
+    let targets = sequences.targets().then(|| column("targets", number, length));
+    let positions = column("positions", ColumnType::I32, length);
+    let tokens = column("tokens", number, length);
+    [Some(tokens), targets, Some(positions)].into_iter().flatten().collect()
+}
+
+/// A value of rows as bytes of the batch's type.
+fn bytes_of(what: &str, value: i64, number: TokenType) -> Result<Vec<u8>, PipelineError> {
+    let mut bytes = vec![0; number.bytes()];
+    match TokenType::I64.convert(&value.to_le_bytes(), number, &mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(_) => {
+            let text = format!("{what} is {value}, which tokens of {} cannot be", number.name());
+            Err(PipelineError::Unusable(text))
+        }
+    }
+}
+
+fn fill(out: &mut [u8], value: &[u8]) {
+    out.chunks_exact_mut(value.len().max(1)).for_each(|token| token.copy_from_slice(value));
 }

@@ -18,7 +18,7 @@ use crate::table::ColumnType;
 ///
 /// let options = TokenOptions { number: Some(TokenType::U16), ..TokenOptions::default() };
 /// let windows = Windows::new(NonZeroU32::new(2048).unwrap());
-/// let dataset = Dataset::open_tokens(&Stores::new(), &["corpus.bin"], &options, windows)?;
+/// let dataset = Dataset::open_tokens(&Stores::new(), &["corpus.bin"], &options, windows.into())?;
 /// let loader = Loader::new(dataset, LoaderConfig::new(Work::Tokens(TokenWork::default())))?;
 /// for batch in loader.epoch(0) {
 ///     let batch = batch?;
@@ -52,7 +52,7 @@ pub enum TokenNumber {
 pub struct TokenRow<'a, N> {
     /// The tokens.
     pub tokens: &'a [N],
-    /// The token after each of them; none without [`Windows::targets`](tl_tokens::Windows::targets).
+    /// The token after each of them; none if the sequences have no targets.
     pub targets: &'a [N],
 }
 
@@ -83,8 +83,8 @@ pub(crate) fn check_sources(shards: &[Arc<dyn SampleSource>]) -> Result<(), Pipe
         };
         match TokenSource::of(&**shard) {
             None => return unusable("samples without tokens cannot be joined with those of"),
-            Some(source) if source.windows() != first.windows() => {
-                return unusable("the windows differ from those of");
+            Some(source) if source.sequences() != first.sequences() => {
+                return unusable("the sequences differ from those of");
             }
             Some(_) => {}
         }

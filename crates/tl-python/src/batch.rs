@@ -28,6 +28,7 @@ pub(crate) use contents::Contents;
 use contents::Samples;
 use own_sizes::{IMAGES, MASKS};
 use stored::StoredField;
+use tokens::CU_SEQLENS;
 
 /// Samples with their labels, in the order of the epoch.
 ///
@@ -81,7 +82,7 @@ impl PyBatch {
         let memory = &self.memory;
         let contents = &*self.contents;
         if let Some((place, spec @ ColumnSpec { number, shape, .. })) = contents.column(name) {
-            if contents.samples == Samples::Tokens {
+            if self.batch.targets_overlap() {
                 return self.token_tensor(place, spec);
             }
             let memory = memory.columns.get(place)?.clone();
@@ -154,6 +155,11 @@ impl PyBatch {
             "masks" if contents.instance_masks => {
                 Box::new(move |row| formed(Some(self.instance_masks(row)?)))
             }
+            CU_SEQLENS if contents.has_documents() => Box::new(move |row| {
+                let starts = self.batch.cu_seqlens(row).unwrap_or_default();
+                let memory = Memory::of(starts.as_bytes())?;
+                formed(Some(Tensor::new(memory, vec![starts.len()], Element::I32)))
+            }),
             "box_index" if contents.boxes => Box::new(move |row| {
                 let indices = self.batch.box_indices(row);
                 let memory = Memory::of(indices.as_bytes())?;

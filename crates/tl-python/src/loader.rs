@@ -13,7 +13,7 @@ use tl_pipeline::{
     Columns, Dataset, Epoch, ImageField, Loader, LoaderNote, LoaderState, PipelineError,
     TableSource, TokenNumber, TokenWork, Work,
 };
-use tl_tokens::EpochOffset;
+use tl_tokens::Sequences;
 use turboloader::Explanation;
 
 use crate::batch::{Contents, PyBatch};
@@ -428,21 +428,24 @@ fn columns_in_words(columns: &Columns) -> String {
     text
 }
 
-/// The windows of tokens and their type, in words.
-fn tokens_in_words(dataset: &Dataset, TokenWork { number }: TokenWork) -> String {
-    let Some(windows) = dataset.windows() else { return String::new() };
+/// The sequences of tokens and their type, in words.
+fn tokens_in_words(dataset: &Dataset, TokenWork { number, .. }: TokenWork) -> String {
+    let Some(sequences) = dataset.sequences() else { return String::new() };
     let number = match number {
         TokenNumber::I32 => "int32",
         TokenNumber::I64 => "int64",
         TokenNumber::Stored | _ => "as stored",
     };
-    let targets = if windows.targets { " and their targets" } else { "" };
-    let offset = match windows.offset {
-        EpochOffset::Random => ", from a random offset",
-        EpochOffset::None | _ => "",
+    let targets = if sequences.targets() { " and their targets" } else { "" };
+    let rows = match sequences {
+        Sequences::Windows(windows) => {
+            let offset = if windows.offsets() > 1 { ", from a random offset" } else { "" };
+            format!("every {} tokens{offset}", windows.stride())
+        }
+        Sequences::Documents(_) => "one document a row".to_owned(),
+        Sequences::Packed(_) | _ => "packed documents".to_owned(),
     };
-    let stride = windows.stride();
-    format!("{}{targets}, {number}, every {stride} tokens{offset}", windows.length)
+    format!("{}{targets}, {number}, {rows}", sequences.length())
 }
 
 /// The size of the images that operations are explained for; photographs of ImageNet have it.

@@ -200,7 +200,7 @@ impl Settings<'_> {
     /// The configuration for this data set, which the loader checks.
     pub(crate) fn config(&self, dataset: &Dataset) -> Result<LoaderConfig, Error> {
         let (work, columns) = match dataset.tables().next() {
-            _ if dataset.windows().is_some() && self.columns.is_none() => {
+            _ if dataset.sequences().is_some() && self.columns.is_none() => {
                 let number = token_number(self.token_dtype.as_deref())?;
                 (Work::Tokens(TokenWork { number }), Vec::new())
             }

@@ -6,14 +6,17 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use tl_pipeline::Dataset;
-use tl_tokens::{EpochOffset, TokenOptions, TokenType, Windows};
+use tl_tokens::{
+    DocumentRows, EpochOffset, Fill, Long, PackedRows, Packing, Sequences, TokenOptions, TokenType,
+    Windows,
+};
 
 use crate::dataset::PyDataset;
 use crate::detached::interruptible;
 use crate::error::Error;
 use crate::remote::{DataStores, StoreSettings};
 
-/// The type of tokens in files and the windows that they are cut into.
+/// The type of tokens in files and the sequences that they are cut into.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct TokenSettings {
@@ -23,6 +26,11 @@ pub(crate) struct TokenSettings {
     targets: bool,
     stride: Option<u32>,
     offset: String,
+    documents: Option<String>,
+    window: u32,
+    long: String,
+    pad: i64,
+    ignore: i64,
 }
 
 impl TokenSettings {
@@ -38,26 +46,53 @@ impl TokenSettings {
         Ok(TokenOptions { number, tensor: self.tensor.clone() })
     }
 
-    fn windows(&self) -> Result<Windows, Error> {
-        let positive = |name: &str, value: u32| {
-            let none = || Error::setting(&format!("{name} is 0, expected at least 1"));
-            NonZeroU32::new(value).ok_or_else(none)
+    fn sequences(&self) -> Result<Sequences, Error> {
+        let length = positive("length", self.length)?;
+        let targets = self.targets;
+        let long = match self.long.as_str() {
+            "truncate" => Long::Truncate,
+            "split" => Long::Split,
+            "error" => Long::Error,
+            other => return Err(none_of("long", other, "truncate, split and error")),
         };
+        let fill = Fill { pad: self.pad, ignore: self.ignore };
+        let strategy = match self.documents.as_deref() {
+            None => return Ok(Sequences::Windows(self.windows(length)?)),
+            Some("pad") => {
+                return Ok(Sequences::Documents(DocumentRows { length, targets, long, fill }));
+            }
+            Some("best_fit") => Packing::BestFit,
+            Some("first_fit") => Packing::FirstFit,
+            Some("split") => Packing::Split,
+            Some(other) => {
+                return Err(none_of("documents", other, "pad, best_fit, first_fit and split"));
+            }
+        };
+        let window = positive("window", self.window)?;
+        Ok(Sequences::Packed(PackedRows { length, targets, window, strategy, long, fill }))
+    }
+
+    fn windows(&self, length: NonZeroU32) -> Result<Windows, Error> {
         let offset = match self.offset.as_str() {
             "none" => EpochOffset::None,
             "random" => EpochOffset::Random,
-            other => {
-                let text = format!("offset is {other:?}, expected \"none\" or \"random\"");
-                return Err(Error::setting(&text));
-            }
+            other => return Err(none_of("offset", other, "none and random")),
         };
         let stride = self.stride.map(|stride| positive("stride", stride)).transpose()?;
-        let length = positive("length", self.length)?;
         Ok(Windows { targets: self.targets, stride, offset, ..Windows::new(length) })
     }
 }
 
-/// Opens files of tokens, whose windows are the samples.
+fn positive(name: &str, value: u32) -> Result<NonZeroU32, Error> {
+    let none = || Error::setting(&format!("{name} is 0, expected at least 1"));
+    NonZeroU32::new(value).ok_or_else(none)
+}
+
+fn none_of(setting: &str, value: &str, expected: &str) -> Error {
+    Error::setting(&format!("{setting} is {value}, expected one of {expected}"))
+}
+
+/// Opens files of tokens, whose sequences are the samples.
 #[pyfunction]
 #[pyo3(signature = (
     paths: "list[str]", settings: "dict[str, Any]", stores: "Store | None" = None
@@ -70,8 +105,8 @@ pub(crate) fn tokens(
 ) -> PyResult<PyDataset> {
     let stores = DataStores::new(&stores.unwrap_or_default())?;
     let options = settings.options()?;
-    let windows = settings.windows()?;
-    let open = || Dataset::open_tokens(&stores.stores(), &paths, &options, windows);
+    let sequences = settings.sequences()?;
+    let open = || Dataset::open_tokens(&stores.stores(), &paths, &options, sequences);
     let dataset = interruptible(py, open)?.map_err(Error::from)?;
     Ok(PyDataset::new(dataset.into(), stores))
 }

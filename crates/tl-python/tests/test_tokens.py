@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import struct
 
@@ -147,6 +148,96 @@ def test_each_format_gives_its_tokens(tmp_path):
     assert len(two) == 2 * len(expected)
 
 
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """Documents in the files of Megatron-LM: the paths, and each document."""
+    rng = np.random.default_rng(3)
+    lengths = rng.integers(0, 24, 60).astype(np.int32)
+    values = rng.integers(1, 1 << 16, lengths.sum()).astype(np.uint16)
+    path = tmp_path_factory.mktemp("documents") / "corpus_text_document.bin"
+    values.tofile(path)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    index = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, len(lengths), 1) + lengths.tobytes()
+    index += (2 * starts[:-1]).astype(np.int64).tobytes() + np.zeros(1, np.int64).tobytes()
+    path.with_suffix(".idx").write_bytes(index)
+    return path, [values[a:b] for a, b in itertools.pairwise(starts)]
+
+
+@pytest.mark.parametrize("documents", ["pad", "best_fit", "first_fit", "split"])
+@pytest.mark.parametrize("long", ["truncate", "split"])
+def test_every_document_is_in_its_rows_once(corpus, documents, long):
+    path, expected = corpus
+    ds = tl.tokens(path, length=LENGTH, documents=documents, long=long, window=25, pad=7)
+    loader = tl.DataLoader(ds, batch_size=5, shuffle=True)
+    pieces, rows = [], 0
+    for batch in loader:
+        names = ["tokens", "targets", "positions", "cu_seqlens", "index", "valid"]
+        assert list(batch.keys()) == names
+        rows += len(batch)
+        fields = [batch[name].numpy() for name in names[:3]]
+        for tokens, targets, positions, ends in zip(*fields, batch["cu_seqlens"], strict=True):
+            ends = ends.numpy()
+            assert ends.dtype == np.int32 and ends[0] == 0 and positions.dtype == np.int32
+            for start, end in itertools.pairwise(ends):
+                if start == end:  # A document without tokens has a row of its own.
+                    continue
+                assert (positions[start:end] == np.arange(end - start)).all()
+                assert (targets[start : end - 1] == tokens[start + 1 : end]).all()
+                pieces.append((tokens[start:end].tolist(), int(targets[end - 1])))
+            assert (tokens[ends[-1] :] == 7).all() and (targets[ends[-1] :] == -100).all()
+            assert (positions[ends[-1] :] == 0).all()
+    assert rows == len(ds)
+    if documents == "pad" and long == "truncate":
+        assert rows == len(expected)
+    # The target of a piece's last token is the next token of its document, if there is one.
+    ends = [target for _, target in pieces if target == -100]
+    if long == "truncate" and documents != "split":
+        found = sorted(tokens for tokens, _ in pieces)
+        assert found == sorted(d[:LENGTH].tolist() for d in expected if len(d))
+        assert len([d for d in expected if 0 < len(d) <= LENGTH]) == len(ends)
+    else:
+        found = sorted(token for tokens, _ in pieces for token in tokens)
+        assert found == sorted(token for d in expected for token in d.tolist())
+        assert len([d for d in expected if len(d)]) == len(ends)
+
+
+def test_attention_within_documents_is_attention_with_a_block_mask(corpus):
+    torch = pytest.importorskip("torch")
+    ds = tl.tokens(corpus[0], length=LENGTH, documents="best_fit")
+    batch = next(iter(tl.DataLoader(ds, batch_size=4, output_format="torch")))
+    x = torch.nn.functional.one_hot(batch["tokens"] % 8, 8).float()[:, None]
+    document = torch.full(batch["tokens"].shape, -1)
+    for row, ends in enumerate(batch["cu_seqlens"]):
+        for number, (start, end) in enumerate(itertools.pairwise(ends)):
+            document[row, start:end] = number
+    attention = torch.nn.functional.scaled_dot_product_attention
+    mask = (document[:, :, None] == document[:, None, :])[:, None]
+    whole = attention(x, x, x, attn_mask=mask.tril())
+    for row, ends in enumerate(batch["cu_seqlens"]):
+        for start, end in itertools.pairwise(ends):
+            part = x[row : row + 1, :, start:end]
+            alone = attention(part, part, part, is_causal=True)
+            torch.testing.assert_close(whole[row : row + 1, :, start:end], alone)
+
+
+def test_packed_rows_resume_and_are_fewer(corpus):
+    def loader(documents):
+        ds = tl.tokens(corpus[0], length=LENGTH, documents=documents, long="split")
+        return tl.DataLoader(ds, batch_size=3, shuffle=True, tail="pad")
+
+    counts = {name: len(loader(name)) for name in ("pad", "first_fit", "best_fit", "split")}
+    assert counts["split"] <= counts["best_fit"] <= counts["pad"]
+    whole = [batch["tokens"].numpy().copy() for batch in loader("best_fit")]
+    first = loader("best_fit")
+    iterator = iter(first)
+    next(iterator)
+    second = loader("best_fit")
+    second.load_state_dict(first.state_dict())
+    np.testing.assert_array_equal([b["tokens"].numpy() for b in second], whole[1:])
+    with pytest.raises(tl.LoaderError, match="data set"):
+        loader("first_fit").load_state_dict(first.state_dict())
+
+
 def test_mistakes_are_named(stored, tmp_path, photos):
     path, _ = stored
 
@@ -158,6 +249,9 @@ def test_mistakes_are_named(stored, tmp_path, photos):
     fails('dtype is "float32", expected one of integers: u8, i8', dtype="float32")
     fails("length is 0, expected a whole number from 1", length=0)
     fails("stride is 0", stride=0)
+    fails("no documents: expected a Megatron-LM index", documents="pad")
+    fails("documents is all, expected one of pad, best_fit", documents="all")
+    fails("stride and offset are those of windows", documents="pad", stride=3)
     fails("offset is often, expected one of none, random", offset="often")
     odd = tmp_path / "odd.bin"
     odd.write_bytes(b"123")

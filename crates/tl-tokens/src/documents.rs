@@ -82,6 +82,47 @@ impl Documents {
         Ok((start / self.item, length))
     }
 
+    /// Fills `lengths` with those of the documents from `first` on, which exist.
+    ///
+    /// # Errors
+    /// As for [`place`](Self::place), of the first document that has no length of this file.
+    pub(crate) fn read_lengths(&self, first: u64, lengths: &mut [u32]) -> Result<(), ReadError> {
+        let offset = self.offset + first * LENGTH_BYTES;
+        let bytes = lengths.len() as u64 * LENGTH_BYTES;
+        let most = self.bytes / self.item;
+        let mut damaged = None;
+        let mut convert = |stored: &[u8]| {
+            let (stored, _) = stored.as_chunks();
+            for ((out, stored), document) in lengths.iter_mut().zip(stored).zip(first..) {
+                let length = u32::try_from(i32::from_le_bytes(*stored)).ok();
+                let length = length.filter(|&length| u64::from(length) <= most);
+                *out = length.unwrap_or_default();
+                if length.is_none() {
+                    damaged = damaged.or(Some(document));
+                }
+            }
+        };
+        match &self.mapped {
+            Some(mapped) => mapped.with(offset, bytes, convert)?,
+            None => {
+                let mut stored = Vec::new();
+                self.source.read_range_into(offset, bytes, &mut stored)?;
+                convert(&stored);
+            }
+        }
+        damaged.map_or(Ok(()), |document| self.place(document).map(drop))
+    }
+
+    /// The error of a document, at its length in the index.
+    pub(crate) fn defect(&self, document: u64, source: TokensDefect) -> ReadError {
+        defect(&self.source, self.offset + document * LENGTH_BYTES, source)
+    }
+
+    /// The error of something that is larger than a limit.
+    pub(crate) fn limit(&self, what: &'static str, limit: u64, need: u64) -> ReadError {
+        ReadError::Limit { location: self.source.location().clone(), what, limit, need }
+    }
+
     fn number<const N: usize>(&self, offset: u64) -> Result<[u8; N], ReadError> {
         let mut bytes = [0; N];
         match &self.mapped {

@@ -221,23 +221,9 @@ impl TokenFile {
         Ok(read(buffer))
     }
 
-    /// The bytes of `count` tokens where they lie in the mapping, if there is one.
-    ///
-    /// # Errors
-    /// As for [`read`](Self::read).
-    pub fn view(&self, first: u64, count: u64) -> Result<Option<&[u8]>, ReadError> {
-        let (offset, len) = self.range(first, count)?;
+    /// The bytes of a [range](Self::range) where they lie in the mapping, if there is one.
+    pub(crate) fn view(&self, offset: u64, len: u64) -> Result<Option<&[u8]>, ReadError> {
         self.mapped.as_ref().map(|mapped| mapped.slice(offset, len)).transpose()
-    }
-
-    /// Announces that `count` tokens from `first` on will be read soon.
-    pub fn will_need(&self, first: u64, count: u64) {
-        if let Ok((offset, len)) = self.range(first, count) {
-            match &self.mapped {
-                Some(mapped) => mapped.will_need(offset, len),
-                None => self.source.will_need(offset, len),
-            }
-        }
     }
 
     /// The error of a token of `wanted`, number `token` of the file, that has the value `value`.
@@ -247,7 +233,7 @@ impl TokenFile {
         self.defect(offset, TokensDefect::Value { value, wanted: wanted.name() })
     }
 
-    fn defect(&self, offset: u64, source: TokensDefect) -> ReadError {
+    pub(crate) fn defect(&self, offset: u64, source: TokensDefect) -> ReadError {
         defect(&self.source, offset, source)
     }
 }

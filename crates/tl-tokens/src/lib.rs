@@ -7,11 +7,16 @@ mod documents;
 mod file;
 mod format;
 mod number;
+mod packing;
+mod rows;
+mod sequences;
 mod source;
 mod windows;
 
 pub use documents::Documents;
 pub use file::{TokenFile, TokenFormat, TokenOptions};
 pub use number::TokenType;
+pub use rows::Piece;
+pub use sequences::{DocumentRows, Fill, Long, PackedRows, Packing, Sequences};
 pub use source::TokenSource;
 pub use windows::{EpochOffset, Windows};

@@ -4,15 +4,18 @@ use std::any::Any;
 
 use tbl_format::SampleFormat;
 use tbl_io::{
-    Entry, Facts, Location, ReadError, SampleSource, Source, SourceKind, StoredBytes, StoredSamples,
+    Entry, Facts, Location, ReadError, SampleSource, Source, SourceKind, StoredBytes,
+    StoredSamples, TokensDefect,
 };
 
 use crate::file::TokenFile;
-use crate::windows::{EpochOffset, Windows};
+use crate::rows::{PackedWindows, Piece, Rows, Split, whole_document};
+use crate::sequences::{DocumentRows, Long, Packing, Sequences};
 
-/// A file of tokens as a source of samples, which are its [windows](Windows).
+/// A file of tokens as a source of samples, which are its [sequences](Sequences).
 ///
-/// The bytes of a sample are its tokens as they are stored, little-endian, at the offset 0.
+/// The bytes of a sample are its tokens as they are stored, little-endian, without padding; those of a
+/// window are the ones at the offset 0.
 ///
 /// ```
 /// use std::num::NonZeroU32;
@@ -22,7 +25,7 @@ use crate::windows::{EpochOffset, Windows};
 /// let source = Source::from_bytes("corpus.bin", (0..11).collect());
 /// let options = TokenOptions { number: Some(TokenType::U8), ..TokenOptions::default() };
 /// let file = TokenFile::open(&Stores::new(), source, &options)?;
-/// let windows = TokenSource::new(file, Windows::new(NonZeroU32::new(4).unwrap()));
+/// let windows = TokenSource::new(file, Windows::new(NonZeroU32::new(4).unwrap()).into())?;
 /// let mut bytes = Vec::new();
 /// windows.read_into(1, &mut bytes)?;
 /// assert_eq!((windows.sample_count(), &bytes[..]), (2, &[4, 5, 6, 7, 8][..]));
@@ -31,16 +34,45 @@ use crate::windows::{EpochOffset, Windows};
 #[derive(Debug)]
 pub struct TokenSource {
     file: TokenFile,
-    windows: Windows,
+    sequences: Sequences,
+    rows: Option<Rows>,
     count: u64,
 }
 
 impl TokenSource {
-    /// The windows of `file` as samples.
-    #[must_use]
-    pub fn new(file: TokenFile, windows: Windows) -> Self {
-        let count = windows.count(&file);
-        Self { file, windows, count }
+    /// The sequences of `file` as samples. Packing reads the lengths of all documents; 100 million of
+    /// them take 4 bytes of memory each, and some seconds. Other sequences take none.
+    ///
+    /// # Errors
+    /// [`TokensDefect::NoDocuments`] where documents are asked for and the file has none; when packing,
+    /// [`TokensDefect::Long`], [`TokensDefect::Document`], and those of reading.
+    pub fn new(file: TokenFile, sequences: Sequences) -> Result<Self, ReadError> {
+        let documents = || {
+            let none = || file.defect(0, TokensDefect::NoDocuments);
+            file.documents().ok_or_else(none)
+        };
+        let (rows, count) = match &sequences {
+            Sequences::Windows(windows) => (None, windows.count(&file)),
+            Sequences::Documents(rows) if rows.long != Long::Split => {
+                (Some(Rows::Documents), documents()?.len())
+            }
+            Sequences::Documents(rows) => {
+                let packed = PackedWindows::new(documents()?, &rows.alone(), false)?;
+                let count = packed.count();
+                (Some(Rows::Packed(packed)), count)
+            }
+            Sequences::Packed(rows) if rows.strategy == Packing::Split => {
+                let split = Split::new(documents()?)?;
+                let count = split.count(rows.length.get());
+                (Some(Rows::Split(split)), count)
+            }
+            Sequences::Packed(rows) => {
+                let packed = PackedWindows::new(documents()?, rows, true)?;
+                let count = packed.count();
+                (Some(Rows::Packed(packed)), count)
+            }
+        };
+        Ok(Self { file, sequences, rows, count })
     }
 
     /// The token source that `source` is, if it is one.
@@ -55,32 +87,73 @@ impl TokenSource {
         &self.file
     }
 
-    /// The windows that are its samples.
+    /// The sequences that are its samples.
     #[must_use]
-    pub fn windows(&self) -> &Windows {
-        &self.windows
+    pub fn sequences(&self) -> &Sequences {
+        &self.sequences
     }
 
-    /// The first token of sample `index` in an epoch with this offset, and how many there are.
+    /// Replaces `pieces` with those of sample `index` in an epoch with this offset, in the order of the
+    /// row: a window is one piece, with its further token for targets.
     ///
     /// # Errors
-    /// [`ReadError::SampleOutOfRange`].
+    /// [`ReadError::SampleOutOfRange`]; [`TokensDefect::Document`] and [`TokensDefect::Long`] for
+    /// documents; those of reading.
     ///
     /// # Panics
-    /// If `offset` is not below [`Windows::offsets`].
-    pub fn place(&self, index: u64, offset: u32) -> Result<(u64, u64), ReadError> {
-        assert!(offset < self.windows.offsets(), "offset {offset} of {:?}", self.windows);
+    /// If `offset` is not below [`Sequences::offsets`].
+    pub fn pieces(
+        &self,
+        index: u64,
+        offset: u32,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), ReadError> {
+        assert!(offset < self.sequences.offsets(), "offset {offset} of {:?}", self.sequences);
+        pieces.clear();
         if index >= self.count {
             let location = self.file.location().clone();
             return Err(ReadError::SampleOutOfRange { location, index, sample_count: self.count });
         }
-        Ok((self.windows.start(index, offset), self.windows.tokens()))
+        let (documents, rows) = match (&self.sequences, &self.rows, self.file.documents()) {
+            (Sequences::Windows(windows), ..) => {
+                pieces.push(windows.piece(index, offset));
+                return Ok(());
+            }
+            (_, Some(rows), Some(documents)) => (documents, rows),
+            (_, None, _) | (_, _, None) => return Ok(()),
+        };
+        let capacity = self.sequences.length();
+        match (rows, &self.sequences) {
+            (Rows::Documents, Sequences::Documents(DocumentRows { long, .. })) => {
+                pieces.push(whole_document(documents, index, capacity, *long)?);
+                Ok(())
+            }
+            (Rows::Split(split), _) => split.pieces(documents, capacity, index, pieces),
+            (Rows::Packed(packed), Sequences::Packed(rows)) => {
+                packed.pieces(documents, rows, index, pieces)
+            }
+            (Rows::Packed(packed), Sequences::Documents(rows)) => {
+                packed.pieces(documents, &rows.alone(), index, pieces)
+            }
+            (Rows::Documents | Rows::Packed(_), _) => Ok(()),
+        }
     }
 
-    /// The offset in the file and the length of sample `index`, at the offset 0.
-    fn range(&self, index: u64) -> Result<(u64, u64), ReadError> {
-        let (first, count) = self.place(index, 0)?;
-        self.file.range(first, count)
+    /// The pieces of sample `index` at the offset 0.
+    fn pieces_of(&self, index: u64) -> Result<Vec<Piece>, ReadError> {
+        let mut pieces = Vec::new();
+        self.pieces(index, 0, &mut pieces)?;
+        Ok(pieces)
+    }
+
+    /// Place and length in bytes of a window, at the offset 0; `None` for documents.
+    fn window(&self, index: u64) -> Result<Option<(u64, u64)>, ReadError> {
+        let Sequences::Windows(windows) = &self.sequences else { return Ok(None) };
+        if index >= self.count {
+            return self.pieces_of(index).map(|_| None);
+        }
+        let Piece { first, count, .. } = windows.piece(index, 0);
+        self.file.range(first, count).map(Some)
     }
 }
 
@@ -102,27 +175,46 @@ impl SampleSource for TokenSource {
         Ok(Entry { key: None, label: None, format, width, height, offset, stored_bytes, bytes })
     }
 
+    /// The offset is that of the first token.
     fn facts(&self, index: u64) -> Result<Facts, ReadError> {
-        let (offset, bytes) = self.range(index)?;
+        let (offset, bytes) = match self.window(index)? {
+            Some(range) => range,
+            None => {
+                let pieces = self.pieces_of(index)?;
+                let count = pieces.iter().map(|piece| piece.count).sum::<u64>();
+                let first = pieces.first().map_or(0, |piece| piece.first);
+                let (offset, _) = self.file.range(first, 0)?;
+                (offset, count * self.file.number().bytes() as u64)
+            }
+        };
         let format = SampleFormat::Unknown;
         Ok(Facts { format, width: 0, height: 0, offset, stored_bytes: bytes, bytes })
     }
 
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        let read = self
-            .range(index)
-            .and_then(|(offset, len)| self.file.source().read_range_into(offset, len, bytes));
-        read.map_err(|error| error.for_sample(index, None))
+        let mut read = || {
+            if let Some((offset, len)) = self.window(index)? {
+                return self.file.source().read_range_into(offset, len, bytes);
+            }
+            bytes.clear();
+            let mut buffer = Vec::new();
+            for Piece { first, count, .. } in self.pieces_of(index)? {
+                let append = |stored: &[u8]| bytes.extend_from_slice(stored);
+                self.file.read(first, count, &mut buffer, append)?;
+            }
+            Ok(())
+        };
+        read().map_err(|error| error.for_sample(index, None))
     }
 
     fn will_need(&self, index: u64) {
         // A file that is mapped is read ahead by the system, and asking for each window would cost
         // as much as copying it.
-        if self.windows.offset == EpochOffset::None
-            && self.file.is_remote()
-            && let Ok((first, count)) = self.place(index, 0)
+        if self.file.is_remote()
+            && self.sequences.offsets() == 1
+            && let Ok(Some((offset, len))) = self.window(index)
         {
-            self.file.will_need(first, count);
+            self.file.source().will_need(offset, len);
         }
     }
 
@@ -133,16 +225,17 @@ impl SampleSource for TokenSource {
 
 impl StoredSamples for TokenSource {
     fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
-        let (offset, len) = self.range(index)?;
-        Ok(Some(StoredBytes { source: self.file.source().clone(), offset, len }))
+        let range = self.window(index)?;
+        let source = self.file.source();
+        Ok(range.map(|(offset, len)| StoredBytes { source: source.clone(), offset, len }))
     }
 
     fn source(&self) -> Option<&Source> {
-        Some(self.file.source())
+        (!self.sequences.has_documents()).then(|| self.file.source())
     }
 
     fn view(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {
-        let (first, count) = self.place(index, 0)?;
-        self.file.view(first, count)
+        let Some((offset, len)) = self.window(index)? else { return Ok(None) };
+        self.file.view(offset, len)
     }
 }

@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use crate::file::TokenFile;
+use crate::rows::Piece;
 
 /// Sequences of one length, cut from the tokens of a file one after the other.
 ///
@@ -69,8 +70,9 @@ impl Windows {
         }
     }
 
-    /// The first token of window `index`, which exists, in an epoch with this offset.
-    pub(crate) fn start(&self, index: u64, offset: u32) -> u64 {
-        index * u64::from(self.stride()) + u64::from(offset)
+    /// The tokens of window `index`, which exists, in an epoch with this offset.
+    pub(crate) fn piece(&self, index: u64, offset: u32) -> Piece {
+        let first = index * u64::from(self.stride()) + u64::from(offset);
+        Piece { first, count: self.tokens(), continues: false }
     }
 }

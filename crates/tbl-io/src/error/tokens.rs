@@ -47,6 +47,12 @@ pub enum TokensDefect {
         "document {document} has {length} tokens from byte {start} on, the tokens have {bytes} bytes"
     )]
     Document { document: u64, start: i64, length: i32, bytes: u64 },
+    /// A document is longer than a row, and may not be.
+    #[error("document {document} has {length} tokens, expected at most the {most} of a row")]
+    Long { document: u64, length: u32, most: u32 },
+    /// The file has no index of documents.
+    #[error("no documents: expected a Megatron-LM index (.idx) next to the tokens")]
+    NoDocuments,
     /// A number of a document or a token past the end.
     #[error("{what} {number} does not exist, expected one of {count}")]
     OutOfRange { what: &'static str, number: u64, count: u64 },
@@ -59,7 +65,9 @@ impl TokensDefect {
     /// The party at fault.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoType | Self::OtherType { .. } | Self::NoTensor { .. } => ErrorKind::Setting,
+            Self::NoType | Self::NoDocuments | Self::OtherType { .. } | Self::NoTensor { .. } => {
+                ErrorKind::Setting
+            }
             Self::OutOfRange { .. } => ErrorKind::NotFound,
             Self::Partial { .. }
             | Self::Length { .. }
@@ -70,6 +78,7 @@ impl TokensDefect {
             | Self::Array { .. }
             | Self::Header { .. }
             | Self::Document { .. }
+            | Self::Long { .. }
             | Self::Value { .. } => ErrorKind::Data,
         }
     }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use sha2::{Digest, Sha256};
 use tbl_io::{FileKind, Opened, ReadError, SampleSource, Stores};
-use tl_tokens::{EpochOffset, TokenFile, TokenOptions, TokenSource, TokenType, Windows};
+use tl_tokens::{Fill, Long, Packing, Sequences, TokenFile, TokenOptions, TokenSource, TokenType};
 
 use crate::dataset::Dataset;
 use crate::error::PipelineError;
@@ -14,7 +14,7 @@ use crate::table::from_little_endian;
 const HASHED_TOKENS: u64 = 4096;
 
 impl Dataset {
-    /// Opens files of tokens, whose windows are the samples: those of one file after those of another.
+    /// Opens files of tokens, whose sequences are the samples: those of one file after those of another.
     /// Locations are as for [`open_in`](Self::open_in); every one is a file.
     ///
     /// # Errors
@@ -24,7 +24,7 @@ impl Dataset {
         stores: &Stores,
         locations: &[L],
         options: &TokenOptions,
-        windows: Windows,
+        sequences: Sequences,
     ) -> Result<Self, PipelineError> {
         let open = |opened| match opened {
             Opened::Folder(folder) => {
@@ -34,17 +34,17 @@ impl Dataset {
             Opened::File(source) => {
                 let file = TokenFile::open(stores, source, options)?;
                 Ok::<Box<dyn SampleSource>, PipelineError>(Box::new(TokenSource::new(
-                    file, windows,
-                )))
+                    file, sequences,
+                )?))
             }
         };
         Self::from_sources(tbl_io::open_each(stores, locations, open)?)
     }
 
-    /// The windows that are its samples, if it has tokens.
+    /// The sequences that are its samples, if it has tokens.
     #[must_use]
-    pub fn windows(&self) -> Option<&Windows> {
-        Some(self.token_sources().next()?.windows())
+    pub fn sequences(&self) -> Option<&Sequences> {
+        Some(self.token_sources().next()?.sequences())
     }
 
     /// The files of tokens, in order; none where the sources have other samples.
@@ -60,11 +60,7 @@ impl Dataset {
         for source in self.token_sources() {
             has_tokens = true;
             hash.update("turboloader tokens 1\n");
-            let Windows { length, targets, offset, .. } = *source.windows();
-            for number in [length.get(), source.windows().stride()] {
-                hash.update(number.to_le_bytes());
-            }
-            hash.update([u8::from(targets), u8::from(offset == EpochOffset::Random)]);
+            hash_sequences(source, hash);
             let file = source.file();
             hash.update(file.len().to_le_bytes());
             let count = file.len().min(HASHED_TOKENS);
@@ -73,6 +69,42 @@ impl Dataset {
             }
         }
         Ok(has_tokens)
+    }
+}
+
+/// Feeds `hash` with what the samples of a file are.
+fn hash_sequences(source: &TokenSource, hash: &mut Sha256) {
+    let mut number = |number: u64| hash.update(number.to_le_bytes());
+    let sequences = source.sequences();
+    number(source.sample_count());
+    number(sequences.length().into());
+    number(sequences.targets().into());
+    number(sequences.offsets().into());
+    match sequences {
+        Sequences::Windows(windows) => [0, windows.stride().into(), 0].map(number),
+        Sequences::Documents(rows) => [1, long(rows.long), 0].map(number),
+        Sequences::Packed(rows) => {
+            let strategy = match rows.strategy {
+                Packing::FirstFit => 0,
+                Packing::BestFit => 1,
+                Packing::Split | _ => 2,
+            };
+            number(rows.window.get().into());
+            [2, long(rows.long), strategy].map(number)
+        }
+        _ => [3, 0, 0].map(number),
+    };
+    if let Some(Fill { pad, ignore }) = sequences.fill() {
+        hash.update(pad.to_le_bytes());
+        hash.update(ignore.to_le_bytes());
+    }
+}
+
+fn long(long: Long) -> u64 {
+    match long {
+        Long::Truncate => 0,
+        Long::Split => 1,
+        Long::Error | _ => 2,
     }
 }
 

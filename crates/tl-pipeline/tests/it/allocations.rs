@@ -11,7 +11,7 @@ use tbf_format::BuildOptions;
 use tbl_format::SampleFormat;
 use tbl_io::{NewSample, StreamWriter, TarOptions, TarWriter, WriteOptions};
 use tl_pipeline::{Columns, Dataset, LoaderConfig, Neighbors, Shuffle, TokenWork, Work};
-use tl_tokens::{TokenOptions, TokenType, Windows};
+use tl_tokens::{PackedRows, Sequences, TokenOptions, TokenType, Windows};
 use tl_transform::batch_op::{CutMix, MixUp, Mosaic};
 use tl_transform::op::{
     CenterCrop, ErasingValue, GaussianBlur, GaussianNoise, GridMask, RandomErasing,
@@ -19,6 +19,7 @@ use tl_transform::op::{
 };
 use tl_transform::{DecodeMode, Dtype, Layout as ImageLayout, OutputSpec, Recipe};
 
+use crate::documents;
 use crate::memory::{Stored, config, dataset, flat_jpeg, jpeg, loader, sample, train};
 use crate::steps::everything;
 use crate::tables::files::{write_idv, write_tbf};
@@ -267,9 +268,16 @@ fn samples_cost_no_allocations() {
         std::fs::write(&path, vec![7; 2 * (count * 8 + 1)]).unwrap();
         let options = TokenOptions { number: Some(TokenType::U16), tensor: None };
         let windows = Windows::new(NonZeroU32::new(8).unwrap());
-        Dataset::open_tokens(&tbl_io::Stores::new(), &[path], &options, windows).unwrap()
+        Dataset::open_tokens(&tbl_io::Stores::new(), &[path], &options, windows.into()).unwrap()
     };
     check("tokens", &|| Work::Tokens(TokenWork::default()), open);
+    let open = |count: usize| {
+        let lengths = vec![3; 2 * count];
+        let path = documents::write(folder.path(), &lengths);
+        let rows = PackedRows::new(NonZeroU32::new(7).unwrap());
+        documents::open(&path, Sequences::Packed(rows)).unwrap()
+    };
+    check("documents", &|| Work::Tokens(TokenWork::default()), open);
 }
 
 /// Allocations of reading every row index of a data set with a buffer that is large enough.

@@ -11,6 +11,7 @@ mod caches;
 mod containers;
 mod content;
 mod damage;
+mod documents;
 mod empties;
 mod errors;
 mod fast;

@@ -50,7 +50,7 @@ fn options(number: TokenType) -> TokenOptions {
 }
 
 fn open(paths: &[PathBuf], windows: Windows) -> Dataset {
-    Dataset::open_tokens(&Stores::new(), paths, &options(TokenType::U16), windows).unwrap()
+    Dataset::open_tokens(&Stores::new(), paths, &options(TokenType::U16), windows.into()).unwrap()
 }
 
 fn config(number: TokenNumber) -> LoaderConfig {
@@ -66,7 +66,7 @@ fn rows(batch: &Batch) -> Vec<Row> {
     let row = |row| {
         let found = batch.token_row::<i64>(row).unwrap();
         let mut tokens = found.tokens.to_vec();
-        if batch.has_targets() {
+        if batch.targets_overlap() {
             assert_eq!(found.targets.len(), tokens.len());
             tokens.extend(found.targets.last());
             assert_eq!(found.targets, &tokens[1..]);
@@ -159,7 +159,7 @@ fn tokens_come_in_the_type_that_is_asked_for_or_fail_by_value() {
     let windows = Windows { targets: false, ..windows(2, EpochOffset::None) };
     let open = || {
         let options = options(TokenType::U32);
-        Dataset::open_tokens(&Stores::new(), std::slice::from_ref(&path), &options, windows)
+        Dataset::open_tokens(&Stores::new(), std::slice::from_ref(&path), &options, windows.into())
     };
     let config = |number| LoaderConfig { sampler: Shuffle::None.into(), ..config(number) };
     let batch = |number| Loader::new(open().unwrap(), config(number)).unwrap().batch(0, 0);
@@ -266,7 +266,7 @@ fn readers_caches_and_stores_change_no_token() {
         let windows = windows(9, offset);
         let remote = || {
             let options = options(TokenType::U16);
-            Dataset::open_tokens(&store.stores(), &urls, &options, windows).unwrap()
+            Dataset::open_tokens(&store.stores(), &urls, &options, windows.into()).unwrap()
         };
         let plain = config(TokenNumber::I64);
         let found = all(open(&paths, windows), plain.clone());
@@ -282,7 +282,10 @@ fn readers_caches_and_stores_change_no_token() {
                 assert_eq!(all(remote(), config), found);
             } else {
                 let error = Loader::new(open(&paths, windows), config).unwrap_err();
-                assert!(error.to_string().starts_with("windows that start elsewhere"), "{error}");
+                assert!(
+                    error.to_string().starts_with("readers and caches bring windows"),
+                    "{error}"
+                );
             }
         }
     }
@@ -340,13 +343,13 @@ fn requests_that_do_not_fit_tokens_are_refused_by_name() {
         DatasetView::concat(&views).unwrap_err().to_string()
     };
     let others = open(&paths[1..], windows(5, EpochOffset::None));
-    assert!(joined(others).contains("1.bin: the windows differ from those of"));
+    assert!(joined(others).contains("1.bin: the sequences differ from those of"));
     assert!(joined(photos()).contains("photos: samples without tokens cannot be joined"));
     let folder = Dataset::open_tokens(
         &Stores::new(),
         &[folder.path()],
         &options(TokenType::U16),
-        windows(4, EpochOffset::None),
+        windows(4, EpochOffset::None).into(),
     );
     assert!(folder.unwrap_err().to_string().ends_with("is a directory, expected a regular file"));
     // Files of another type may be joined unless batches have it.
@@ -354,7 +357,7 @@ fn requests_that_do_not_fit_tokens_are_refused_by_name() {
         &Stores::new(),
         &paths[1..],
         &options(TokenType::U8),
-        windows(4, EpochOffset::None),
+        windows(4, EpochOffset::None).into(),
     );
     let views = [DatasetView::from(tokens()), DatasetView::from(narrow.unwrap())];
     let mixed = DatasetView::concat(&views).unwrap();

@@ -98,7 +98,8 @@ class Batch(Generic[Values]):
         (batch,) of ``int64``, -1 for none.
     tokens
         Of `turboloader.tokens`: (batch, length) of ``int64``; ``targets`` has the token after each, and
-        shares the memory.
+        shares the memory. With documents, ``positions`` is (batch, length) of ``int32``, and
+        ``cu_seqlens`` a list of ``int32``: where each document begins in its row, and the end.
     `soft_label`
         With ``num_classes`` of `MixUp` or `CutMix`: (batch, classes) of ``float32``.
     index
@@ -958,7 +959,7 @@ def tl(arguments: list[str]) -> int:
     """
 
 def tokens(paths: list[str], settings: dict[str, Any], stores: Store | None = None) -> Dataset:
-    """Opens files of tokens, whose windows are the samples."""
+    """Opens files of tokens, whose sequences are the samples."""
 
 def verify(
     path: str | PathLike[str],

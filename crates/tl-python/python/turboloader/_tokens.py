@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Sequence
 from typing import Any, Final, Literal
@@ -15,6 +16,7 @@ from ._advice import advised
 from ._checks import check_choice, check_flags, one_or_more, path_list, type_name
 from ._paths import absolute, expand, shown
 from .dataset import Dataset
+from .exceptions import SettingError
 from .settings import Store, StoreLike, as_store
 
 __all__ = ["tokens"]
@@ -34,10 +36,15 @@ def tokens(
     targets: bool = True,
     stride: int | None = None,
     offset: Literal["none", "random"] = "none",
+    documents: Literal["pad", "best_fit", "first_fit", "split"] | None = None,
+    window: int = 100_000,
+    long: Literal["truncate", "split", "error"] = "truncate",
+    pad: int = 0,
+    ignore: int = -100,
     tensor: str | None = None,
     store: StoreLike = None,
 ) -> Dataset:
-    """Open files of tokens, cut into windows of one length: the samples of the data set.
+    """Open files of tokens, cut into sequences of one length: the samples of the data set.
 
     Nothing is read but headers, and no list of windows is built, so a corpus of terabytes opens at
     once. Batches of a `DataLoader` have ``tokens`` and ``targets``, the token after each, as
@@ -64,6 +71,22 @@ def tokens(
     offset
         ``"random"`` shifts all windows by a number of tokens that is drawn for each epoch, so that
         epochs cut the corpus in different places.
+    documents
+        None for windows of the stream, which documents do not end. Otherwise the rows of the
+        documents in an index of Megatron-LM: ``"pad"`` for one document per row; ``"best_fit"`` or
+        ``"first_fit"`` for as many as fit; ``"split"`` for all in order, cut where a row is full.
+        Batches also have ``positions``, which count from 0 in each document, and ``cu_seqlens``, a
+        list of where documents begin in each row, and the end of the last. The rows are the same
+        in every epoch; their order is not.
+    window
+        The number of adjacent documents that are packed together.
+    long
+        How to treat documents longer than a row: ``"truncate"`` leaves tokens out, ``"split"``
+        makes several pieces, ``"error"`` fails.
+    pad
+        The token after the last document of a row.
+    ignore
+        The target after the last document of a row, and of the last token of each document.
     tensor
         The tensor of a safetensors file; by default the only one of one dimension of integers.
     store
@@ -79,6 +102,11 @@ def tokens(
     """
     check_flags(targets=targets)
     check_choice("offset", offset, ("none", "random"))
+    check_choice("long", long, ("truncate", "split", "error"))
+    if documents is not None:
+        check_choice("documents", documents, ("pad", "best_fit", "first_fit", "split"))
+        if stride is not None or offset != "none":
+            raise SettingError("stride and offset are those of windows: pass documents=None")
     paths = [absolute(one) for one in expand(path_list(path, "path"))]
     settings = {
         "dtype": None if dtype is None else type_name(dtype),
@@ -87,6 +115,11 @@ def tokens(
         "targets": targets,
         "stride": None if stride is None else one_or_more("stride", stride, most=_MOST),
         "offset": offset,
+        "documents": documents,
+        "window": one_or_more("window", window, most=_MOST),
+        "long": long,
+        "pad": operator.index(pad),
+        "ignore": operator.index(ignore),
     }
     name = repr(shown(os.fspath(path))) if isinstance(path, (str, os.PathLike)) else ""
     return _opened(paths, settings, name or f"{len(paths)} sources", as_store(store))

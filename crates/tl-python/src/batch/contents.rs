@@ -3,7 +3,7 @@
 use tl_pipeline::{ColumnSpec, KeypointField, Loader, LoaderConfig, MaskType, Work};
 
 use crate::batch::stored::StoredField;
-use crate::batch::tokens::shown_columns;
+use crate::batch::tokens::{CU_SEQLENS, shown_columns};
 use crate::element::Element;
 use crate::error::Error;
 use crate::settings::Settings;
@@ -142,8 +142,17 @@ impl Contents {
             return own.chain(numbers).chain(columns).collect();
         }
         let stored: Vec<&str> = numbers.chain(columns).collect();
+        let stored: Vec<&str> = match self.has_documents() {
+            true => stored.into_iter().chain([CU_SEQLENS]).collect(),
+            false => stored,
+        };
         // A table's own column is what its name stands for.
         stored.iter().copied().chain(own.filter(|name| !stored.contains(name))).collect()
+    }
+
+    /// True if rows are documents, which begin at the places in `cu_seqlens`.
+    pub(super) fn has_documents(&self) -> bool {
+        self.samples == Samples::Tokens && self.column("positions").is_some()
     }
 
     /// The column of numbers of this name.

@@ -5,6 +5,9 @@ use tl_pipeline::{ColumnSpec, Loader};
 use crate::batch::PyBatch;
 use crate::tensor::Tensor;
 
+/// The field with the starts of documents in each row.
+pub(super) const CU_SEQLENS: &str = "cu_seqlens";
+
 /// The columns of numbers as Python sees them: tokens without the last target, which is one of the
 /// targets.
 pub(super) fn shown_columns(loader: &Loader) -> Vec<ColumnSpec> {

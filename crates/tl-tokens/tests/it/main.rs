@@ -3,10 +3,12 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::wildcard_enum_match_arm,
+    clippy::cast_possible_truncation,
     reason = "test code, helpers included"
 )]
 
 mod damage;
+mod documents;
 mod files;
 mod formats;
 mod windows;

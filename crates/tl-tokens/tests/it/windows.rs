@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use proptest::prelude::*;
 use tbl_io::{ReadError, SampleSource, SampleSourceExt, Source, Stores};
-use tl_tokens::{EpochOffset, TokenFile, TokenOptions, TokenSource, TokenType, Windows};
+use tl_tokens::{EpochOffset, Piece, TokenFile, TokenOptions, TokenSource, TokenType, Windows};
 
 use crate::files::{open, u16s};
 
@@ -26,7 +26,7 @@ proptest! {
         let offset = if random { EpochOffset::Random } else { EpochOffset::None };
         let windows = windows(length, stride, targets, offset);
         let file = open("a.bin", u16s(&tokens), Some(TokenType::U16)).unwrap();
-        let source = TokenSource::new(file, windows);
+        let source = TokenSource::new(file, windows.into()).unwrap();
         let step = stride.unwrap_or(length) as usize;
         let span = length as usize + usize::from(targets);
         let slices = |offset: usize| -> Vec<&[u16]> {
@@ -36,11 +36,13 @@ proptest! {
         };
         // As many as there are at the offset with the fewest.
         let offsets = windows.offsets();
+        let mut pieces = Vec::new();
         let expected = (0..offsets).map(|offset| slices(offset as usize).len()).min().unwrap();
         prop_assert_eq!(source.sample_count(), expected as u64);
         for offset in 0..offsets {
             for (index, slice) in slices(offset as usize).into_iter().take(expected).enumerate() {
-                let (first, count) = source.place(index as u64, offset).unwrap();
+                source.pieces(index as u64, offset, &mut pieces).unwrap();
+                let Piece { first, count, .. } = pieces[0];
                 let bytes = source.file().read(first, count, &mut Vec::new(), <[u8]>::to_vec);
                 prop_assert_eq!(bytes.unwrap(), u16s(slice));
             }
@@ -67,12 +69,15 @@ fn a_file_that_is_cut_short_is_an_error_and_never_zeros() {
     std::fs::write(&path, u16s(&tokens)).unwrap();
     let options = TokenOptions { number: Some(TokenType::U16), tensor: None };
     let file = TokenFile::open(&Stores::new(), Source::open(&path).unwrap(), &options).unwrap();
-    let source = TokenSource::new(file, windows(1000, None, true, EpochOffset::None));
+    let source =
+        TokenSource::new(file, windows(1000, None, true, EpochOffset::None).into()).unwrap();
     assert_eq!(source.sample_count(), 19);
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(21_001).unwrap();
     let mut bytes = Vec::new();
+    let mut pieces = Vec::new();
     for index in (0..source.sample_count()).rev() {
-        let (first, count) = source.place(index, 0).unwrap();
+        source.pieces(index, 0, &mut pieces).unwrap();
+        let Piece { first, count, .. } = pieces[0];
         let mapped = source.file().read(first, count, &mut Vec::new(), <[u8]>::to_vec);
         let read = source.read_into(index, &mut bytes);
         if index >= 10 {
@@ -93,7 +98,8 @@ fn a_terabyte_without_data_opens_and_reads_at_its_end() {
     let options = TokenOptions { number: Some(TokenType::U16), tensor: None };
     let file = TokenFile::open(&Stores::new(), Source::open(&path).unwrap(), &options).unwrap();
     assert!(!file.is_remote(), "it is mapped");
-    let source = TokenSource::new(file, windows(2048, None, true, EpochOffset::None));
+    let source =
+        TokenSource::new(file, windows(2048, None, true, EpochOffset::None).into()).unwrap();
     assert_eq!(source.sample_count(), (1 << 28) - 1);
     let mut bytes = Vec::new();
     source.read_into((1 << 28) - 2, &mut bytes).unwrap();
