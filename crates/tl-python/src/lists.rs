@@ -162,6 +162,7 @@ pub(crate) fn with_labels(
 
 /// The data set with its classes numbered as these names.
 #[pyfunction]
+#[pyo3(signature = (dataset, names: "list[str]"))]
 pub(crate) fn with_classes(
     py: Python<'_>,
     dataset: PyRef<'_, PyDataset>,
