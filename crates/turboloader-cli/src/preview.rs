@@ -29,8 +29,8 @@ const NO_PICTURES: Failure =
 /// Draw a contact sheet of samples, or of their augmented versions
 ///
 /// Without --recipe, shows the first N samples of the data set in a grid. With --recipe, shows one
-/// row per sample: the original, then what training would see of it in successive epochs. With
-/// --ops, shows one row per operation that recipes can have, each with different samples.
+/// row per sample: the original, then what training would see of it in successive epochs; pixels of
+/// 16 bits and floats go from the least number of a picture, black, to its greatest. With --ops, shows one row per operation that recipes can have, each with different samples.
 ///
 /// Examples:
 ///   tl preview train.tar -o sheet.png
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         None => None,
         Some(name) => {
             let recipe = recipe::load(name, None)?.ok_or(NO_PICTURES)?;
-            Some(Training::new(args.decode.apply(recipe)?, args.seed)?)
+            Some(Training::new(args.decode.apply(recipe)?, args.seed))
         }
     };
     let count = args

@@ -1,6 +1,7 @@
 //! Contact sheets: pictures of samples in a grid, each with its number, name and class.
 
 mod canvas;
+mod shown;
 
 use std::io;
 
@@ -14,6 +15,7 @@ use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
 use tl_transform::{Draw, Recipe};
 
 pub use canvas::{Canvas, GLYPH_SIDE, Rgb};
+use shown::shown;
 
 /// The colour around cells.
 pub const BACKGROUND: Rgb = [24, 24, 24];
@@ -272,7 +274,8 @@ impl Painter {
     }
 
     /// Draws `image` into the square at `at`, as large as it fits and in the middle. Small images are
-    /// enlarged by a whole number, pixel by pixel, so that the sheet shows the actual pixels.
+    /// enlarged by a whole number, pixel by pixel, so that the sheet shows the actual pixels. Numbers of
+    /// 16 bits and floats go from the least one, black, to the greatest, white.
     pub fn fit(&mut self, canvas: &mut Canvas, at: (u32, u32), image: &Image) {
         let side = self.side;
         let width = image.width;
@@ -295,14 +298,8 @@ impl Painter {
             window: Rect::of_size(resized.0, resized.1),
             filter: if longer > side { Filter::Lanczos } else { Filter::Nearest },
         };
-        let spread: Vec<u8>;
-        let pixels = if image.channels == 1 {
-            spread = image.data.iter().flat_map(|&grey| [grey; 3]).collect();
-            &spread
-        } else {
-            &image.data
-        };
-        let source = ImageView::packed(pixels, width, height, 3);
+        let pixels = shown(image);
+        let source = ImageView::packed(&pixels, width, height, 3);
         self.resampler.run(self.level, source, &resize, |y, row| canvas.row(left, top + y, row));
     }
 }

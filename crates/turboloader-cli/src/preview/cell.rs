@@ -23,15 +23,10 @@ pub(crate) struct Training {
 
 impl Training {
     /// The result of `recipe` with `seed`, without its normalisation.
-    pub(crate) fn new(recipe: Recipe, seed: u64) -> Result<Self, Failure> {
-        if recipe.is_wide() {
-            let what = "a recipe of pixels of 16 bits, floats or alpha cannot be drawn, only one of \
-                        8-bit RGB or grey";
-            return Err(Failure::Usage { what });
-        }
+    pub(crate) fn new(recipe: Recipe, seed: u64) -> Self {
         let recipe = recipe.into_pixels(Layout::Hwc);
         let renderer = SampleRenderer::new(&recipe, DecodeOptions::default());
-        Ok(Self { renderer, seed, bytes: Vec::new(), image: Image::new() })
+        Self { renderer, seed, bytes: Vec::new(), image: Image::new() }
     }
 
     fn render(&mut self, sample: Sample<'_>, epoch: u32) -> Result<Pass, Failure> {

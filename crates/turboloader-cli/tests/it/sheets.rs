@@ -64,6 +64,39 @@ fn a_recipe_shows_draws_that_depend_on_the_seed_alone() {
     assert_ne!(one.part(80, 8, 64), one.part(152, 8, 64), "two draws of one sample");
 }
 
+/// Numbers of 16 bits and floats are shown from black to white, and erased parts as their number.
+#[test]
+fn recipes_of_wide_pixels_are_shown() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tl-decode/testdata/wide");
+    for (file, pixels, channels) in [
+        ("grey16.png", "u16", "grey"),
+        ("rgb16.png", "u16", "rgb"),
+        ("float32.tif", "f32", "grey"),
+        ("rgba8.png", "u8", "rgba"),
+    ] {
+        let data = folder.path().join(pixels).join(channels);
+        fs::create_dir_all(&data).expect("a folder");
+        fs::copy(stored.join(file), data.join(file)).expect("a copy");
+        let recipe = format!(
+            r#"{{"pixels": "{pixels}", "channels": "{channels}",
+                "output": {{"dtype": "f32", "layout": "chw"}},
+                "ops": [{{"op": "random_crop", "size": 4}}, {{"op": "to_float"}}]}}"#
+        );
+        let recipe = write(folder.path(), "wide.json", recipe.as_bytes());
+        let path = data.join("sheet.png");
+        let recipe = ["--recipe", recipe.to_str().expect("a path of text"), "--draws", "2"];
+        preview(&data, &path, &[&recipe[..], &["--size", "64"]].concat()).good();
+        let sheet = Sheet::read(&path);
+        assert_eq!(sheet.width, 3 * (64 + 8) + 8);
+        let drawn = sheet.part(80, 8, 64);
+        assert_ne!(drawn, sheet.part(152, 8, 64), "{file}: two crops");
+        if pixels != "u8" {
+            assert!(drawn.contains(&0) && drawn.contains(&255), "{file}: black and white");
+        }
+    }
+}
+
 #[test]
 fn a_sheet_with_a_damaged_sample_is_written_and_the_answer_is_bad() {
     let folder = tempfile::tempdir().expect("a temporary folder");
