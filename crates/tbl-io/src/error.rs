@@ -361,7 +361,7 @@ impl ReadError {
                 write!(f, "at byte {offset}: {by}: {source}")
             }
             Self::Images { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
-            Self::Parquet { offset, source, .. } => write_parquet(f, *offset, source),
+            Self::Parquet { offset, source, .. } => source.write(f, *offset),
             Self::OtherClasses { other, label, classes, .. } => classes.write(f, other, *label),
             Self::Tokens { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
             Self::NotRaw { index, source, .. } => write!(f, "sample {index}: {source}"),
@@ -453,13 +453,6 @@ fn write_tar(
         )?;
     }
     Ok(())
-}
-
-fn write_parquet(f: &mut fmt::Formatter<'_>, offset: u64, source: &ParquetDefect) -> fmt::Result {
-    if source.has_offset() {
-        write!(f, "at byte {offset}: ")?;
-    }
-    write!(f, "{source}")
 }
 
 fn write_changed(

@@ -1,7 +1,8 @@
 //! Data sets and views of them.
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
-use std::borrow::Cow;
+mod numbers;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use crate::recipe::{channels, pixels};
 use crate::remote::{DataStores, StoreSettings};
 use crate::tensor::Tensor;
 use crate::warning::warn;
+use numbers::numbers;
 
 /// Some samples of a data set, in an order, or draws from them.
 #[pyclass(frozen, name = "Dataset", module = "turboloader._native")]
@@ -482,20 +484,4 @@ impl PyDataset {
 /// A length of draws, as `tl bench` reads it.
 fn length_of(text: &str) -> PyResult<Length> {
     text.parse().map_err(|error: tl_pipeline::SamplerError| Error::from(error).into())
-}
-
-/// Little-endian numbers as a tensor of one dimension.
-fn numbers(bytes: &[u8]) -> PyResult<Tensor> {
-    let count = bytes.len() / 8;
-    Ok(Tensor::new(Memory::of(&native_endian(bytes))?, vec![count], Element::I64))
-}
-
-#[cfg(target_endian = "little")]
-fn native_endian(bytes: &[u8]) -> Cow<'_, [u8]> {
-    bytes.into()
-}
-
-#[cfg(target_endian = "big")]
-fn native_endian(bytes: &[u8]) -> Cow<'_, [u8]> {
-    bytes.chunks_exact(8).flat_map(|number| number.iter().rev().copied()).collect()
 }

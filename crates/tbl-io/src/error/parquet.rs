@@ -115,6 +115,14 @@ pub enum ParquetDefect {
 }
 
 impl ParquetDefect {
+    /// Writes it with the byte of the file that it begins at.
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, offset: u64) -> fmt::Result {
+        if self.has_offset() {
+            write!(f, "at byte {offset}: ")?;
+        }
+        write!(f, "{self}")
+    }
+
     /// The party at fault.
     pub(crate) fn kind(&self) -> ErrorKind {
         if self.has_offset() { ErrorKind::Data } else { ErrorKind::Setting }

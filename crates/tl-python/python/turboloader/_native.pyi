@@ -976,7 +976,7 @@ def verify(
     segment are listed as ``not_verified``, and the segment is not good.
     """
 
-def with_classes(dataset: Dataset, names: SupportsGetItem[int, str]) -> Dataset:
+def with_classes(dataset: Dataset, names: list[str]) -> Dataset:
     """The data set with its classes numbered as these names."""
 
 def with_imagenet_labels(dataset: Dataset, root: str, stores: Store | None = None) -> Dataset:
