@@ -10,6 +10,7 @@ import io
 import json
 import pathlib
 import random
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,10 +106,11 @@ def recipe(rng: random.Random) -> list[Any]:
 Joint = dict[str, Any]
 
 
-def each(value: Joint, image: Any, others: Any = None) -> Joint:
-    """Apply functions: one to the image, one to the annotations."""
-    apply = image if others is None else others
-    return {name: (image if name == "image" else apply)(one) for name, one in value.items()}
+def each(value: Joint, image: Any, others: Any = None, objects: Any = None) -> Joint:
+    """Apply functions: one to the image, one to the annotations, one to the masks of objects."""
+    others = image if others is None else others
+    by_name = {"image": image, "masks": others if objects is None else objects}
+    return {name: by_name.get(name, others)(one) for name, one in value.items()}
 
 
 def run_pass(value: Joint, plan: dict[str, Any]) -> Joint:
@@ -129,7 +131,8 @@ def run_pass(value: Joint, plan: dict[str, Any]) -> Joint:
     if any(sides):
         fill = plan["fill"]
         grey = fill[0] if len(set(fill)) == 1 else 0
-        value = each(value, lambda v: F.pad(v, sides, fill), lambda v: F.pad(v, sides, grey))
+        padded = [lambda v, fill=fill: F.pad(v, sides, fill) for fill in (fill, grey, 0)]
+        value = each(value, *padded)
     if plan["flip"]:
         value = each(value, F.horizontal_flip)
     return each(value, F.vertical_flip) if plan["flip_vertical"] else value
@@ -137,16 +140,20 @@ def run_pass(value: Joint, plan: dict[str, Any]) -> Joint:
 
 def run_warp(value: Joint, warp: dict[str, Any]) -> Joint:
     ((kind, said),) = warp.items()
-    rest = {"fill": said["fill"], "interpolation": InterpolationMode(said["interpolation"])}
+    rest = {"interpolation": InterpolationMode(said["interpolation"])}
     if kind == "rotate":
         rest |= {"expand": said["expand"] is not None, "center": said["center"]}
-        return each(value, lambda v: F.rotate(v, said["angle"], **rest))
-    if kind == "affine":
+        warped = partial(F.rotate, angle=said["angle"], **rest)
+    elif kind == "affine":
         names = ("angle", "translate", "scale", "shear", "center")
-        return each(value, lambda v: F.affine(v, **{name: said[name] for name in names}, **rest))
-    assert kind == "perspective"
-    given = {"coefficients": said["coefficients"]}
-    return each(value, lambda v: F.perspective(v, None, None, **given, **rest))
+        warped = partial(F.affine, **{name: said[name] for name in names}, **rest)
+    else:
+        assert kind == "perspective"
+        given = {"startpoints": None, "endpoints": None, "coefficients": said["coefficients"]}
+        warped = partial(F.perspective, **given, **rest)
+    # Masks of objects are 0 where nothing covers them.
+    filled = [partial(warped, fill=fill) for fill in (said["fill"], said["fill"], 0)]
+    return each(value, *filled)
 
 
 def run_step(value: Joint, step: dict[str, Any]) -> Joint:
