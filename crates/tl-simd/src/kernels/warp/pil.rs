@@ -46,25 +46,20 @@ struct Piece<'a, const C: usize> {
 }
 
 /// The places that lie in the source or are not numbers: Pillow fills the others.
-struct Inside([bool; PIECE]);
+pub(super) struct Inside(pub(super) [bool; PIECE]);
 
 impl Inside {
     #[inline(always)]
-    fn of(places: &Places, source: Source<'_>) -> Self {
+    pub(super) fn of(places: &Places, source: Source<'_>) -> Self {
         let width = f64::from(source.width);
         let height = f64::from(source.height);
         let mut inside = [false; PIECE];
         for ((inside, &x), &y) in inside.iter_mut().zip(&places.x).zip(&places.y) {
-            *inside = !(outside(x, width) | outside(y, height));
+            // Not the negation of each: a perspective's 0/0 is inside, and gives black.
+            *inside = !((x < 0.0) | (x >= width) | (y < 0.0) | (y >= height));
         }
         Self(inside)
     }
-}
-
-/// Whether a place is in no pixel of `size`. A perspective's 0/0 is in one, and gives black.
-#[inline(always)]
-pub(super) fn outside(place: f64, size: f64) -> bool {
-    (place < 0.0) | (place >= size)
 }
 
 /// `value`, or the nearest of 0 and `last`; NaN stays NaN.
@@ -91,6 +86,47 @@ fn low_word(whole: f64) -> u32 {
 #[inline(always)]
 fn truncate(value: f64) -> u8 {
     low_word(value.floor()).to_le_bytes()[0]
+}
+
+/// The pixels around the places of a piece that `T` columns and rows are interpolated between, one
+/// before a place where there are four.
+pub(super) struct Taps<const T: usize> {
+    pub(super) columns: [[u32; PIECE]; T],
+    pub(super) lines: [[u32; PIECE]; T],
+    /// The distances from the pixel at or before a place.
+    pub(super) across: [f64; PIECE],
+    pub(super) down: [f64; PIECE],
+}
+
+impl<const T: usize> Taps<T> {
+    #[inline(always)]
+    pub(super) fn of(places: &Places, source: Source<'_>) -> Self {
+        let right = source.width - 1;
+        let bottom = source.height - 1;
+        let last_x = f64::from(right);
+        let last_y = f64::from(bottom);
+        let mut taps = Self {
+            columns: [[0; PIECE]; T],
+            lines: [[0; PIECE]; T],
+            across: [0.0; PIECE],
+            down: [0.0; PIECE],
+        };
+        for lane in 0..PIECE {
+            let place_x = places.x[lane] - 0.5;
+            let place_y = places.y[lane] - 0.5;
+            let whole_x = place_x.floor();
+            let whole_y = place_y.floor();
+            taps.across[lane] = place_x - whole_x;
+            taps.down[lane] = place_y - whole_y;
+            let mut offset = if T > 2 { -1.0 } else { 0.0 };
+            for (columns, lines) in taps.columns.iter_mut().zip(&mut taps.lines) {
+                columns[lane] = index(limit(whole_x + offset, last_x), right);
+                lines[lane] = index(limit(whole_y + offset, last_y), bottom);
+                offset += 1.0;
+            }
+        }
+        taps
+    }
 }
 
 impl<const C: usize> Piece<'_, C> {
@@ -142,27 +178,7 @@ impl<const C: usize> Piece<'_, C> {
 
     #[inline(always)]
     fn bicubic<G: GatherSimd>(&self, gather: G, rows: &mut Rows<'_, C>) {
-        const TAPS: [f64; 4] = [-1.0, 0.0, 1.0, 2.0];
-        let right = self.source.width - 1;
-        let bottom = self.source.height - 1;
-        let last_x = f64::from(right);
-        let last_y = f64::from(bottom);
-        let mut across = [0.0; PIECE];
-        let mut down = [0.0; PIECE];
-        let mut columns = [[0; PIECE]; 4];
-        let mut lines = [[0; PIECE]; 4];
-        for lane in 0..PIECE {
-            let place_x = self.places.x[lane] - 0.5;
-            let place_y = self.places.y[lane] - 0.5;
-            let whole_x = place_x.floor();
-            let whole_y = place_y.floor();
-            across[lane] = place_x - whole_x;
-            down[lane] = place_y - whole_y;
-            for (tap, &offset) in TAPS.iter().enumerate() {
-                columns[tap][lane] = index(limit(whole_x + offset, last_x), right);
-                lines[tap][lane] = index(limit(whole_y + offset, last_y), bottom);
-            }
-        }
+        let Taps { columns, lines, across, down } = Taps::<4>::of(&self.places, self.source);
         let mut words = [[[0; PIECE]; 4]; 4];
         for (words, line) in words.iter_mut().zip(&lines) {
             for (words, columns) in words.iter_mut().zip(&columns) {

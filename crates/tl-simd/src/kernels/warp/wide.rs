@@ -6,7 +6,7 @@
 
 use super::cells::Source;
 use super::map::Map;
-use super::pil::{cubic, outside};
+use super::pil::{Inside, Taps, cubic};
 use super::{Filter, GridWarp, PIECE, Warp, Warper, nearest, tensor};
 use crate::Level;
 use crate::kernels::normalize::PixelType;
@@ -162,8 +162,7 @@ impl Image<'_> {
         if warp.filter == Filter::Bicubic {
             self.filtered::<N, 4>(&warp.map, N::cubic, cubic, out);
         } else {
-            let down = |[a, b]: [f64; 2], d| a + (b - a) * d;
-            self.filtered::<N, 2>(&warp.map, N::line, down, out);
+            self.filtered::<N, 2>(&warp.map, N::line, line, out);
         }
     }
 
@@ -177,30 +176,32 @@ impl Image<'_> {
         out: &mut [u8],
     ) {
         let source = self.source;
-        let width = f64::from(source.width);
-        let height = f64::from(source.height);
-        self.pieces(out, |x, y, piece| {
-            let places = map.places(x, y);
-            for (lane, out) in piece.chunks_exact_mut(self.pixel).enumerate() {
-                let place_x = places.x[lane];
-                let place_y = places.y[lane];
-                if outside(place_x, width) | outside(place_y, height) {
-                    out.copy_from_slice(&self.fill[..out.len()]);
-                    continue;
+        self.pieces(
+            out,
+            #[inline(always)]
+            |x, y, piece| {
+                let places = map.places(x, y);
+                let Inside(inside) = Inside::of(&places, source);
+                let taps = Taps::<T>::of(&places, source);
+                for (lane, out) in piece.chunks_exact_mut(self.pixel).enumerate() {
+                    if !inside[lane] {
+                        out.copy_from_slice(&self.fill[..out.len()]);
+                        continue;
+                    }
+                    for (channel, out) in out.chunks_exact_mut(N::BYTES).enumerate() {
+                        let mut lines = [0.0; T];
+                        for (line, rows) in lines.iter_mut().zip(&taps.lines) {
+                            let row = taps.columns.each_ref().map(
+                                #[inline(always)]
+                                |columns| self.sample(columns[lane], rows[lane], channel),
+                            );
+                            *line = across(row, taps.across[lane]);
+                        }
+                        N::truncated(down(lines, taps.down[lane])).store(out);
+                    }
                 }
-                let whole_x = (place_x - 0.5).floor();
-                let whole_y = (place_y - 0.5).floor();
-                let columns: [u32; T] = taps(whole_x, source.width - 1);
-                let rows: [u32; T] = taps(whole_y, source.height - 1);
-                for (channel, out) in out.chunks_exact_mut(N::BYTES).enumerate() {
-                    let lines = rows.map(|row| {
-                        let line = columns.map(|column| self.sample(column, row, channel));
-                        across(line, place_x - 0.5 - whole_x)
-                    });
-                    N::truncated(down(lines, place_y - 0.5 - whole_y)).store(out);
-                }
-            }
-        });
+            },
+        );
     }
 
     /// torch's bilinear filter.
@@ -208,42 +209,43 @@ impl Image<'_> {
     fn bilinear<N: Sample>(&self, warp: &GridWarp<'_>, out: &mut [u8]) {
         let source = self.source;
         let grid = warp.grid.prepare((source.width, source.height), warp.size);
-        let last_x = tensor::edge(source.width - 1);
-        let last_y = tensor::edge(source.height - 1);
-        self.pieces(out, |x, y, piece| {
-            let places = tensor::places(&grid.coordinates(x, y), source);
-            for (lane, out) in piece.chunks_exact_mut(self.pixel).enumerate() {
-                let left = places.x[lane].floor();
-                let top = places.y[lane].floor();
-                let right_part = places.x[lane] - left;
-                let lower_part = places.y[lane] - top;
-                let left_part = 1.0 - right_part;
-                let upper_part = 1.0 - lower_part;
-                let corners = [
-                    (left, top, left_part * upper_part),
-                    (left + 1.0, top, right_part * upper_part),
-                    (left, top + 1.0, left_part * lower_part),
-                    (left + 1.0, top + 1.0, right_part * lower_part),
-                ];
-                let corners = corners.map(|(x, y, weight)| {
-                    let inside = (x >= 0.0) & (x <= last_x) & (y >= 0.0) & (y <= last_y);
-                    let column = tensor::index(x, last_x, source.width - 1);
-                    inside.then(|| (column, tensor::index(y, last_y, source.height - 1), weight))
-                });
-                let held = corners.iter().flatten();
-                let covered = held.clone().fold(0.0, |sum, (_, _, weight)| sum + weight);
-                for (channel, out) in out.chunks_exact_mut(N::BYTES).enumerate() {
-                    let mut sum = held.clone().fold(0.0_f32, |sum, (column, row, weight)| {
-                        self.sample::<N>(*column, *row, channel).real().mul_add(*weight, sum)
-                    });
-                    if let Some(fill) = warp.fill {
-                        let fill = fill[channel.min(RGB - 1)];
-                        sum = (sum - fill) * covered + fill;
+        self.pieces(
+            out,
+            #[inline(always)]
+            |x, y, piece| {
+                let places = tensor::places(&grid.coordinates(x, y), source);
+                let across = Halves::of(&places.x, source.width);
+                let down = Halves::of(&places.y, source.height);
+                for (lane, out) in piece.chunks_exact_mut(self.pixel).enumerate() {
+                    let mut corners = [(0, 0, 0.0); 4];
+                    let mut held = 0;
+                    let mut covered = 0.0;
+                    for corner in 0..4 {
+                        let column = corner % 2;
+                        let row = corner / 2;
+                        if across.inside[column][lane] & down.inside[row][lane] {
+                            let weight = across.weights[column][lane] * down.weights[row][lane];
+                            let column = across.places[column][lane];
+                            corners[held] = (column, down.places[row][lane], weight);
+                            covered += weight;
+                            held += 1;
+                        }
                     }
-                    N::rounded(sum).store(out);
+                    for (channel, out) in out.chunks_exact_mut(N::BYTES).enumerate() {
+                        let mut sum = 0.0_f32;
+                        for &(column, row, weight) in &corners[..held] {
+                            let sample: N = self.sample(column, row, channel);
+                            sum = sample.real().mul_add(weight, sum);
+                        }
+                        if let Some(fill) = warp.fill {
+                            let fill = fill[channel.min(RGB - 1)];
+                            sum = (sum - fill) * covered + fill;
+                        }
+                        N::rounded(sum).store(out);
+                    }
                 }
-            }
-        });
+            },
+        );
     }
 
     #[inline(always)]
@@ -252,17 +254,41 @@ impl Image<'_> {
     }
 }
 
-/// The pixels around `whole`, up to `last`: one before it where there are four.
+/// Pillow's line through two numbers.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-fn taps<const T: usize>(whole: f64, last: u32) -> [u32; T] {
-    let first = if T > 2 { -1.0 } else { 0.0 };
-    let mut offset = first;
-    [(); T].map(|()| {
-        let place = (whole + offset) as u32;
-        offset += 1.0;
-        place.min(last)
-    })
+fn line([a, b]: [f64; 2], d: f64) -> f64 {
+    a + (b - a) * d
+}
+
+/// The pixels before and after the places of a piece along an axis, with their weights.
+struct Halves {
+    places: [[u32; PIECE]; 2],
+    inside: [[bool; PIECE]; 2],
+    weights: [[f32; PIECE]; 2],
+}
+
+impl Halves {
+    #[inline(always)]
+    fn of(places: &[f32; PIECE], size: u32) -> Self {
+        let last = size - 1;
+        let edge = tensor::edge(last);
+        let mut halves = Self {
+            places: [[0; PIECE]; 2],
+            inside: [[false; PIECE]; 2],
+            weights: [[0.0; PIECE]; 2],
+        };
+        for (lane, place) in places.iter().enumerate() {
+            let whole = place.floor();
+            let after = place - whole;
+            halves.weights[0][lane] = 1.0 - after;
+            halves.weights[1][lane] = after;
+            for (half, place) in [whole, whole + 1.0].into_iter().enumerate() {
+                halves.inside[half][lane] = (place >= 0.0) & (place <= edge);
+                halves.places[half][lane] = tensor::index(place, edge, last);
+            }
+        }
+        halves
+    }
 }
 
 /// A type of samples.
