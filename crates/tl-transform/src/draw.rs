@@ -19,6 +19,8 @@ pub(crate) struct Drawing<'a> {
     plan: &'a mut Plan,
     /// The pass that is not in the plan yet.
     pass: Pass,
+    /// Width and height of the image that the pass begins with.
+    before: (u32, u32),
     /// Whether the plan has its head.
     begun: bool,
     parity: Parity,
@@ -34,7 +36,7 @@ impl<'a> Drawing<'a> {
         plan.steps.clear();
         plan.erasures.clear();
         let pass = Pass::whole(width, height);
-        Self { plan, pass, begun: false, parity, is_float: false, view: 0 }
+        Self { plan, pass, before: (width, height), begun: false, parity, is_float: false, view: 0 }
     }
 
     /// The same for image `view` of the sample.
@@ -189,7 +191,7 @@ impl<'a> Drawing<'a> {
         let (width, height) = step.output_size(self.size());
         check_size(width, height)?;
         self.plan.steps.push(step);
-        self.pass = Pass::whole(width, height);
+        self.begin((width, height));
         Ok(())
     }
 
@@ -225,15 +227,22 @@ impl<'a> Drawing<'a> {
     fn flush(&mut self) -> Result<(), PlanError> {
         let (width, height) = self.size();
         check_size(width, height)?;
-        let whole = Pass::whole(width, height);
-        let pass = std::mem::replace(&mut self.pass, whole);
+        let identity = Pass::whole(self.before.0, self.before.1);
+        let pass = self.pass;
+        self.begin((width, height));
         if !self.begun {
             self.begun = true;
             self.plan.head = pass;
-        } else if pass != whole {
+        } else if pass != identity {
             self.plan.steps.push(Step::Pass(pass));
         }
         Ok(())
+    }
+
+    /// Begins a pass on an image of this size.
+    fn begin(&mut self, size: (u32, u32)) {
+        self.before = size;
+        self.pass = Pass::whole(size.0, size.1);
     }
 }
 

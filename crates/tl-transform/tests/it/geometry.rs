@@ -1,9 +1,9 @@
 //! What the operations of geometry draw, what they refuse, and that merging them changes nothing.
 
 use tl_transform::op::{
-    CenterCrop, FiveCrop, Pad, PadMode, RandomCrop, RandomHorizontalFlip, RandomResizedCrop,
-    RandomShortestSize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Sides, Size,
-    TenCrop,
+    CenterCrop, FiveCrop, Pad, PadMode, RandomAutocontrast, RandomCrop, RandomHorizontalFlip,
+    RandomInvert, RandomResizedCrop, RandomShortestSize, RandomVerticalFlip, RandomZoomOut, Resize,
+    ScaleJitter, Sides, Size, TenCrop,
 };
 use tl_transform::{
     BoundingBoxes, BoxFormat, Coordinates, Draw, Dtype, Fill, Image, Interpolation, Layout, Mask,
@@ -354,6 +354,43 @@ fn parameters_of_geometry_out_of_range_are_refused() {
     assert!(Recipe::new(vec![read(r#"{"op":"resize"}"#)], U8).is_err(), "no size at all");
     let unknown = serde_json::from_str::<Op>(r#"{"op":"pad","padding":1,"colour":3}"#);
     assert!(unknown.is_err(), "{unknown:?}");
+}
+
+#[test]
+fn a_crop_between_steps_is_carried_out_before_the_next() {
+    let picture = picture(19, 17, &mut Rng::new(3, 0, 0, 0));
+    let first = RandomInvert { p: 1.0 };
+    let last = RandomAutocontrast { p: 1.0 };
+    let crops: [Op; 3] = [
+        FiveCrop { size: Size::Side(8) }.into(),
+        RandomCrop { size: Size::exact(18, 16), ..RandomCrop::new(16) }.into(),
+        CenterCrop { size: Size::exact(19, 16) }.into(),
+    ];
+    let whole = recipe(vec![last.into()]);
+    let mut corners = 0;
+    for crop in crops {
+        let cut = recipe(vec![first.into(), crop.clone()]);
+        let all = recipe(vec![first.into(), crop, last.into()]);
+        for sample in 0..40 {
+            let draw = Draw { seed: 7, epoch: 1, sample };
+            for view in 0..all.views() {
+                let made = |recipe: &Recipe, image: &Image| {
+                    let mut plan = Plan::whole(1, 1);
+                    recipe.plan_view_into(image.size(), draw, view, &mut plan).unwrap();
+                    let corner = plan.steps.iter().any(|step| {
+                        matches!(step, Step::Pass(pass) if (pass.region.x, pass.region.y) == (0, 0))
+                    });
+                    (run(&plan, Parity::Pil, image), corner)
+                };
+                let (part, _) = made(&cut, &picture);
+                let (found, corner) = made(&all, &picture);
+                corners += usize::from(corner);
+                let plan = whole.plan(part.size().0, part.size().1, draw).unwrap();
+                assert_eq!(found.pixels(), run(&plan, Parity::Pil, &part).pixels());
+            }
+        }
+    }
+    assert!(corners > 40, "{corners} crops from the corner");
 }
 
 #[test]
