@@ -83,8 +83,8 @@ impl Buckets {
                 }
                 if recipe.is_of_any_size() {
                     return Err(PipelineError::Unusable(format!(
-                        "buckets take sizes from the index, and recipe `{recipe}` has a user's \
-                        transform of any size: declare its size, or put Resize after it"
+                        "buckets take sizes from the index, and cannot be combined with the user's \
+                        transform of any size in recipe `{recipe}`"
                     )));
                 }
                 None

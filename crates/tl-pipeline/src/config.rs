@@ -146,19 +146,26 @@ impl LoaderConfig {
     /// Refuses user's transforms that something moves with which cannot.
     fn check_moving(&self, recipe: &Recipe, bound: &BoundTransforms) -> Result<(), PipelineError> {
         let has_annotations = self.fields.has_annotations();
-        if has_annotations && recipe.has_moving_within(bound) {
+        if has_annotations {
+            recipe.check_annotations(bound)?;
+        }
+        let of_any_size = |image: &&ImageField| {
+            let recipe = image.recipe().filter(|_| !image.is_of_file());
+            recipe.is_some_and(Recipe::is_of_any_size)
+        };
+        if let Some(ImageField { name, .. }) = self.fields.images.iter().find(of_any_size) {
             return Err(PipelineError::Unusable(format!(
-                "recipe `{recipe}` has a user's transform that moves pixels within another \
-                 operation, where boxes, keypoints and masks cannot follow: put it into the list \
-                 itself"
+                "image `{name}` has a user's transform of any size, which only the first image of a \
+                 sample can have: declare its size"
             )));
         }
         let mut images = self.fields.images.iter();
         match images.find(|image| image.recipe().is_none()) {
             Some(ImageField { name, .. }) if recipe.split(bound, has_annotations).is_some() => {
                 Err(PipelineError::Unusable(format!(
-                    "image `{name}` moves with recipe `{recipe}`, which has a user's transform that \
-                     decides how: give the image a recipe of its own"
+                    "image `{name}` moves with recipe `{recipe}`, which has a user's transform that moves \
+                     pixels: leave the image out, give it a recipe of its own, or declare that the \
+                     transform changes colours only"
                 )))
             }
             Some(_) | None => Ok(()),
@@ -253,6 +260,12 @@ impl LoaderConfig {
                 Batching::InOrder => pixels && recipe.views() == 1,
                 Batching::Buckets(_) => true,
             };
+            if recipe.output_size().is_none() && !varying && recipe.is_of_any_size() {
+                return unusable(
+                    "has a user's transform of any size, and floats or channels first need one size: \
+                     declare it, or add Resize with height and width after it",
+                );
+            }
             if recipe.output_size().is_none() && !varying {
                 return unusable(
                     "keeps the sizes of images, and floats or channels first need one size: add \

@@ -192,13 +192,18 @@ impl MemoryLimits {
 }
 
 /// Images that are held for user's transforms that run between plans: the one that each gets and the
-/// one that it makes, and as much for masks.
+/// one that it makes, a mask, and the masks of objects in their four forms on the way.
 fn between_plans(config: &LoaderConfig) -> u64 {
     let Work::Images(recipe) = &config.work else { return 0 };
-    let has_annotations = config.fields.has_annotations();
+    let fields = &config.fields;
+    let has_annotations = fields.has_annotations();
     let is_between =
-        |op: &&Op| matches!(op, Op::UserTransform(user) if has_annotations || user.size.is_any());
-    3 * recipe.ops().iter().filter(is_between).count() as u64
+        |op: &Op| matches!(op, Op::UserTransform(user) if has_annotations || user.size.is_any());
+    if !recipe.ops().iter().any(is_between) {
+        return 0;
+    }
+    let objects = if fields.instance_masks.is_some() { 4 } else { 0 };
+    2 + u64::from(fields.mask.is_some()) + objects
 }
 
 /// The demand of a configuration, without its batches.

@@ -73,6 +73,16 @@ pub enum Target<'a> {
     Image(&'a mut Image),
 }
 
+impl Target<'_> {
+    fn reborrow(&mut self) -> Target<'_> {
+        match self {
+            Self::Row(row) => Target::Row(row),
+            Self::Padded { row, size } => Target::Padded { row, size: *size },
+            Self::Image(image) => Target::Image(image),
+        }
+    }
+}
+
 /// The destinations of all images that are made of a sample.
 pub(crate) struct Targets<'a, 'r> {
     /// That of the first recipe's.
@@ -135,8 +145,8 @@ pub struct SampleRenderer {
     /// Width and height of the present sample's image before anything was done to it.
     size: (u32, u32),
     reduced: FirstReduced,
-    /// The rest of the recipe, where a user's transform runs between two plans.
-    next: Option<Box<Link>>,
+    /// The rest of the recipe, where user's transforms run between plans.
+    links: Vec<Link>,
 }
 
 impl SampleRenderer {
@@ -150,7 +160,7 @@ impl SampleRenderer {
             damage: None,
             size: (0, 0),
             reduced: FirstReduced::default(),
-            next: None,
+            links: Vec::new(),
         }
     }
 
@@ -179,7 +189,7 @@ impl SampleRenderer {
         let limits = self.decoder.options().limits;
         *self.decoder.jpeg() = JpegDecoder::new(limits).with_level(level);
         self.outputs = self.outputs.with_level(level);
-        self.next = self.next.map(|link| Box::new(link.with_level(level)));
+        self.links = self.links.into_iter().map(|link| link.with_level(level)).collect();
         self
     }
 
@@ -236,9 +246,10 @@ impl SampleRenderer {
         targets: Targets<'_, '_>,
         metrics: &mut WorkerMetrics,
     ) -> Result<&[Plan], SampleFault> {
-        if let Some(mut link) = self.next.take() {
-            let rendered = self.render_linked(&mut link, input, drawn, targets, metrics);
-            self.next = Some(link);
+        if self.is_linked() {
+            let mut links = mem::take(&mut self.links);
+            let rendered = self.render_linked(&mut links, input, drawn, targets, metrics);
+            self.links = links;
             return rendered.map(|()| self.plans());
         }
         self.damage = None;
@@ -325,9 +336,7 @@ impl SampleRenderer {
     pub(crate) fn trim(&mut self, bytes: usize) {
         self.decoder.trim(bytes);
         self.outputs.trim(bytes);
-        if let Some(link) = &mut self.next {
-            link.trim(bytes);
-        }
+        self.links.iter_mut().for_each(|link| link.trim(bytes));
         if self.image.data.capacity() > bytes {
             self.image.data = Vec::new();
         }

@@ -136,7 +136,7 @@ pub enum Content {
         meaning: Meaning,
     },
     /// Bytes, of another number in every row, which batches have row by row
-    /// ([`Batch::column`](crate::Batch::column)).
+    /// ([`Batch::bytes`](crate::Batch::bytes)).
     Bytes {
         /// The kind of bytes, such as `text`.
         what: &'static str,

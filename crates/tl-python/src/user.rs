@@ -117,16 +117,6 @@ struct Function {
 }
 
 impl UserTransform for Function {
-    fn apply(
-        &self,
-        _pixels: &mut [u8],
-        _size: (u32, u32),
-        _rng: &mut Rng,
-        _parameters: &Value,
-    ) -> Result<(), UserError> {
-        unreachable!("`change` is called")
-    }
-
     fn moves(&self) -> bool {
         self.takes.annotations
     }

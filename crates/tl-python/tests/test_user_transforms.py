@@ -3,6 +3,8 @@ from __future__ import annotations
 import gc
 import itertools
 import json
+import subprocess
+import sys
 import threading
 import time
 import traceback
@@ -460,3 +462,25 @@ def test_albumentations_move_boxes_points_and_masks(annotated):
             tl.DataLoader(
                 annotated, 2, transform=A.Compose(flip), fields={fields: FOLLOWERS[fields]}
             )
+
+
+ENDING = """
+import sys
+import turboloader as tl
+
+def function(image):
+    return image
+
+loader = tl.DataLoader(sys.argv[1], 2, transform=function, num_workers=3)
+epoch = iter(loader)
+batch = next(epoch)
+print(len(batch["index"]))
+"""
+
+
+def test_processes_end_while_functions_are_called(data):
+    """The end of the interpreter must not wait for threads that wait for it."""
+    for _ in range(5):
+        command = [sys.executable, "-W", "ignore", "-c", ENDING, str(data)]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        assert ended.stdout == "2\n"

@@ -272,6 +272,18 @@ pub enum UserTransformError {
     /// A transform refuses its parameters.
     #[error("user's transform {name:?}: parameters: {source}")]
     Parameters { name: String, source: UserFault },
+    /// A transform that moves pixels stands where annotations cannot go through it.
+    #[error(
+        "user's transform {name:?} moves pixels within another operation, where boxes, keypoints \
+         and masks cannot follow: put it into the list itself"
+    )]
+    Within { name: String },
+    /// A transform changes the size of images, and does not move annotations.
+    #[error(
+        "user's transform {name:?} changes the size of images and does not move boxes, keypoints \
+         and masks"
+    )]
+    Still { name: String },
 }
 
 /// A failure of a user's transform.
@@ -287,11 +299,11 @@ pub enum UserFault {
         /// Width and height that were expected; `None` for any that an image can have.
         expected: Option<(u32, u32)>,
     },
-    /// It returned other annotations than an image of the size that it made can have.
-    Annotations {
-        /// The annotations, such as `boxes`.
+    /// It returned something that the image which it made cannot have.
+    Returned {
+        /// The thing, such as `boxes`.
         what: &'static str,
-        /// The annotations that it returned, and those expected.
+        /// Its state, and the one expected.
         reason: String,
     },
     /// It panicked.
@@ -306,8 +318,17 @@ impl PartialEq for UserFault {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Failed(a), Self::Failed(b)) => Arc::ptr_eq(a, b),
-            (Self::Failed(_), _) | (_, Self::Failed(_)) => false,
-            (a, b) => a.to_string() == b.to_string(),
+            (Self::Size { made: a, expected: c }, Self::Size { made: b, expected: d }) => {
+                a == b && c == d
+            }
+            (Self::Returned { what: a, reason: c }, Self::Returned { what: b, reason: d }) => {
+                a == b && c == d
+            }
+            (Self::Panicked { message: a }, Self::Panicked { message: b }) => a == b,
+            (
+                Self::Failed(_) | Self::Size { .. } | Self::Returned { .. } | Self::Panicked { .. },
+                _,
+            ) => false,
         }
     }
 }
@@ -331,7 +352,7 @@ impl fmt::Display for UserFault {
                 made.1,
                 PlanError::MAX_SIDE
             ),
-            Self::Annotations { what, reason } => write!(f, "{what}: {reason}"),
+            Self::Returned { what, reason } => write!(f, "{what}: {reason}"),
             Self::Panicked { message } => write!(f, "panicked: {message}"),
         }
     }
@@ -341,7 +362,7 @@ impl Error for UserFault {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Failed(error) => error.source(),
-            Self::Size { .. } | Self::Annotations { .. } | Self::Panicked { .. } => None,
+            Self::Size { .. } | Self::Returned { .. } | Self::Panicked { .. } => None,
         }
     }
 }

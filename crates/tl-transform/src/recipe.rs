@@ -63,6 +63,9 @@ pub struct Recipe {
     first_op: u8,
 }
 
+/// The name of user's transforms that stand in a recipe's own list alone.
+const ANY_SIZE: &str = "a user's transform of any size";
+
 const fn one() -> u32 {
     1
 }
@@ -124,7 +127,8 @@ impl Recipe {
         for (position, op) in ops.iter().enumerate() {
             op.check().map_err(|(op, invalid)| RecipeError::Parameter { position, op, invalid })?;
             if let Some((op, within)) = op.misplaced() {
-                return Err(RecipeError::Nested { position, op: op.name(), within: within.name() });
+                let op = if op.is_of_any_size() { ANY_SIZE } else { op.name() };
+                return Err(RecipeError::Nested { position, op, within: within.name() });
             }
             let Some(behind) = op.domain().after(domain) else {
                 let after = before.map_or("the decoded image", Op::name);

@@ -73,14 +73,18 @@ pub trait UserTransform: Send + Sync {
     /// those of the recipe.
     ///
     /// # Errors
-    /// Whatever makes the sample unusable. A panic is such an error as well.
+    /// Whatever makes the sample unusable. A panic is such an error as well. By default that the
+    /// transform has only [`UserTransform::change`].
     fn apply(
         &self,
         pixels: &mut [u8],
         size: (u32, u32),
         rng: &mut Rng,
         parameters: &Value,
-    ) -> Result<(), UserError>;
+    ) -> Result<(), UserError> {
+        let _ = (pixels, size, rng, parameters);
+        Err("the transform has neither `apply` nor `change`".into())
+    }
 
     /// Changes an image, which may get another size where the recipe says so
     /// ([`UserSize`](crate::op::UserSize)), and the annotations that move with it. By default this is
@@ -152,11 +156,12 @@ impl BoundTransforms {
 
     /// Runs the transform that `stream` belongs to; `None` when the recipe has none there. What
     /// went wrong comes with the transform's name. `expected` is the size that the image has to have
-    /// afterwards, if the recipe tells it.
+    /// afterwards, if the recipe tells it; it may have `max_bytes`.
     pub fn run(
         &self,
         stream: Stream,
         expected: Option<(u32, u32)>,
+        max_bytes: u64,
         image: &mut Image,
         annotations: &mut UserAnnotations,
     ) -> Option<Result<(), (String, UserFault)>> {
@@ -168,6 +173,11 @@ impl BoundTransforms {
             let made = image.size();
             if !is_size(made) || expected.is_some_and(|expected| made != expected) {
                 return Err(UserFault::Size { made, expected });
+            }
+            let bytes = image.pixels().len() as u64;
+            if bytes > max_bytes {
+                let reason = format!("{bytes} bytes, and images may have {max_bytes}");
+                return Err(UserFault::Returned { what: "image", reason });
             }
             annotations.check(&counts, made)
         });

@@ -13,8 +13,8 @@ use crate::fields::{Annotator, Placed};
 use crate::metrics::WorkerMetrics;
 use crate::stage::Stage;
 
-/// A user's transform that gets the result of a sample's first plans, and the renderer of the operations
-/// after it, which are planned for the image that it makes.
+/// A user's transform that gets the result of the plans before it, and the renderer of the operations
+/// after it up to the next one, which are planned for the image that it makes.
 #[derive(Debug)]
 pub(super) struct Link {
     /// The number of the transform's operation.
@@ -24,8 +24,6 @@ pub(super) struct Link {
     /// The image that the transform gets.
     image: Image,
     renderer: SampleRenderer,
-    /// The most bytes that an image may have.
-    max_bytes: u64,
 }
 
 /// The annotations of a sample that go along with its image.
@@ -36,16 +34,16 @@ pub(crate) struct Followers<'a> {
 }
 
 impl Link {
-    /// Runs the transform on the image and on the annotations as `placed` says, and renders the rest.
+    /// Runs the transform on its image, and on the annotations as `placed` says. Images may have
+    /// `max_bytes`.
     fn run(
         &mut self,
         placed: &Placed<'_>,
         draw: Draw,
-        target: Target<'_>,
-        mut followers: Option<Followers<'_>>,
-        metrics: &mut WorkerMetrics,
-    ) -> Result<(), SampleFault> {
-        let mut annotations = match &mut followers {
+        followers: &mut Option<Followers<'_>>,
+        max_bytes: u64,
+    ) -> Result<tl_transform::Image, SampleFault> {
+        let mut annotations = match followers {
             Some(Followers { annotator, limit }) => annotator.moved(placed, *limit)?,
             None => UserAnnotations::default(),
         };
@@ -53,25 +51,18 @@ impl Link {
         let stream = Stream { draw, op: self.op };
         let expected = self.size.of(image.size());
         let position = placed.plans.first().map_or(0, |plan| plan.steps.len());
-        match self.transforms.run(stream, expected, &mut image, &mut annotations) {
+        let ran = self.transforms.run(stream, expected, max_bytes, &mut image, &mut annotations);
+        match ran {
             None => Err(StepError::NoUserTransform { position, op: self.op })?,
             Some(Err((name, source))) => {
                 Err(StepError::UserTransform { position, name, source })?;
             }
             Some(Ok(())) => {}
         }
-        let bytes = image.pixels().len() as u64;
-        if bytes > self.max_bytes {
-            return Err(SampleFault::OutputSize { bytes, limit: self.max_bytes });
-        }
-        if let Some(Followers { annotator, .. }) = &mut followers {
+        if let Some(Followers { annotator, .. }) = followers {
             annotator.carry(annotations);
         }
-        metrics.lap(Stage::Transform);
-        let input = Input::Pixels(image.pixels(), image.size());
-        let targets = Targets { first: target, others: None, followers };
-        self.renderer.render_timed(input, Drawn::At(draw), targets, metrics)?;
-        Ok(())
+        Ok(image)
     }
 
     /// The image in red, green and blue.
@@ -89,7 +80,7 @@ impl Link {
         Self { renderer: self.renderer.with_level(level), ..self }
     }
 
-    /// Gives back buffers larger than `bytes`.
+    /// Releases buffers larger than `bytes`.
     pub(super) fn trim(&mut self, bytes: usize) {
         self.renderer.trim(bytes);
     }
@@ -103,28 +94,47 @@ impl SampleRenderer {
         user_transforms: BoundTransforms,
         has_annotations: bool,
     ) -> Self {
-        let Some(split) = self.outputs.recipe().split(&user_transforms, has_annotations) else {
-            self.outputs = self.outputs.with_user_transforms(user_transforms);
-            return self;
-        };
         let options = *self.decoder.options();
-        let rest = Self::new(&split.after, options);
-        let link = Link {
-            op: split.op,
-            size: split.size,
-            transforms: user_transforms.clone(),
-            image: Image::new(),
-            renderer: rest.with_transforms(user_transforms.clone(), has_annotations),
-            max_bytes: options.limits.max_decoded_bytes,
-        };
-        let first = Self::new(&split.before, options).with_user_transforms(user_transforms);
-        Self { next: Some(Box::new(link)), ..first }
+        let mut rest = self.outputs.recipe().clone();
+        let mut before: Option<Link> = None;
+        let mut links = Vec::new();
+        while let Some(split) = rest.split(&user_transforms, has_annotations) {
+            let part = Self::new(&split.before, options);
+            let part = part.with_plain_transforms(user_transforms.clone());
+            match before.take() {
+                None => self = part,
+                Some(link) => links.push(Link { renderer: part, ..link }),
+            }
+            before = Some(Link {
+                op: split.op,
+                size: split.size,
+                transforms: user_transforms.clone(),
+                image: Image::new(),
+                // That of the operations up to the next one is known then.
+                renderer: Self::new(&split.after, options),
+            });
+            rest = split.after;
+        }
+        match before {
+            None => self.with_plain_transforms(user_transforms),
+            Some(mut link) => {
+                link.renderer = link.renderer.with_plain_transforms(user_transforms);
+                links.push(link);
+                Self { links, ..self }
+            }
+        }
     }
 
-    /// Renders what comes before a user's transform, into its image, and then the rest.
+    fn with_plain_transforms(mut self, user_transforms: BoundTransforms) -> Self {
+        self.outputs = self.outputs.with_user_transforms(user_transforms);
+        self
+    }
+
+    /// Renders the operations before the first user's transform between plans, into its image, and
+    /// from transform to transform the rest.
     pub(super) fn render_linked(
         &mut self,
-        link: &mut Link,
+        links: &mut [Link],
         input: Input<'_>,
         drawn: Drawn<'_>,
         targets: Targets<'_, '_>,
@@ -133,25 +143,53 @@ impl SampleRenderer {
         let Drawn::At(draw) = drawn else {
             unreachable!("`LoaderConfig::bind` refuses images that move with such a recipe")
         };
-        let Targets { first, others, followers } = targets;
-        let before = Targets { first: Target::Image(&mut link.image), others, followers: None };
-        self.render_timed(input, drawn, before, metrics)?;
-        let placed = Placed { plans: self.outputs.plans(), size: self.size, room: None };
-        link.run(&placed, draw, first, followers, metrics)
+        let max_bytes = self.decoder.options().limits.max_decoded_bytes;
+        let Targets { mut first, mut others, mut followers } = targets;
+        let mut image = None::<tl_transform::Image>;
+        let mut input = Some(input);
+        for number in 0..=links.len() {
+            let (done, next) = links.split_at_mut(number);
+            let input = match &image {
+                Some(image) => Input::Pixels(image.pixels(), image.size()),
+                None => input.take().expect("the first renderer takes the input"),
+            };
+            let target = match next.first_mut() {
+                Some(link) => Target::Image(&mut link.image),
+                None => first.reborrow(),
+            };
+            let targets = Targets { first: target, others: others.take(), followers: None };
+            let placed = match done.last_mut() {
+                None => self.render_timed(input, drawn, targets, metrics),
+                Some(link) => link.renderer.render_timed(input, drawn, targets, metrics),
+            };
+            placed?;
+            let Some(link) = next.first_mut() else { break };
+            let renderer = done.last().map_or(&*self, |link| &link.renderer);
+            let plans = renderer.outputs.plans();
+            let placed = Placed { plans, size: renderer.size, room: None };
+            image = Some(link.run(&placed, draw, &mut followers, max_bytes)?);
+            metrics.lap(Stage::Transform);
+        }
+        Ok(())
+    }
+
+    /// The renderer of the operations after the last user's transform between plans.
+    fn last(&self) -> &Self {
+        self.links.last().map_or(self, |link| &link.renderer)
     }
 
     /// Whether a user's transform runs between two plans, and gets annotations if there are any.
     pub(crate) fn is_linked(&self) -> bool {
-        self.next.is_some()
+        !self.links.is_empty()
     }
 
     /// The plans of the last sample, as [`SampleRenderer::render`] returned them.
     pub(crate) fn plans(&self) -> &[Plan] {
-        self.next.as_ref().map_or(self.outputs.plans(), |link| link.renderer.plans())
+        self.last().outputs.plans()
     }
 
     /// Width and height of the last sample's image before any of [`SampleRenderer::plans`].
     pub(crate) fn image_size(&self) -> (u32, u32) {
-        self.next.as_ref().map_or(self.size, |link| link.renderer.image_size())
+        self.last().size
     }
 }

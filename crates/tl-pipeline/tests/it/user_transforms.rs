@@ -147,10 +147,6 @@ fn a_loader_is_let_go_of_on_its_own_worker() {
 struct Mirror;
 
 impl tl_transform::UserTransform for Mirror {
-    fn apply(&self, _: &mut [u8], _: (u32, u32), _: &mut Rng, _: &Value) -> Result<(), UserError> {
-        Err("it is given images and annotations".into())
-    }
-
     fn moves(&self) -> bool {
         true
     }
@@ -379,11 +375,12 @@ fn a_users_transform_may_change_the_size() {
     let sizes =
         Loader::new(dataset(folder.path(), annotated), config(&recipe(&[json!(any)]), padded));
     let error = sizes.err().unwrap().to_string();
-    assert!(error.contains("a user's transform of any size: declare its size"), "{error}");
+    assert!(error.contains("cannot be combined with the user's transform of any"), "{error}");
     let refused = Recipe::new(vec![any.clone(), FiveCrop { size: Size::Side(8) }.into()], PIXELS)
         .unwrap_err();
     assert!(refused.to_string().contains("one image and not 5"), "{refused}");
     let nested = Op::from(RandomApply { ops: vec![any], p: 0.5 });
     let refused = Recipe::new(vec![nested], PIXELS).unwrap_err();
-    assert_eq!(refused.to_string(), "operation 0: UserTransform cannot be within RandomApply");
+    let expected = "operation 0: a user's transform of any size cannot be within RandomApply";
+    assert_eq!(refused.to_string(), expected);
 }

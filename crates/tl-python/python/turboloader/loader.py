@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import operator
 import os
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
@@ -62,6 +64,17 @@ else:
     Names = TypeVar("Names", covariant=True)
 
 __all__ = ["DataLoader"]
+
+
+# Loaders that call functions: at the end of the process their threads wait for the interpreter for
+# ever, and the end for the threads.
+_CALLING: weakref.WeakSet[DataLoader[Any, Any]] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_calling() -> None:
+    for loader in list(_CALLING):
+        loader.close()
 
 
 class DataLoader(Generic[Format, Names]):
@@ -234,7 +247,8 @@ class DataLoader(Generic[Format, Names]):
         self._settings, self._sharding = given.placed()
         self._paths, self._data = self._settings.paths, self._settings.data_set
         source = self._paths if self._data is None else self._data._native
-        self._native = _native.Loader(source, self._settings.native(self._recipe))
+        settings = self._settings.native(self._recipe)
+        self._native = _native.Loader(source, settings)
         try:
             self._rows = self._settings.rows(self._native.kinds)
             self._settings.check_picked(self._native.fields)
@@ -254,6 +268,8 @@ class DataLoader(Generic[Format, Names]):
         self._state: str | None = None
         # Whether `set_epoch` chose the next epoch.
         self._is_chosen = False
+        if settings["user_transforms"]:
+            _CALLING.add(self)
 
     def __len__(self) -> int:
         """Return the exact number of batches of an epoch on this rank."""

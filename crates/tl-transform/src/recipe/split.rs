@@ -1,7 +1,7 @@
 //! Recipes around a user's transform that runs between two plans.
 
 use super::Recipe;
-use crate::error::RecipeError;
+use crate::error::{RecipeError, UserTransformError};
 use crate::op::{Op, UserSize};
 use crate::output::{Layout, OutputSpec};
 use crate::user::BoundTransforms;
@@ -67,16 +67,32 @@ impl Recipe {
         recipe
     }
 
-    /// Whether one of the user's transforms within other operations
-    /// [moves](crate::UserTransform::moves) pixels, so that [`Recipe::split`] does not reach it.
-    #[must_use]
-    pub fn has_moving_within(&self, bound: &BoundTransforms) -> bool {
+    /// Checks that annotations can go through all of the user's transforms, as `bound` has them.
+    ///
+    /// # Errors
+    /// [`UserTransformError::Within`] for one that moves pixels within another operation,
+    /// [`UserTransformError::Still`] for one that changes the size and does not
+    /// [move](crate::UserTransform::moves) annotations.
+    pub fn check_annotations(&self, bound: &BoundTransforms) -> Result<(), UserTransformError> {
         let mut number = self.first_op;
-        self.ops.iter().any(|op| {
-            let first = number;
-            number = number.wrapping_add(op.count().to_le_bytes()[0]);
-            (first..number).skip(1).any(|number| bound.moves(number))
-        })
+        for outer in &self.ops {
+            for (depth, op) in outer.walk().enumerate() {
+                let Op::UserTransform(user) = op else {
+                    number = number.wrapping_add(1);
+                    continue;
+                };
+                let name = user.name.clone();
+                match bound.moves(number) {
+                    true if depth > 0 => return Err(UserTransformError::Within { name }),
+                    false if user.size != UserSize::default() => {
+                        return Err(UserTransformError::Still { name });
+                    }
+                    true | false => {}
+                }
+                number = number.wrapping_add(1);
+            }
+        }
+        Ok(())
     }
 
     /// Refuses user's transforms of any size where a sample becomes several images.

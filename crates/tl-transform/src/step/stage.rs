@@ -95,7 +95,13 @@ impl Stage<'_> {
     pub(crate) fn user_transform(&mut self, step: User) -> Option<Result<(), (String, UserFault)>> {
         let size = step.output_size(self.image.size());
         let annotations = &mut UserAnnotations::default();
-        self.workspace.user_transforms.run(step.stream, Some(size), self.image, annotations)
+        self.workspace.user_transforms.run(
+            step.stream,
+            Some(size),
+            u64::MAX,
+            self.image,
+            annotations,
+        )
     }
 
     /// The image, and what blurs it.

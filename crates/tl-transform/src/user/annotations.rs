@@ -60,7 +60,7 @@ impl UserAnnotations {
 
     /// Refuses other annotations than there were, and masks of another size than the image has now.
     pub(super) fn check(&self, before: &Counts, size: (u32, u32)) -> Result<(), UserFault> {
-        let refuse = |what, reason| Err(UserFault::Annotations { what, reason });
+        let refuse = |what, reason| Err(UserFault::Returned { what, reason });
         let after = self.counts();
         let many =
             |count: Option<usize>| count.map_or("none".to_owned(), |count| count.to_string());
@@ -80,6 +80,7 @@ impl UserAnnotations {
         if after.has_mask != before.has_mask {
             return refuse("mask", "returned none, or one that was not given".to_owned());
         }
+        self.check_coordinates()?;
         let (width, height) = size;
         let mask = self.mask.as_ref().map(|mask| mask.size);
         let sizes = self.masks.iter().flatten().map(Mask::size).chain(mask);
@@ -100,4 +101,28 @@ impl UserAnnotations {
             Some(_) | None => Ok(()),
         }
     }
+    /// Refuses coordinates that no point has. Boxes that are dropped are NaN.
+    fn check_coordinates(&self) -> Result<(), UserFault> {
+        let is_one = |number: &f32| number.abs() <= LARGEST;
+        let refuse = |what, position: usize| {
+            let reason = format!(
+                "number {position} of those returned is not within -{LARGEST:e} to {LARGEST:e}"
+            );
+            Err(UserFault::Returned { what, reason })
+        };
+        let boxes = self.boxes.as_deref().unwrap_or_default();
+        let is_wrong = |edges: &[f32; 4]| !edges.iter().all(|edge| edge.is_nan() || is_one(edge));
+        if let Some(position) = boxes.iter().position(is_wrong) {
+            return refuse("boxes", 4 * position);
+        }
+        for UserKeypoints { numbers, .. } in &self.keypoints {
+            if let Some(position) = numbers.iter().position(|number| !is_one(number)) {
+                return refuse("keypoints", position);
+            }
+        }
+        Ok(())
+    }
 }
+
+/// The largest coordinate of boxes and keypoints.
+const LARGEST: f32 = 1e20;
