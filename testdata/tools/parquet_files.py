@@ -242,6 +242,58 @@ def pyarrow_types(path):
     )
 
 
+def pyarrow_nested(path):
+    """Lists and structures: of objects as `datasets` has them, maps, and lists of lists."""
+    count = len(ROWS)
+    objects = pyarrow.list_(
+        pyarrow.struct(
+            [("bbox", pyarrow.list_(pyarrow.float64())), ("category", pyarrow.int64())]
+        )
+    )
+    box = [[0.5, 1.0, 2.25, 3.0], None, []]
+    columns = {
+        "objects": [
+            None
+            if row == 4
+            else [{"bbox": box[n % 3], "category": n} for n in range(row % 4)]
+            for row in range(count)
+        ],
+        "sequence": [
+            {"bbox": [box[0]] * (row % 3), "area": list(range(row % 3))}
+            for row in range(count)
+        ],
+        "map": [[("a", row), ("b", None)][: row % 3] for row in range(count)],
+        "plain": [
+            {"x": row, "text": None if row % 2 else str(row)} for row in range(count)
+        ],
+        "deep": [
+            None if row == 1 else [[None, []][: row % 3], [[row], [1, None]]]
+            for row in range(count)
+        ],
+    }
+    integers = pyarrow.list_(pyarrow.int32())
+    types = {
+        "objects": objects,
+        "sequence": pyarrow.struct(
+            [
+                ("bbox", pyarrow.list_(pyarrow.list_(pyarrow.float64()))),
+                ("area", integers),
+            ]
+        ),
+        "map": pyarrow.map_(pyarrow.string(), pyarrow.int64()),
+        "plain": pyarrow.struct([("x", pyarrow.int16()), ("text", pyarrow.string())]),
+        "deep": pyarrow.list_(pyarrow.list_(integers)),
+    }
+    arrays = {name: pyarrow.array(columns[name], kind) for name, kind in types.items()}
+    options = {"row_group_size": 5, "write_statistics": False, "store_schema": False}
+    write(path, table(image=structures(), label=LABELS, **arrays), **options)
+    found = {name: array.to_pylist() for name, array in arrays.items()}
+    found["map"] = [
+        [{"key": key, "value": value} for key, value in row] for row in found["map"]
+    ]
+    return expected(captions=[None] * count, json=found)
+
+
 def polars(path):
     import polars
 
@@ -277,6 +329,7 @@ FILES = {
     "pyarrow_plain": pyarrow_plain,
     "pyarrow_nulls": pyarrow_nulls,
     "pyarrow_types": pyarrow_types,
+    "pyarrow_nested": pyarrow_nested,
     "polars": polars,
     "duckdb_1": duckdb("PARQUET_VERSION v1, COMPRESSION snappy"),
     "duckdb_2": duckdb("PARQUET_VERSION v2, COMPRESSION uncompressed"),

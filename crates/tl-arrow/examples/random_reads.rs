@@ -1,4 +1,5 @@
-//! Measures reads of whole samples in random order: of Parquet files, and of any other data set.
+//! Measures reads of whole samples, in random and in stored order: of Parquet files, and of any other
+//! data set.
 //!
 //! `cargo run --release -p tl-arrow --example random_reads -- [PASSES] DATA..`
 
@@ -29,15 +30,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let opened = start.elapsed();
         writeln!(output, "{path}: {} samples, opened in {opened:?}", samples.sample_count())?;
         for pass in 0..passes {
-            let start = Instant::now();
-            let read = read_all(&*samples, pass.into())?;
-            let seconds = start.elapsed().as_secs_f64();
-            let rate = read.samples as f64 / seconds;
-            writeln!(
-                output,
-                "  {rate:.0} samples/s, {:.1} MB/s",
-                read.bytes as f64 / 1e6 / seconds
-            )?;
+            for (order, step) in [("random", STEP), ("stored", 1)] {
+                let start = Instant::now();
+                let read = read_all(&*samples, step, pass.into())?;
+                let seconds = start.elapsed().as_secs_f64();
+                let rate = read.samples as f64 / seconds;
+                let bytes = read.bytes as f64 / 1e6 / seconds;
+                writeln!(output, "  {order}: {rate:.0} samples/s, {bytes:.0} MB/s")?;
+            }
         }
     }
     Ok(())
@@ -49,12 +49,12 @@ struct Read {
 }
 
 /// Copies each sample once, from the mapping where there is one, as a loader does.
-fn read_all(samples: &dyn SampleSource, pass: u64) -> Result<Read, Box<dyn Error>> {
+fn read_all(samples: &dyn SampleSource, step: u64, pass: u64) -> Result<Read, Box<dyn Error>> {
     let count = samples.sample_count();
     let mut read = Read { samples: 0, bytes: 0 };
     let mut bytes = Vec::new();
     for place in 0..count {
-        let index = (place.wrapping_mul(STEP).wrapping_add(pass)) % count;
+        let index = (place.wrapping_mul(step).wrapping_add(pass)) % count;
         match samples.view(index)? {
             Some(view) => {
                 bytes.clear();

@@ -6,16 +6,18 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use crate::nested::Entries;
 use crate::page::Page;
 use crate::values::Values;
 
-/// The pages of a thread.
+/// The pages of a thread, and the parts of columns of lists.
 const PAGES: usize = 8;
 
 /// The dictionaries of a thread.
 const DICTIONARIES: usize = 8;
 
-/// The most memory of either. A larger page is decoded for each of its values.
+/// The most memory of each kind. The last value is kept whatever its size, because the samples of a page
+/// are often read in sequence.
 const BYTES: usize = 64 << 20;
 
 /// The name of a page in all files.
@@ -28,12 +30,21 @@ pub(crate) struct Key {
 }
 
 thread_local! {
-    static KEPT: RefCell<Kept> = const { RefCell::new(Kept { pages: Recent::new(PAGES), dictionaries: Recent::new(DICTIONARIES) }) };
+    static KEPT: RefCell<Kept> = const { RefCell::new(Kept::NONE) };
 }
 
 struct Kept {
     pages: Recent<Page>,
     dictionaries: Recent<Values>,
+    entries: Recent<Entries>,
+}
+
+impl Kept {
+    const NONE: Self = Self {
+        pages: Recent::new(PAGES),
+        dictionaries: Recent::new(DICTIONARIES),
+        entries: Recent::new(PAGES),
+    };
 }
 
 /// Values in the order of their last use.
@@ -54,16 +65,16 @@ impl<T> Recent<T> {
     }
 
     fn keep(&mut self, key: Key, item: &Rc<T>, bytes: usize) {
-        if bytes > BYTES {
-            return;
-        }
         self.items.insert(0, (key, Rc::clone(item), bytes));
         self.items.truncate(self.most);
-        let mut total = 0;
-        self.items.retain(|&(_, _, bytes)| {
-            total += bytes;
-            total <= BYTES
+        let mut total = 0_usize;
+        let within = self.items.iter().position(|&(_, _, bytes)| {
+            let is_first = total == 0;
+            total = total.saturating_add(bytes);
+            !is_first && total > BYTES
         });
+        let kept = within.unwrap_or(self.items.len());
+        self.items.truncate(kept);
     }
 }
 
@@ -73,6 +84,14 @@ pub(crate) fn page(key: Key) -> Option<Rc<Page>> {
 
 pub(crate) fn keep_page(key: Key, page: &Rc<Page>) {
     KEPT.with_borrow_mut(|kept| kept.pages.keep(key, page, page.memory()));
+}
+
+pub(crate) fn entries(key: Key) -> Option<Rc<Entries>> {
+    KEPT.with_borrow_mut(|kept| kept.entries.get(key))
+}
+
+pub(crate) fn keep_entries(key: Key, entries: &Rc<Entries>) {
+    KEPT.with_borrow_mut(|kept| kept.entries.keep(key, entries, entries.memory()));
 }
 
 pub(crate) fn dictionary(key: Key) -> Option<Rc<Values>> {
@@ -114,9 +133,11 @@ mod tests {
         recent.keep(key(0), &Rc::new(0), 10);
         recent.keep(key(1), &Rc::new(0), BYTES - 5);
         assert_eq!(kept(&mut recent), [1]);
-        recent.keep(key(2), &Rc::new(0), BYTES + 1);
-        assert_eq!(kept(&mut recent), [1]);
-        recent.keep(key(3), &Rc::new(0), 5);
-        assert_eq!(kept(&mut recent), [3, 1]);
+        recent.keep(key(2), &Rc::new(0), 5);
+        assert_eq!(kept(&mut recent), [2, 1]);
+        recent.keep(key(3), &Rc::new(0), BYTES + 1);
+        assert_eq!(kept(&mut recent), [3]);
+        recent.keep(key(4), &Rc::new(0), 5);
+        assert_eq!(kept(&mut recent), [4]);
     }
 }

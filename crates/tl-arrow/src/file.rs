@@ -1,5 +1,6 @@
 //! An open Parquet file: its footer, the pages of its columns, and the bytes of these.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::OnceLock;
@@ -11,6 +12,7 @@ use crate::cache;
 use crate::codec::Codec;
 use crate::footer::{self, Chunk, Footer};
 use crate::header::{Encoding, PageHeader, PageKind};
+use crate::nested::Entries;
 use crate::page::{Page, PageContext};
 use crate::pages::{self, Slot};
 use crate::schema::Leaf;
@@ -244,6 +246,75 @@ impl ParquetFile {
         let decoded = Rc::new(decoded?);
         cache::keep_page(key, &decoded);
         Ok(decoded)
+    }
+
+    /// The entries of a leaf of a structure or a list: those of the page with this row, or of the row
+    /// group where no index says in which pages rows begin. Returns them with their first row.
+    pub(crate) fn entries(
+        &self,
+        place: RowPlace,
+        leaf: usize,
+    ) -> Result<(Rc<Entries>, u32), ReadError> {
+        let RowPlace { group, row } = place;
+        let chunk = self.chunk(group, leaf);
+        let mut slots: Cow<'_, [Slot]> = Cow::Borrowed(&[]);
+        let mut rows = 0..u32::try_from(self.footer.groups[group].rows).unwrap_or(u32::MAX);
+        // No page has this number, and no dictionary.
+        let mut page = usize::MAX - 1;
+        if chunk.index.is_some() {
+            let pages = self.pages(group, leaf)?;
+            page = Self::page_of(pages, row);
+            rows = self.rows_of(group, pages, page);
+            slots = Cow::Borrowed(&pages[page..=page]);
+        }
+        let key = cache::Key { file: self.id, group, leaf, page };
+        if let Some(found) = cache::entries(key) {
+            return Ok((found, rows.start));
+        }
+        if chunk.index.is_none() {
+            self.codec(group, leaf)?;
+            let header = |offset| self.header(offset, chunk);
+            slots = pages::walk(chunk, chunk.values, header, |flaw| self.error(flaw))?.into();
+        }
+        let mut entries = Entries::default();
+        for slot in &*slots {
+            self.push_entries(group, leaf, *slot, &mut entries)?;
+        }
+        if entries.row_count() != rows.len() {
+            let what = "number of rows in the pages of a list";
+            let found = entries.row_count() as u64;
+            let expected = rows.len() as u64;
+            let defect = ParquetDefect::Count { what, found, expected };
+            return Err(self.error(Flaw::new(chunk.start, defect)));
+        }
+        let entries = Rc::new(entries);
+        cache::keep_entries(key, &entries);
+        Ok((entries, rows.start))
+    }
+
+    fn push_entries(
+        &self,
+        group: usize,
+        leaf: usize,
+        slot: Slot,
+        entries: &mut Entries,
+    ) -> Result<(), ReadError> {
+        let context = self.context(group, leaf, slot.offset)?;
+        self.with_bytes(slot.offset, slot.bytes.into(), |bytes| {
+            let error = |flaw| self.error(flaw);
+            let header = PageHeader::parse(bytes, slot.offset).map_err(error)?;
+            if header.page_bytes() != u64::from(slot.bytes) {
+                let what = "bytes of the page";
+                let found = header.page_bytes();
+                let expected = slot.bytes.into();
+                let defect = ParquetDefect::Count { what, found, expected };
+                return Err(error(Flaw::new(slot.offset, defect)));
+            }
+            let stored = stored_bytes(bytes, &header, slot.offset).map_err(error)?;
+            let is_indexed = header.encoding() == Some(Encoding::Dictionary);
+            let dictionary = is_indexed.then(|| self.dictionary(group, leaf)).transpose()?;
+            entries.push(&header, stored, dictionary.as_ref(), context).map_err(error)
+        })?
     }
 
     fn context(

@@ -1,5 +1,6 @@
 //! Pages in memory: decompressed, with their levels and values.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use tbl_io::ParquetDefect;
@@ -79,24 +80,10 @@ impl Page {
     ) -> Result<Self, Flaw> {
         let damaged = |what| context.flaw(ParquetDefect::Damaged { what });
         let parts = PageParts::of(header, stored, context)?;
-        let leaf = context.leaf;
         let rows = usize::try_from(parts.values).map_err(|_| damaged("number of values"))?;
-        let mut nulls = Nulls::default();
-        if leaf.max_definition > 0 {
-            nulls = Nulls::decode(&parts, leaf.max_definition, rows)
-                .ok_or_else(|| damaged("definition levels of the page"))?;
-        }
-        let count = rows - nulls.count;
-        let values = Values::decode(
-            leaf,
-            parts.encoding,
-            parts.bytes,
-            parts.start,
-            count,
-            dictionary,
-            context.most,
-        );
-        let values = values.ok_or_else(|| damaged("values of the page"))?;
+        let nulls = Nulls::decode(parts.definition(), context.leaf.max_definition, rows)
+            .ok_or_else(|| damaged("definition levels of the page"))?;
+        let values = parts.into_values(rows - nulls.count, dictionary, context)?;
         Ok(Self { rows, before: nulls.before, values })
     }
 
@@ -126,70 +113,152 @@ impl PageContext<'_> {
 }
 
 /// A data page, decompressed.
-struct PageParts {
-    values: u32,
+pub(crate) struct PageParts {
+    pub(crate) values: u32,
     encoding: Encoding,
     /// Levels and values, or values alone.
     bytes: Vec<u8>,
     /// The place of the values in the bytes.
     start: usize,
-    definition: DefinitionLevels,
+    /// Levels that are apart from the values.
+    apart: Option<Vec<u8>>,
+    repetition: LevelPlace,
+    definition: LevelPlace,
 }
 
-/// The levels that say which rows are null.
-enum DefinitionLevels {
-    /// Apart from the values.
-    Apart(Vec<u8>),
-    /// In front of them, from byte 4 up to this one.
-    Rle(usize),
-    BitPacked,
-    None,
+/// The place of levels.
+struct LevelPlace {
+    range: Range<usize>,
+    encoding: Levels,
+}
+
+/// The levels of a page, as they are stored.
+#[derive(Clone, Copy)]
+pub(crate) struct StoredLevels<'p> {
+    bytes: &'p [u8],
+    encoding: Levels,
+}
+
+impl StoredLevels<'_> {
+    /// Calls `take` with runs of `count` levels; `None` if the bytes are damaged, or a level is greater
+    /// than `max`.
+    pub(crate) fn decode(
+        self,
+        max: u8,
+        count: usize,
+        mut take: impl FnMut(u8, usize),
+    ) -> Option<()> {
+        let mut is_valid = true;
+        let take = |level: u32, run: usize| {
+            is_valid &= level <= max.into();
+            take(u8::try_from(level).unwrap_or(u8::MAX).min(max), run);
+        };
+        let width = runs::width_of(max);
+        match self.encoding {
+            Levels::Rle => runs::decode(self.bytes, width, count, take)?,
+            Levels::BitPacked => runs::decode_packed(self.bytes, width, count, take)?,
+        }
+        is_valid.then_some(())
+    }
 }
 
 impl PageParts {
-    fn of(header: &PageHeader, stored: &[u8], context: PageContext<'_>) -> Result<Self, Flaw> {
+    /// Decompresses a data page; `stored` are its bytes after the header.
+    pub(crate) fn of(
+        header: &PageHeader,
+        stored: &[u8],
+        context: PageContext<'_>,
+    ) -> Result<Self, Flaw> {
         match header.kind {
-            PageKind::Data { values, encoding, definition, .. } => {
+            PageKind::Data { values, encoding, definition, repetition } => {
                 let bytes = decompress(header, stored, context)?;
-                let max = context.leaf.max_definition;
-                let place = level_bytes(&bytes, definition, max, values)
-                    .ok_or_else(|| context.flaw(ParquetDefect::Damaged { what: LEVELS }))?;
-                let definition = match definition {
-                    _ if max == 0 => DefinitionLevels::None,
-                    Levels::Rle => DefinitionLevels::Rle(place),
-                    Levels::BitPacked => DefinitionLevels::BitPacked,
-                };
-                Ok(Self { values, encoding, bytes, start: place, definition })
-            }
-            PageKind::DataV2 {
-                values,
-                encoding,
-                definition_bytes,
-                repetition_bytes,
-                is_compressed,
-                ..
-            } => {
                 let damaged = || context.flaw(ParquetDefect::Damaged { what: LEVELS });
-                let repetition = usize::try_from(repetition_bytes).map_err(|_| damaged())?;
-                let definition = usize::try_from(definition_bytes).map_err(|_| damaged())?;
-                let levels = repetition.checked_add(definition).ok_or_else(damaged)?;
-                let (levels, values_stored) =
-                    stored.split_at_checked(levels).ok_or_else(damaged)?;
-                let definition = levels.get(repetition..).unwrap_or_default().to_vec();
-                check_checksum(header, stored, context)?;
-                let len = u64::from(header.decompressed).checked_sub(levels.len() as u64);
-                let len = len.ok_or_else(damaged)?;
-                let codec = if is_compressed { context.codec } else { Codec::Uncompressed };
-                let bytes = unpack(codec, values_stored, len, context)?;
-                let definition = DefinitionLevels::Apart(definition);
-                Ok(Self { values, encoding, bytes, start: 0, definition })
+                let place = |encoding, max, start: usize| {
+                    let rest = bytes.get(start..)?;
+                    let len = level_bytes(rest, encoding, max, values)?;
+                    // The length in front of them is not a level.
+                    let first = if encoding == Levels::Rle { len.min(LENGTH_BYTES) } else { 0 };
+                    Some(LevelPlace { range: start + first..start + len, encoding })
+                };
+                let max = context.leaf.max_repetition;
+                let repetition = place(repetition, max, 0).ok_or_else(damaged)?;
+                let max = context.leaf.max_definition;
+                let definition =
+                    place(definition, max, repetition.range.end).ok_or_else(damaged)?;
+                let start = definition.range.end;
+                Ok(Self { values, encoding, bytes, start, apart: None, repetition, definition })
             }
+            PageKind::DataV2 { .. } => Self::of_version_2(header, stored, context),
             PageKind::Dictionary { .. } | PageKind::Other => {
                 Err(context.flaw(ParquetDefect::PageKind { expected: "data" }))
             }
         }
     }
+
+    fn of_version_2(
+        header: &PageHeader,
+        stored: &[u8],
+        context: PageContext<'_>,
+    ) -> Result<Self, Flaw> {
+        let damaged = || context.flaw(ParquetDefect::Damaged { what: LEVELS });
+        let PageKind::DataV2 {
+            values,
+            encoding,
+            definition_bytes,
+            repetition_bytes,
+            is_compressed,
+            ..
+        } = header.kind
+        else {
+            return Err(context.flaw(ParquetDefect::PageKind { expected: "data" }));
+        };
+        check_checksum(header, stored, context)?;
+        let first = usize::try_from(repetition_bytes).map_err(|_| damaged())?;
+        let second = usize::try_from(definition_bytes).map_err(|_| damaged())?;
+        let end = first.checked_add(second).ok_or_else(damaged)?;
+        let (levels, stored) = stored.split_at_checked(end).ok_or_else(damaged)?;
+        let len = u64::from(header.decompressed).checked_sub(levels.len() as u64);
+        let codec = if is_compressed { context.codec } else { Codec::Uncompressed };
+        let bytes = unpack(codec, stored, len.ok_or_else(damaged)?, context)?;
+        let place = |range| LevelPlace { range, encoding: Levels::Rle };
+        let apart = Some(levels.to_vec());
+        let repetition = place(0..first);
+        let definition = place(first..end);
+        Ok(Self { values, encoding, bytes, start: 0, apart, repetition, definition })
+    }
+
+    /// The repetition levels.
+    pub(crate) fn repetition(&self) -> StoredLevels<'_> {
+        self.levels(&self.repetition)
+    }
+
+    /// The definition levels.
+    pub(crate) fn definition(&self) -> StoredLevels<'_> {
+        self.levels(&self.definition)
+    }
+
+    fn levels(&self, place: &LevelPlace) -> StoredLevels<'_> {
+        let bytes = self.apart.as_deref().unwrap_or(&self.bytes);
+        let bytes = bytes.get(place.range.clone()).unwrap_or_default();
+        StoredLevels { bytes, encoding: place.encoding }
+    }
+
+    /// Decodes `count` values.
+    pub(crate) fn into_values(
+        self,
+        count: usize,
+        dictionary: Option<&Rc<Values>>,
+        context: PageContext<'_>,
+    ) -> Result<Values, Flaw> {
+        let Self { encoding, bytes, start, .. } = self;
+        let most = context.most;
+        let values = Values::decode(context.leaf, encoding, bytes, start, count, dictionary, most);
+        values.ok_or_else(|| context.flaw(ParquetDefect::Damaged { what: "values of the page" }))
+    }
 }
+
+/// Bytes of the length in front of levels.
+const LENGTH_BYTES: usize = size_of::<u32>();
 
 const LEVELS: &str = "levels of the page";
 
@@ -219,19 +288,14 @@ struct Nulls {
 }
 
 impl Nulls {
-    fn decode(parts: &PageParts, max: u8, rows: usize) -> Option<Self> {
-        let bytes = match &parts.definition {
-            DefinitionLevels::None => return Some(Self::default()),
-            DefinitionLevels::Apart(levels) => levels,
-            DefinitionLevels::Rle(end) => parts.bytes.get(4..*end)?,
-            DefinitionLevels::BitPacked => parts.bytes.get(..parts.start)?,
-        };
+    fn decode(levels: StoredLevels<'_>, max: u8, rows: usize) -> Option<Self> {
         let mut nulls = Self::default();
+        if max == 0 {
+            return Some(nulls);
+        }
         let mut row = 0;
-        let mut is_valid = true;
-        let take = |level: u32, run: usize| {
-            is_valid &= level <= u32::from(max);
-            let is_null = level < u32::from(max);
+        levels.decode(max, rows, |level, run| {
+            let is_null = level < max;
             if is_null && nulls.before.is_empty() {
                 nulls.before = (0..).take(row).collect();
                 nulls.before.reserve(rows - row);
@@ -244,15 +308,8 @@ impl Nulls {
                 nulls.count += usize::from(is_null);
                 row += 1;
             }
-        };
-        let width = runs::width_of(max);
-        match &parts.definition {
-            DefinitionLevels::BitPacked => runs::decode_packed(bytes, width, rows, take)?,
-            DefinitionLevels::Apart(_) | DefinitionLevels::Rle(_) | DefinitionLevels::None => {
-                runs::decode(bytes, width, rows, take)?;
-            }
-        }
-        is_valid.then_some(nulls)
+        })?;
+        Some(nulls)
     }
 }
 

@@ -36,7 +36,16 @@ pub(crate) struct LabelColumn {
 #[derive(Debug)]
 pub(crate) struct FieldColumn {
     pub(crate) name: String,
-    pub(crate) values: ImageColumn,
+    pub(crate) values: FieldValues,
+}
+
+/// The values of a field.
+#[derive(Debug)]
+pub(crate) enum FieldValues {
+    /// Bytes, or single values.
+    Single(ImageColumn),
+    /// Structures or lists, which become JSON.
+    Nested(Node),
 }
 
 /// The label column without an option and without features.
@@ -127,13 +136,29 @@ fn bytes_of(file: &ParquetFile, node: &Node) -> Option<ImageColumn> {
     Some(ImageColumn { bytes: bytes.leaves.start, path: path.map(|path| path.leaves.start) })
 }
 
-/// The columns of a field: of bytes, or of single values.
-fn field_values(file: &ParquetFile, node: &Node) -> Option<ImageColumn> {
+/// The values of a field; `None` for structures and lists with bytes that are not text, which JSON
+/// cannot hold.
+fn field_values(file: &ParquetFile, node: &Node) -> Option<FieldValues> {
     if let Some(found) = bytes_of(file, node) {
-        return Some(found);
+        return Some(FieldValues::Single(found));
     }
-    let is_single = node.is_leaf() && file.leaf(node.leaves.start).max_repetition == 0;
-    is_single.then_some(ImageColumn { bytes: node.leaves.start, path: None })
+    if node.is_leaf() && file.leaf(node.leaves.start).max_repetition == 0 {
+        let bytes = node.leaves.start;
+        return Some(FieldValues::Single(ImageColumn { bytes, path: None }));
+    }
+    let is_text = |leaf| {
+        let leaf = file.leaf(leaf);
+        match leaf.physical {
+            Physical::Bytes | Physical::Fixed(_) => leaf.meaning != Meaning::Plain,
+            Physical::Int96 => false,
+            Physical::Boolean
+            | Physical::Int32
+            | Physical::Int64
+            | Physical::Float
+            | Physical::Double => true,
+        }
+    };
+    node.leaves.clone().all(is_text).then(|| FieldValues::Nested(node.clone()))
 }
 
 /// The only column of images: by its type in the features, or by its first values.

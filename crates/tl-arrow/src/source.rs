@@ -12,9 +12,11 @@ use tbl_io::{
 };
 
 use crate::file::{MAGIC, ParquetFile, RowPlace};
+use crate::json::Row;
 use crate::labels::RowLabels;
 use crate::places::{Place, Places};
-use crate::roles::{FieldColumn, ImageColumn, Roles};
+use crate::roles::{FieldColumn, FieldValues, ImageColumn, Roles};
+use crate::schema::Node;
 use crate::text;
 use crate::thrift::Flaw;
 use crate::values::Value;
@@ -24,8 +26,8 @@ use crate::values::Value;
 /// The image column is the one that the options name, the only one of type `Image` in the metadata of
 /// `datasets`, or the only one whose first value is an image. It has bytes, or structures of bytes and a
 /// path. Labels are the column that the options name, the only `ClassLabel`, or a column called `label`
-/// with integers or texts, which are classes in sorted order. Other columns with one value for each row
-/// are fields.
+/// with integers or texts, which are classes in sorted order. Other columns are
+/// fields, structures and lists as JSON.
 ///
 /// Images of pages that are neither compressed nor in a dictionary are read where they are in the file;
 /// other pages are decoded, and each thread keeps the last ones.
@@ -199,8 +201,19 @@ impl ParquetSource {
         is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
     ) -> Result<Option<Vec<u8>>, ReadError> {
         let name = column.name.as_bytes();
-        let leaf = self.file.leaf(column.values.bytes);
-        let value = self.with_value(column.values.bytes, row, |value| {
+        // The size is known once the page is decoded, which is not worth it for other columns.
+        if !is_wanted(name, 0) {
+            return Ok(None);
+        }
+        let values = match &column.values {
+            FieldValues::Single(values) => *values,
+            FieldValues::Nested(node) => {
+                let json = self.json(node, row)?;
+                return Ok(json.filter(|json| is_wanted(name, json.len() as u64)));
+            }
+        };
+        let leaf = self.file.leaf(values.bytes);
+        let value = self.with_value(values.bytes, row, |value| {
             let value = value?;
             // Without a copy of bytes that nobody wants.
             if let Value::Bytes(bytes) = value {
@@ -210,25 +223,40 @@ impl ParquetSource {
             let bytes = text::field(leaf, value);
             is_wanted(name, bytes.len() as u64).then_some(bytes)
         })?;
-        if value.is_some() || column.values.path.is_none() {
+        if value.is_some() || values.path.is_none() {
             return Ok(value);
         }
-        self.field_file(column, row, is_wanted)
+        self.field_file(name, values, row, is_wanted)
+    }
+
+    /// A structure or a list as JSON; `None` for null.
+    fn json(&self, node: &Node, row: RowPlace) -> Result<Option<Vec<u8>>, ReadError> {
+        let read = |leaf| self.file.entries(row, leaf);
+        let leaves = node.leaves.clone();
+        let found = leaves.clone().map(read).collect::<Result<Vec<_>, _>>()?;
+        let entries = leaves.zip(&found).map(|(leaf, (entries, first))| {
+            let max = self.file.leaf(leaf).max_definition;
+            entries.of_row((row.row - first) as usize, max)
+        });
+        let entries = entries.collect();
+        let leaves = self.file.footer().schema.leaves();
+        Ok(Row { leaves, entries, first_leaf: node.leaves.start }.to_json(node))
     }
 
     /// The bytes of a field that is a file of its own.
     fn field_file(
         &self,
-        column: &FieldColumn,
+        name: &[u8],
+        values: ImageColumn,
         row: RowPlace,
         is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
     ) -> Result<Option<Vec<u8>>, ReadError> {
-        let is_null = self.with_value(column.values.bytes, row, |value| value.is_none())?;
-        if !is_null || self.path(column.values, row)?.is_none() {
+        let is_null = self.with_value(values.bytes, row, |value| value.is_none())?;
+        if !is_null || self.path(values, row)?.is_none() {
             return Ok(None);
         }
-        let source = self.own_file(column.values, row, 0)?;
-        if !is_wanted(column.name.as_bytes(), source.len()) {
+        let source = self.own_file(values, row, 0)?;
+        if !is_wanted(name, source.len()) {
             return Ok(None);
         }
         let mut bytes = Vec::new();

@@ -15,8 +15,8 @@ from turboloader.exceptions import FormatError
 
 FOLDER = pathlib.Path(__file__).parents[3] / "testdata" / "parquet"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text())
-# The others have rows without an image, and two columns of images.
-WHOLE = [name for name in EXPECTED if name not in ("pyarrow_nulls", "pyarrow_types")]
+# The others have rows without an image, lists, and two columns of images.
+WHOLE = [name for name in EXPECTED if not name.startswith(("pyarrow_n", "pyarrow_types"))]
 
 
 def path(name: str) -> str:
@@ -93,3 +93,14 @@ def test_conversions_from_parquet(tmp_path: pathlib.Path) -> None:
     assert ds.classes == EXPECTED["pyarrow_default"]["class_names"]
     assert list(ds.labels) == EXPECTED["pyarrow_default"]["labels"]
     assert tl.verify(path("datasets_5_2"), decode=True)["is_good"]
+
+
+def test_lists_and_structures_are_json_fields() -> None:
+    names = list(EXPECTED["pyarrow_nested"]["json"])
+    ds = tl.open(path("pyarrow_nested"), fields={name: tl.Json(name) for name in names})
+    (batch,) = tl.DataLoader(ds, batch_size=12, shuffle=False)
+    for name in names:
+        assert batch[name] == EXPECTED["pyarrow_nested"]["json"][name], name
+    boxes = tl.Boxes("sequence:/bbox/*", format="xywh")
+    (batch,) = tl.DataLoader(ds.with_fields({"boxes": boxes}), batch_size=12, shuffle=False)
+    assert [len(one) for one in batch["boxes"]] == [row % 3 for row in range(12)]

@@ -100,8 +100,15 @@ fn flipped_bits_of_the_structure_give_errors_or_the_same_images() {
 
 #[test]
 fn flipped_bits_of_compressed_files_are_no_panics() {
-    for name in ["pyarrow_default", "pyarrow_2", "polars", "duckdb_1", "duckdb_2", "pyarrow_types"]
-    {
+    for name in [
+        "pyarrow_default",
+        "pyarrow_2",
+        "polars",
+        "duckdb_1",
+        "duckdb_2",
+        "pyarrow_types",
+        "pyarrow_nested",
+    ] {
         let case = Case::of(name);
         let bytes = case.bytes();
         let mut outcome = Outcome::default();
