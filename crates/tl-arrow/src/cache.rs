@@ -37,6 +37,9 @@ struct Kept {
     pages: Recent<Page>,
     dictionaries: Recent<Values>,
     entries: Recent<Entries>,
+    /// The buffer of a page that is no longer kept, for the next one: fresh memory costs as much as
+    /// decompressing.
+    spare: Vec<u8>,
 }
 
 impl Kept {
@@ -44,6 +47,7 @@ impl Kept {
         pages: Recent::new(PAGES),
         dictionaries: Recent::new(DICTIONARIES),
         entries: Recent::new(PAGES),
+        spare: Vec::new(),
     };
 }
 
@@ -64,17 +68,23 @@ impl<T> Recent<T> {
         self.items.first().map(|(_, item, _)| Rc::clone(item))
     }
 
-    fn keep(&mut self, key: Key, item: &Rc<T>, bytes: usize) {
+    /// Returns the items that are no longer kept.
+    fn keep(
+        &mut self,
+        key: Key,
+        item: &Rc<T>,
+        bytes: usize,
+    ) -> impl Iterator<Item = Rc<T>> + use<T> {
         self.items.insert(0, (key, Rc::clone(item), bytes));
-        self.items.truncate(self.most);
         let mut total = 0_usize;
         let within = self.items.iter().position(|&(_, _, bytes)| {
             let is_first = total == 0;
             total = total.saturating_add(bytes);
             !is_first && total > BYTES
         });
-        let kept = within.unwrap_or(self.items.len());
-        self.items.truncate(kept);
+        let kept = within.unwrap_or(self.items.len()).min(self.most);
+        let others = self.items.split_off(kept.min(self.items.len()));
+        others.into_iter().map(|(_, item, _)| item)
     }
 }
 
@@ -83,7 +93,17 @@ pub(crate) fn page(key: Key) -> Option<Rc<Page>> {
 }
 
 pub(crate) fn keep_page(key: Key, page: &Rc<Page>) {
-    KEPT.with_borrow_mut(|kept| kept.pages.keep(key, page, page.memory()));
+    KEPT.with_borrow_mut(|kept| {
+        for old in kept.pages.keep(key, page, page.memory()) {
+            let buffer = Rc::into_inner(old).and_then(Page::into_buffer);
+            kept.spare = buffer.filter(|buffer| buffer.capacity() <= BYTES).unwrap_or_default();
+        }
+    });
+}
+
+/// A buffer with any bytes.
+pub(crate) fn spare() -> Vec<u8> {
+    KEPT.with_borrow_mut(|kept| std::mem::take(&mut kept.spare))
 }
 
 pub(crate) fn entries(key: Key) -> Option<Rc<Entries>> {
@@ -91,7 +111,7 @@ pub(crate) fn entries(key: Key) -> Option<Rc<Entries>> {
 }
 
 pub(crate) fn keep_entries(key: Key, entries: &Rc<Entries>) {
-    KEPT.with_borrow_mut(|kept| kept.entries.keep(key, entries, entries.memory()));
+    KEPT.with_borrow_mut(|kept| drop(kept.entries.keep(key, entries, entries.memory())));
 }
 
 pub(crate) fn dictionary(key: Key) -> Option<Rc<Values>> {
@@ -99,7 +119,7 @@ pub(crate) fn dictionary(key: Key) -> Option<Rc<Values>> {
 }
 
 pub(crate) fn keep_dictionary(key: Key, dictionary: &Rc<Values>) {
-    KEPT.with_borrow_mut(|kept| kept.dictionaries.keep(key, dictionary, dictionary.memory()));
+    KEPT.with_borrow_mut(|kept| drop(kept.dictionaries.keep(key, dictionary, dictionary.memory())));
 }
 
 #[cfg(test)]
@@ -118,26 +138,27 @@ mod tests {
     fn the_least_recently_used_goes_first() {
         let mut recent = Recent::new(3);
         for page in 0..3 {
-            recent.keep(key(page), &Rc::new(0), 1);
+            drop(recent.keep(key(page), &Rc::new(0), 1));
         }
         assert_eq!(kept(&mut recent), [2, 1, 0]);
         assert_eq!(recent.get(key(0)).as_deref(), Some(&0));
         assert_eq!(recent.get(key(9)), None);
-        recent.keep(key(3), &Rc::new(3), 1);
+        let old: Vec<Rc<u8>> = recent.keep(key(3), &Rc::new(3), 1).collect();
+        assert_eq!(old, [Rc::new(0)]);
         assert_eq!(kept(&mut recent), [3, 0, 2]);
     }
 
     #[test]
     fn memory_is_bounded() {
         let mut recent = Recent::new(8);
-        recent.keep(key(0), &Rc::new(0), 10);
-        recent.keep(key(1), &Rc::new(0), BYTES - 5);
+        drop(recent.keep(key(0), &Rc::new(0), 10));
+        drop(recent.keep(key(1), &Rc::new(0), BYTES - 5));
         assert_eq!(kept(&mut recent), [1]);
-        recent.keep(key(2), &Rc::new(0), 5);
+        drop(recent.keep(key(2), &Rc::new(0), 5));
         assert_eq!(kept(&mut recent), [2, 1]);
-        recent.keep(key(3), &Rc::new(0), BYTES + 1);
+        drop(recent.keep(key(3), &Rc::new(0), BYTES + 1));
         assert_eq!(kept(&mut recent), [3]);
-        recent.keep(key(4), &Rc::new(0), 5);
+        drop(recent.keep(key(4), &Rc::new(0), 5));
         assert_eq!(kept(&mut recent), [4]);
     }
 }

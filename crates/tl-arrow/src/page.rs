@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use tbl_io::ParquetDefect;
 
+use crate::cache;
 use crate::codec::Codec;
 use crate::header::{Encoding, Levels, PageHeader, PageKind};
 use crate::runs;
@@ -64,6 +65,11 @@ impl Page {
         };
         let before = usize::try_from(before).ok()?;
         if before < after { self.values.get(before) } else { None }
+    }
+
+    /// The memory of its values, if they are bytes.
+    pub(crate) fn into_buffer(self) -> Option<Vec<u8>> {
+        self.values.into_buffer()
     }
 
     /// Bytes in memory.
@@ -338,8 +344,9 @@ fn unpack(
         return Err(too_large());
     }
     let len = usize::try_from(need).map_err(|_| too_large())?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(len).map_err(|_| too_large())?;
+    let mut bytes = cache::spare();
+    // Without clearing it: only bytes beyond the earlier ones need zeroing.
+    bytes.try_reserve_exact(len.saturating_sub(bytes.len())).map_err(|_| too_large())?;
     bytes.resize(len, 0);
     if codec.decompress(stored, &mut bytes) {
         return Ok(bytes);

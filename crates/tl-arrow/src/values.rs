@@ -74,6 +74,18 @@ impl Values {
         })
     }
 
+    /// The buffer of values of bytes.
+    pub(crate) fn into_buffer(self) -> Option<Vec<u8>> {
+        match self {
+            Self::Bytes(texts) => Some(texts.buffer),
+            Self::Booleans(_)
+            | Self::Integers(_)
+            | Self::Floats(_)
+            | Self::Doubles(_)
+            | Self::Indexed { .. } => None,
+        }
+    }
+
     /// Bytes in memory, with those of a dictionary, which may be shared.
     pub(crate) fn memory(&self) -> usize {
         match self {
