@@ -46,6 +46,18 @@ pub(crate) enum Rows {
     Split(Split),
 }
 
+impl Rows {
+    /// A number that tells the lengths of documents that rows were found by from others; 0 where
+    /// rows are documents.
+    pub(crate) fn id(&self) -> u64 {
+        match self {
+            Self::Documents => 0,
+            Self::Packed(packed) => packed.id,
+            Self::Split(split) => split.id,
+        }
+    }
+}
+
 /// The rows of each window of documents.
 #[derive(Debug)]
 pub(crate) struct PackedWindows {
@@ -53,6 +65,7 @@ pub(crate) struct PackedWindows {
     bins: Vec<Bins>,
     /// The number of the first row of each window, and that of all rows.
     first_rows: Vec<u64>,
+    id: u64,
 }
 
 impl PackedWindows {
@@ -72,11 +85,12 @@ impl PackedWindows {
                 if number >= count {
                     return Ok(packed);
                 }
-                let bins = pack(documents, number * window, rows, is_packed).inspect_err(|_| {
+                let packing = pack(documents, number * window, rows, is_packed);
+                let (bins, id) = packing.inspect_err(|_| {
                     // No thread starts another window.
                     next.store(count, Ordering::Relaxed);
                 })?;
-                packed.push((number, bins));
+                packed.push((number, bins, id));
             }
         };
         let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
@@ -88,14 +102,15 @@ impl PackedWindows {
                 others.into_iter().map(|thread| thread.join().expect("packing panics not"));
             [own].into_iter().chain(others).collect::<Result<Vec<_>, ReadError>>()
         });
-        let mut packed: Vec<(u64, Bins)> = packed?.into_iter().flatten().collect();
-        packed.sort_unstable_by_key(|(number, _)| *number);
-        let bins: Vec<Bins> = packed.into_iter().map(|(_, bins)| bins).collect();
+        let mut packed: Vec<(u64, Bins, u64)> = packed?.into_iter().flatten().collect();
+        packed.sort_unstable_by_key(|(number, ..)| *number);
+        let id = packed.iter().fold(0, |id, (.., of_window)| mix(id, *of_window));
+        let bins: Vec<Bins> = packed.into_iter().map(|(_, bins, _)| bins).collect();
         let mut first_rows = vec![0];
         for bins in &bins {
             first_rows.push(first_rows[first_rows.len() - 1] + bins.len() as u64);
         }
-        Ok(Self { window, bins, first_rows })
+        Ok(Self { window, bins, first_rows, id })
     }
 
     pub(crate) fn count(&self) -> u64 {
@@ -129,17 +144,19 @@ impl PackedWindows {
     }
 }
 
-/// The rows of the window of documents from `first` on.
+/// The rows of the window of documents from `first` on, and a number that tells the documents' lengths
+/// from others.
 fn pack(
     documents: &Documents,
     first: u64,
     rows: &PackedRows,
     is_packed: bool,
-) -> Result<Bins, ReadError> {
+) -> Result<(Bins, u64), ReadError> {
     let capacity = rows.length.get();
     let count = (documents.len() - first).min(rows.window.get().into());
     let mut stored = vec![0; usize::try_from(count).unwrap_or(usize::MAX)];
     documents.read_lengths(first, &mut stored)?;
+    let id = stored.iter().fold(0, |id, &length| mix(id, length.into()));
     let mut items = Vec::with_capacity(stored.len());
     let mut whole: Vec<[u32; 2]> = Vec::new();
     for (place, length) in (0u32..).zip(stored) {
@@ -164,7 +181,15 @@ fn pack(
         Packing::FirstFit => first_fit(&items, capacity),
         Packing::BestFit | Packing::Split => best_fit(&items, capacity),
     };
-    Ok(with_whole(bins, &whole))
+    Ok((with_whole(bins, &whole), id))
+}
+
+/// The finaliser of `SplitMix64` over a number and those before it.
+fn mix(before: u64, number: u64) -> u64 {
+    let mut z = before.wrapping_add(0x9E37_79B9_7F4A_7C15) ^ number;
+    z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ z >> 31
 }
 
 /// The rows with those of whole pieces after them.
@@ -229,24 +254,27 @@ fn too_long(documents: &Documents, document: u64, length: u32, most: u32) -> Rea
 pub(crate) struct Split {
     /// The tokens before each block of documents, and those of all.
     sums: Vec<u64>,
+    id: u64,
 }
 
 impl Split {
     pub(crate) fn new(documents: &Documents) -> Result<Self, ReadError> {
         let mut sums = vec![0u64];
         let mut lengths = [0; READ_AT_ONCE * BLOCK];
+        let mut id = 0;
         let mut first = 0;
         while first < documents.len() {
             let rest = usize::try_from(documents.len() - first).unwrap_or(usize::MAX);
             let lengths = &mut lengths[..rest.min(READ_AT_ONCE * BLOCK)];
             documents.read_lengths(first, lengths)?;
+            id = lengths.iter().fold(id, |id, &length| mix(id, length.into()));
             for block in lengths.chunks(BLOCK) {
                 let sum = block.iter().map(|&length| u64::from(length)).sum::<u64>();
                 sums.push(sums[sums.len() - 1].saturating_add(sum));
             }
             first += lengths.len() as u64;
         }
-        Ok(Self { sums })
+        Ok(Self { sums, id })
     }
 
     /// The number of rows of `capacity` tokens; the last one may be shorter.

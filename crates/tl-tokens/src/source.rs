@@ -93,6 +93,13 @@ impl TokenSource {
         &self.sequences
     }
 
+    /// A number that tells the lengths of packed documents from others, for saved states; 0 for
+    /// windows and for one document per row.
+    #[must_use]
+    pub fn packing_id(&self) -> u64 {
+        self.rows.as_ref().map_or(0, Rows::id)
+    }
+
     /// Replaces `pieces` with those of sample `index` in an epoch with this offset, in the order of the
     /// row: a window is one piece, with its further token for targets.
     ///
@@ -205,17 +212,6 @@ impl SampleSource for TokenSource {
             Ok(())
         };
         read().map_err(|error| error.for_sample(index, None))
-    }
-
-    fn will_need(&self, index: u64) {
-        // A file that is mapped is read ahead by the system, and asking for each window would cost
-        // as much as copying it.
-        if self.file.is_remote()
-            && self.sequences.offsets() == 1
-            && let Ok(Some((offset, len))) = self.window(index)
-        {
-            self.file.source().will_need(offset, len);
-        }
     }
 
     fn stored_samples(&self) -> Option<&dyn StoredSamples> {

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use sha2::{Digest, Sha256};
-use tbl_io::{FileKind, Opened, ReadError, SampleSource, Stores};
+use tbl_io::{ReadError, SampleSource, Stores};
 use tl_tokens::{Fill, Long, Packing, Sequences, TokenFile, TokenOptions, TokenSource, TokenType};
 
 use crate::dataset::Dataset;
@@ -26,19 +26,7 @@ impl Dataset {
         options: &TokenOptions,
         sequences: Sequences,
     ) -> Result<Self, PipelineError> {
-        let open = |opened| match opened {
-            Opened::Folder(folder) => {
-                let location = folder.location().clone();
-                Err(ReadError::NotAFile { location, found: FileKind::Directory }.into())
-            }
-            Opened::File(source) => {
-                let file = TokenFile::open(stores, source, options)?;
-                Ok::<Box<dyn SampleSource>, PipelineError>(Box::new(TokenSource::new(
-                    file, sequences,
-                )?))
-            }
-        };
-        Self::from_sources(tbl_io::open_each(stores, locations, open)?)
+        Self::from_sources(tl_tokens::open_all_in(stores, locations, options, sequences)?)
     }
 
     /// The sequences that are its samples, if it has tokens.
@@ -77,6 +65,7 @@ fn hash_sequences(source: &TokenSource, hash: &mut Sha256) {
     let mut number = |number: u64| hash.update(number.to_le_bytes());
     let sequences = source.sequences();
     number(source.sample_count());
+    number(source.packing_id());
     number(sequences.length().into());
     number(sequences.targets().into());
     number(sequences.offsets().into());

@@ -47,7 +47,9 @@ pub(super) fn fill<'a>(
     // Telling what will be read takes the system's time, and belongs to reading.
     scratch.metrics.lap(Stage::Overhead);
     scratch.metrics.work_on(index);
+    // Files of tokens are mapped, and looking ahead costs as much as a short row of them.
     if run.window().is_none()
+        && run.shared().tokens.is_none()
         && let Some(sample) = run.ahead(epoch, place, READ_AHEAD)
     {
         reader::catch_prefetch_panic(run, sample, || {

@@ -233,6 +233,11 @@ fn states_of_other_rows_are_refused() {
     let best = packed(5, Packing::BestFit, Long::Truncate);
     let state = loader(best).state(1).unwrap();
     loader(best).check(&state).unwrap();
+    // The same number of rows, tokens and documents, but other lengths in the middle.
+    write(folder.path(), &[3, 5, 3, 1, 4]);
+    let error = loader(best).check(&state).unwrap_err();
+    assert!(matches!(error, PipelineError::StateMismatch { what: "data set", .. }), "{error}");
+    write(folder.path(), &[3, 5, 2, 2, 4]);
     let length = NonZeroU32::new(5).unwrap();
     let rows = PackedRows::new(length);
     let window = NonZeroU32::new(2).unwrap();

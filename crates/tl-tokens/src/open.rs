@@ -1,0 +1,34 @@
+//! Opening several files of tokens.
+
+use std::ffi::OsStr;
+
+use tbl_io::{FileKind, Opened, ReadError, SampleSource, Stores};
+
+use crate::file::{TokenFile, TokenOptions};
+use crate::sequences::Sequences;
+use crate::source::TokenSource;
+
+/// Opens files of tokens, whose sequences are samples. Locations are those of
+/// [`open_all_in`](tbl_io::open_all_in), and each is a file.
+///
+/// # Errors
+/// As for [`open_all_in`](tbl_io::open_all_in), [`TokenFile::open`] and [`TokenSource::new`], of the
+/// first that does not open; [`ReadError::NotAFile`] for a folder.
+pub fn open_all_in<L: AsRef<OsStr>>(
+    stores: &Stores,
+    locations: &[L],
+    options: &TokenOptions,
+    sequences: Sequences,
+) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
+    let open = |opened| match opened {
+        Opened::Folder(folder) => {
+            let location = folder.location().clone();
+            Err(ReadError::NotAFile { location, found: FileKind::Directory })
+        }
+        Opened::File(source) => {
+            let file = TokenFile::open(stores, source, options)?;
+            Ok(Box::new(TokenSource::new(file, sequences)?) as _)
+        }
+    };
+    tbl_io::open_each(stores, locations, open)
+}
