@@ -16,12 +16,14 @@ mod sampler;
 mod shard;
 #[cfg(feature = "remote")]
 mod store;
+mod tokens;
 mod view;
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use tbl_io::{Stores, Unpack};
+use tbl_io::{ReadError, SampleSource, Stores, Unpack};
 use tl_pipeline::Dataset;
 
 pub(crate) use damage::DamageChoice;
@@ -33,6 +35,7 @@ pub(crate) use loader::LoaderArgs;
 pub(crate) use recipe::{BenchRecipe, RecipeName};
 #[cfg(feature = "remote")]
 use store::StoreArgs;
+use tokens::TokenArgs;
 pub(crate) use view::ViewArgs;
 
 use crate::failure::Failure;
@@ -56,6 +59,9 @@ pub(crate) struct GlobalArgs {
     #[command(flatten)]
     lists: ListArgs,
 
+    #[command(flatten)]
+    tokens: TokenArgs,
+
     #[cfg(feature = "remote")]
     #[command(flatten)]
     stores: StoreArgs,
@@ -77,6 +83,34 @@ impl GlobalArgs {
             Some(folder) => stores.unpacking(Unpack::Keep(folder.clone())),
             None => stores,
         }
+    }
+
+    /// Opens what `paths` stand for, in these stores.
+    pub(crate) fn open_sources<P: AsRef<OsStr>>(
+        &self,
+        stores: &Stores,
+        paths: &[P],
+    ) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
+        self.tokens.open(stores, paths).unwrap_or_else(|| tbl_io::open_all_in(stores, paths))
+    }
+
+    /// Opens what `paths` stand for as one data set, tables included, with the labels that are given
+    /// for it.
+    pub(crate) fn open<P: AsRef<OsStr>>(
+        &self,
+        stores: &Stores,
+        paths: &[P],
+    ) -> Result<Dataset, Failure> {
+        let dataset = match self.tokens.open(stores, paths) {
+            Some(sources) => Dataset::from_sources(sources?)?,
+            None => Dataset::open_in(stores, paths)?,
+        };
+        self.labelled(dataset)
+    }
+
+    /// True if data sets are files of tokens.
+    pub(crate) fn has_tokens(&self) -> bool {
+        self.tokens.is_given()
     }
 
     /// The data set with the labels that are given for it, if any are.

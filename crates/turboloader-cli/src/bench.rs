@@ -20,7 +20,7 @@ use clap::ValueHint;
 use tl_decode::DecodeOptions;
 use tl_pipeline::{
     Dataset, Loader, LoaderConfig, LoaderNote, Outcome, Replay, Report, Shard, Shuffle,
-    ShuffleQuality, Work,
+    ShuffleQuality, TokenWork, Work,
 };
 
 use crate::args::{
@@ -89,6 +89,7 @@ const NO_VIEWS: Failure =
 ///   tl bench photos.tbl drawings.tbl --mix 3,1 --length first-used-up --recipe imagenet-train
 ///   tl bench train.tbl --recipe imagenet-train --rank 0 --world 2 --batch-size 32 --rows 0.jsonl
 ///   tl bench adult.idv --recipe columns --digest
+///   tl bench corpus.bin --tokens u16 --sequence-length 1024 --recipe tokens
 ///   tl bench iris.idv --features PetalLength,PetalWidth --label Label --batch-size 256
 ///   tl bench coco.tbl --recipe detect.toml --boxes 'json:/annotations/*/bbox' --box-format xywh
 #[derive(Debug, clap::Args)]
@@ -101,8 +102,8 @@ pub(crate) struct Args {
     /// The work on each sample: decode (to RGB at full size), raw (read the stored bytes),
     /// imagenet-train (random resized crop, random horizontal flip, normalise, f32 planes),
     /// imagenet-eval (resize of the short side, centre crop, normalise, f32 planes), columns (rows
-    /// of a table; the default with --columns, --features and --label), or the path of a recipe in
-    /// JSON or TOML
+    /// of a table; the default with --columns, --features and --label), tokens (with --tokens:
+    /// sequences as i64), or the path of a recipe in JSON or TOML
     #[arg(long, value_name = "RECIPE", value_hint = ValueHint::FilePath,
           required_unless_present_any = ["columns", "features", "label"])]
     pub(crate) recipe: Option<BenchRecipe>,
@@ -219,7 +220,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let stores = remote.stores();
     #[cfg(not(feature = "remote"))]
     let stores = global.stores();
-    let dataset = global.labelled(Dataset::open_in(&stores, &args.data)?)?;
+    let dataset = global.open(&stores, &args.data)?;
     let config = config(args, &dataset)?;
     let loader = loader(dataset, config)?;
     loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
@@ -248,7 +249,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     }
     let result = BenchResult {
         recipe: recipe_of(args).to_string(),
-        unit: if matches!(loader.config().work, Work::Columns(_)) { "rows" } else { "images" },
+        unit: unit(&loader.config().work),
         workers: loader.config().workers,
         simd: tl_simd::Level::detect().to_string(),
         batch_size: loader.config().batch_size,
@@ -317,7 +318,7 @@ pub(crate) fn config(args: &Args, dataset: &Dataset) -> Result<LoaderConfig, Fai
         return Err(NO_COLUMNS);
     }
     let loaded = match &recipe {
-        BenchRecipe::Columns => None,
+        BenchRecipe::Columns | BenchRecipe::Tokens => None,
         BenchRecipe::Samples(name) => recipe::load(name, args.size)?,
     };
     let mut bytes = Vec::new();
@@ -327,7 +328,8 @@ pub(crate) fn config(args: &Args, dataset: &Dataset) -> Result<LoaderConfig, Fai
             bytes = of_bytes;
             work
         }
-        None if recipe == BenchRecipe::Columns => return Err(NO_VIEWS),
+        None if recipe == BenchRecipe::Tokens && !args.views => Work::Tokens(TokenWork::default()),
+        None if !matches!(recipe, BenchRecipe::Samples(_)) => return Err(NO_VIEWS),
         None if args.views => Work::Views,
         None => Work::Bytes,
         Some(_) if args.views => return Err(NO_VIEWS),
@@ -347,6 +349,15 @@ pub(crate) fn config(args: &Args, dataset: &Dataset) -> Result<LoaderConfig, Fai
     }
     config.fields.bytes.extend(bytes);
     Ok(config)
+}
+
+/// The unit of rates.
+fn unit(work: &Work) -> &'static str {
+    match work {
+        Work::Columns(_) => "rows",
+        Work::Tokens(_) => "sequences",
+        Work::Bytes | Work::Views | Work::Images(_) | _ => "images",
+    }
 }
 
 /// The recipe that is asked for, or follows from other arguments.

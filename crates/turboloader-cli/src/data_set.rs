@@ -32,7 +32,8 @@ pub(crate) fn open_sources_in<P: AsRef<OsStr>>(
     global: &GlobalArgs,
     paths: &[P],
 ) -> Result<Vec<Box<dyn SampleSource>>, Failure> {
-    tbl_io::open_all_in(stores, paths).map_err(|error| or_no_samples(global, paths, error))
+    let sources = global.open_sources(stores, paths);
+    sources.map_err(|error| or_no_samples(global, paths, error))
 }
 
 /// Joins open sources to one data set, and prints the notes on them on standard error.
@@ -130,9 +131,8 @@ pub(crate) fn open_sample(
         stores.expand(path)?
     };
     for location in locations {
-        for source in tbl_io::open_all_in(&stores, &[&location])
-            .map_err(|error| or_no_samples(global, &[path], error))?
-        {
+        let sources = global.open_sources(&stores, &[&location]);
+        for source in sources.map_err(|error| or_no_samples(global, &[path], error))? {
             let local = index - start;
             if local < source.sample_count() {
                 note(source.as_ref());
@@ -168,7 +168,7 @@ pub(crate) fn table_kind(
     global: &GlobalArgs,
     path: &Path,
 ) -> Result<Option<(TableKind, Source)>, Failure> {
-    if path.metadata().is_ok_and(|found| !found.is_file()) {
+    if global.has_tokens() || path.metadata().is_ok_and(|found| !found.is_file()) {
         return Ok(None);
     }
     let stores = global.stores();

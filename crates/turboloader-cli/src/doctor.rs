@@ -108,6 +108,9 @@ pub(crate) struct Args {
 
 /// Examines, and prints what was found.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    if global.has_tokens() {
+        return Err(Failure::Usage { what: "--tokens does not go with doctor" });
+    }
     let seconds = duration("--seconds", args.seconds, 1.0)?;
     let step = duration("--step-ms", args.step_ms, 1e-3)?;
     if args.read_limit.is_some_and(|limit| !(limit.is_finite() && limit > 0.0)) {

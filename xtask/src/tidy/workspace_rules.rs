@@ -77,6 +77,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "tl-decode",
             "tl-pipeline",
             "tl-simd",
+            "tl-tokens",
             "tl-transform",
             "turboloader",
         ],

@@ -48,17 +48,20 @@ impl RecipeName {
 pub(crate) enum BenchRecipe {
     /// Read columns of a table
     Columns,
+    /// Read sequences of tokens
+    Tokens,
     /// Anything else
     Samples(RecipeName),
 }
 
 const COLUMNS: &str = "columns";
+const TOKENS: &str = "tokens";
 
 impl BenchRecipe {
     /// As [`RecipeName::resizes`].
     pub(crate) const fn resizes(&self) -> bool {
         match self {
-            Self::Columns => false,
+            Self::Columns | Self::Tokens => false,
             Self::Samples(recipe) => recipe.resizes(),
         }
     }
@@ -66,7 +69,13 @@ impl BenchRecipe {
 
 impl From<OsString> for BenchRecipe {
     fn from(name: OsString) -> Self {
-        if name == COLUMNS { Self::Columns } else { Self::Samples(name.into()) }
+        if name == COLUMNS {
+            Self::Columns
+        } else if name == TOKENS {
+            Self::Tokens
+        } else {
+            Self::Samples(name.into())
+        }
     }
 }
 
@@ -74,6 +83,7 @@ impl fmt::Display for BenchRecipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Columns => f.write_str(COLUMNS),
+            Self::Tokens => f.write_str(TOKENS),
             Self::Samples(recipe) => recipe.fmt(f),
         }
     }

@@ -42,7 +42,7 @@ impl<'a> Contents<'a> {
     /// Those of a batch of a loader with this configuration.
     pub(super) fn of(batch: &'a Batch, config: &'a LoaderConfig) -> Self {
         let decoded = matches!(config.work, Work::Images(_));
-        let is_table = matches!(config.work, Work::Columns(_));
+        let is_table = matches!(config.work, Work::Columns(_) | Work::Tokens(_));
         Self { batch, fields: &config.fields, decoded, is_table }
     }
 

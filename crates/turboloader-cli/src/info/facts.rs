@@ -10,6 +10,7 @@ use tbl_io::{
     Folder, FolderSkips, Labels, MemberCounts, RowIndexTotals, SampleSource, SourceKind,
     TarArchive, TblFile,
 };
+use tl_tokens::{TokenFile, TokenSource};
 
 use crate::failure::{DamagedParts, Failure};
 use crate::info::counts::{Counts, listed, row};
@@ -32,6 +33,9 @@ pub(crate) struct Facts {
     metadata: Option<MetadataFacts>,
     /// The application's fields in a TBL version 1 header.
     custom_metadata: Option<CustomMetadata>,
+    /// The tokens of a file of tokens; absent for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<TokenFacts>,
     /// Row indexes of JPEG samples; `null` for a container that cannot store them.
     row_index: Option<RowIndexFacts>,
     /// Members of an archive that are neither samples nor fields, by type.
@@ -63,6 +67,28 @@ struct RowIndexFacts {
     share: f64,
 }
 
+/// The tokens of a file.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct TokenFacts {
+    format: &'static str,
+    #[serde(rename = "type")]
+    number: &'static str,
+    count: u64,
+    /// `null` without an index of documents.
+    documents: Option<u64>,
+}
+
+impl TokenFacts {
+    fn of(file: &TokenFile) -> Self {
+        Self {
+            format: file.format().name(),
+            number: file.number().name(),
+            count: file.len(),
+            documents: file.documents().map(|documents| documents.len()),
+        }
+    }
+}
+
 impl Facts {
     /// The counts of samples and labels.
     pub(crate) fn counts(&self) -> &Counts {
@@ -86,6 +112,7 @@ impl Facts {
             checksums: None,
             metadata: None,
             custom_metadata: None,
+            tokens: None,
             row_index: None,
             skipped: BTreeMap::new(),
             end_marker: None,
@@ -108,7 +135,10 @@ impl Facts {
                 }
             }
         }
-        if let Some(archive) = as_any.downcast_ref() {
+        if let Some(tokens) = TokenSource::of(source) {
+            facts.tokens = Some(TokenFacts::of(tokens.file()));
+            facts.counts.file_bytes = Some(tokens.file().source().len());
+        } else if let Some(archive) = as_any.downcast_ref() {
             facts.add_tar(archive);
         } else if let Some(folder) = as_any.downcast_ref() {
             facts.add_folder(folder);
@@ -217,6 +247,12 @@ impl fmt::Display for Facts {
         }
         if let Some(custom) = &self.custom_metadata {
             row(f, "metadata", custom)?;
+        }
+        if let Some(TokenFacts { format, number, count, documents }) = self.tokens {
+            row(f, "tokens", format_args!("{count} of {number}, {format}"))?;
+            if let Some(documents) = documents {
+                row(f, "documents", documents)?;
+            }
         }
         if let Some(RowIndexFacts { samples: samples @ 1.., bytes, share }) = self.row_index {
             let percent = 100.0 * share;

@@ -31,5 +31,6 @@ mod support;
 mod table_batches;
 mod table_conversion;
 mod tables;
+mod tokens;
 mod usage;
 mod views;

@@ -1,0 +1,102 @@
+//! Options of files of tokens.
+
+use std::num::NonZeroU32;
+
+use clap::ValueEnum;
+use tbl_io::{ReadError, SampleSource, Stores};
+use tl_tokens::{
+    DocumentRows, Fill, Long, PackedRows, Packing, Sequences, TokenOptions, TokenType, Windows,
+};
+
+const TOKENS: &str = "Tokens";
+
+/// Files of tokens, and the samples that are made of them.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct TokenArgs {
+    /// Read the files as tokens of this type, such as u16; auto for files that state it: llm.c,
+    /// Megatron-LM, .npy, .safetensors. Samples are windows of tokens, and one more for targets
+    #[arg(long, global = true, value_name = "TYPE", value_parser = token_type, help_heading = TOKENS)]
+    tokens: Option<Stated>,
+
+    /// With --tokens: the tokens of a sample (default: 2048)
+    #[arg(long, global = true, value_name = "TOKENS", requires = "tokens", help_heading = TOKENS)]
+    sequence_length: Option<NonZeroU32>,
+
+    /// With --tokens: take the documents of Megatron-LM's index, packed like this; those that are
+    /// longer than a sample are split
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "PACKING",
+        requires = "tokens",
+        help_heading = TOKENS
+    )]
+    documents: Option<DocumentChoice>,
+}
+
+/// The type of tokens, or that files state it.
+#[derive(Clone, Copy, Debug)]
+struct Stated(Option<TokenType>);
+
+fn token_type(name: &str) -> Result<Stated, String> {
+    match TokenType::named(name) {
+        None if name == "auto" => Ok(Stated(None)),
+        None => {
+            let known: Vec<&str> = TokenType::ALL.into_iter().map(TokenType::name).collect();
+            Err(format!("expected auto or one of {}", known.join(", ")))
+        }
+        number => Ok(Stated(number)),
+    }
+}
+
+/// The rows of documents.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DocumentChoice {
+    /// One document a row
+    Pad,
+    /// The longest first, each into the fullest row with room for it
+    BestFit,
+    /// Each into the first row with room for it
+    FirstFit,
+    /// One after the other, cut where a row is full
+    Split,
+}
+
+/// The tokens of a sample unless others are asked for.
+const LENGTH: NonZeroU32 = NonZeroU32::new(2048).expect("not zero");
+
+impl TokenArgs {
+    /// True if data sets are files of tokens.
+    pub(crate) fn is_given(&self) -> bool {
+        self.tokens.is_some()
+    }
+
+    /// Opens files of tokens; `None` where data sets are not.
+    pub(crate) fn open<L: AsRef<std::ffi::OsStr>>(
+        &self,
+        stores: &Stores,
+        locations: &[L],
+    ) -> Option<Result<Vec<Box<dyn SampleSource>>, ReadError>> {
+        let Stated(number) = self.tokens?;
+        let options = TokenOptions { number, ..TokenOptions::default() };
+        Some(tl_tokens::open_all_in(stores, locations, &options, self.sequences()))
+    }
+
+    fn sequences(&self) -> Sequences {
+        let length = self.sequence_length.unwrap_or(LENGTH);
+        let long = Long::Split;
+        let packed =
+            |strategy| Sequences::Packed(PackedRows { strategy, long, ..PackedRows::new(length) });
+        match self.documents {
+            None => Windows::new(length).into(),
+            Some(DocumentChoice::Pad) => {
+                let fill = Fill::default();
+                Sequences::Documents(DocumentRows { length, targets: true, long, fill })
+            }
+            Some(DocumentChoice::BestFit) => packed(Packing::BestFit),
+            Some(DocumentChoice::FirstFit) => packed(Packing::FirstFit),
+            Some(DocumentChoice::Split) => packed(Packing::Split),
+        }
+    }
+}
