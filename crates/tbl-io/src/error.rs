@@ -63,7 +63,7 @@ pub enum ReadError {
         other: Location,
         /// The first number whose classes differ.
         label: usize,
-        classes: ClassPair,
+        classes: Box<ClassPair>,
     },
     /// A file of tokens is damaged, or is not what the caller says.
     Tokens { location: Location, offset: u64, source: TokensDefect },

@@ -325,10 +325,10 @@ fn check_declared(sources: &[&dyn SampleSource]) -> Result<(), ReadError> {
                 location: source.location().clone(),
                 other: first.location().clone(),
                 label,
-                classes: ClassPair {
+                classes: Box::new(ClassPair {
                     found: found.get(label).cloned(),
                     expected: expected.get(label).cloned(),
-                },
+                }),
             });
         }
     }

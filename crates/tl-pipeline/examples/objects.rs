@@ -19,8 +19,8 @@ use tl_transform::Recipe;
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let Some(file) = arguments.next() else {
-        eprintln!("expected the path of a file of annotations");
-        return ExitCode::from(2);
+        println!("usage: objects FILE [IMAGES]");
+        return ExitCode::SUCCESS;
     };
     match show(&file, arguments.next()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -230,7 +230,7 @@ impl TokenFile {
     #[must_use]
     pub fn misfit(&self, token: u64, value: i128, wanted: TokenType) -> ReadError {
         let offset = self.offset.saturating_add(token.saturating_mul(self.number.bytes() as u64));
-        self.defect(offset, TokensDefect::Value { value, wanted: wanted.name() })
+        self.defect(offset, TokensDefect::Value { value: value.to_string(), wanted: wanted.name() })
     }
 
     pub(crate) fn defect(&self, offset: u64, source: TokensDefect) -> ReadError {

@@ -58,7 +58,7 @@ pub enum TokensDefect {
     OutOfRange { what: &'static str, number: u64, count: u64 },
     /// A token does not fit the type that is asked for.
     #[error("token {value} does not fit {wanted}")]
-    Value { value: i128, wanted: &'static str },
+    Value { value: String, wanted: &'static str },
 }
 
 impl TokensDefect {
