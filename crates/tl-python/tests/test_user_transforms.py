@@ -439,6 +439,127 @@ def test_functions_that_return_other_fields_are_the_samples_error(annotated, ret
         tl.DataLoader(annotated, 3, transform=lambda image, boxes, other: None, fields=fields)
 
 
+MOVED = {"boxes": "boxes", "mask": "mask", "masks": "masks", "points": "keypoints"}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("mask", lambda mask: mask * 0.5, "mask of float64, expected whole numbers"),
+        ("mask", lambda mask: mask * 0 - np.int64(3), "mask with -3, expected 0 to 255"),
+        ("mask", lambda mask: np.full(mask.shape, 256), "mask with 256, expected 0 to 255"),
+        ("mask", lambda mask: mask[..., None], r"mask of shape \(6, 10, 1\), expected \(height"),
+        ("mask", lambda mask: None, "returned no 'mask'"),
+        ("mask", lambda mask: mask[:3], "mask: returned 10x3 pixels for an image of 10x6"),
+        ("masks", lambda masks: masks * 255, "masks with 255, expected 0 to 1"),
+        ("masks", lambda masks: masks * 0.5, "masks of float64, expected whole numbers"),
+        ("masks", lambda masks: masks[:, :, :0], r"masks of shape \(2, 6, 0\), expected \(objects"),
+        ("masks", lambda masks: masks[0], r"masks of shape \(6, 10\), expected \(objects"),
+        ("masks", lambda masks: masks[:1], "masks of objects: returned 1, expected 2"),
+        ("boxes", lambda boxes: boxes.astype(str), "boxes of <U32, expected numbers"),
+        ("boxes", lambda boxes: boxes[:, [2, 1, 0, 3]], "boxes with 4, 0, 0, 4, expected left"),
+        ("points", lambda points: points - 3, "keypoints with visibility -1, expected 0 or more"),
+        ("points", lambda points: points * np.nan, "keypoints with visibility NaN"),
+    ],
+)
+def test_fields_that_do_not_fit_are_the_samples_error(annotated, name, change, message):
+    def function(image, **fields):
+        return {"image": image, name: change(fields[name])}
+
+    steps = [T.Resize((HEIGHT, WIDTH)), function]
+    loader = tl.DataLoader(annotated, 3, transform=steps, fields={name: FOLLOWERS[name]})
+    with pytest.raises(tl.SampleError, match=message):
+        next(iter(loader))
+
+
+def test_fields_may_come_back_as_other_types(annotated):
+    def other(image, boxes, points, mask, masks):
+        return {
+            "image": image,
+            "boxes": boxes.astype(int).tolist(),
+            "points": points.astype(np.float64),
+            "mask": mask.astype(np.int64),
+            "masks": list(masks > 0),
+        }
+
+    fields = {name: FOLLOWERS[name] for name in MOVED}
+    steps = [T.Resize((HEIGHT, WIDTH))]
+    alone, moved = (
+        next(iter(tl.DataLoader(annotated, 3, transform=chain, fields=fields)))
+        for chain in (steps, [*steps, other])
+    )
+    for name in MOVED:
+        for one, two in zip(alone[name], moved[name], strict=True):
+            np.testing.assert_array_equal(one.numpy(), two.numpy())
+
+
+def test_images_without_objects_may_come_back_with_empty_lists(annotated):
+    document = {"m": [], "b": [], "l": [], "p": []}
+    for path in annotated.glob("*.json"):
+        path.write_text(json.dumps(document))
+    shapes = []
+
+    def part(image, boxes, points, masks):
+        shapes.append((boxes.shape, points.shape, masks.shape))
+        masks = masks * np.ones(image.shape[:2], np.uint8)
+        made = {"image": image[:4], "boxes": list(boxes), "points": list(points)}
+        return made | {"masks": [one[:4] for one in masks]}
+
+    fields = {name: FOLLOWERS[name] for name in ("boxes", "masks")}
+    fields["points"] = tl.Keypoints("json:/p/*", shape=(2, 3))
+    loader = tl.DataLoader(annotated, 3, transform=T.Lambda(part, size="any"), fields=fields)
+    batch = next(iter(loader))
+    assert shapes == [((0, 4), (0, 2, 3), (0, HEIGHT, WIDTH))] * 3
+    assert [one.shape for one in batch["masks"]] == [(0, 4, WIDTH)] * 3
+
+
+def by_place(image, boxes, /):
+    return {"image": image, "boxes": boxes}
+
+
+def whole(image, boxes):
+    return {"image": image, "boxes": boxes}
+
+
+def test_functions_get_fields_by_their_names(annotated):
+    fields = {"boxes": FOLLOWERS["boxes"]}
+
+    def loader(transform, fields=fields):
+        return tl.DataLoader(annotated, 3, transform=transform, fields=fields)
+
+    with pytest.raises(tl.SettingError, match="boxes moves with the image, and would stay"):
+        loader(by_place)
+    with pytest.raises(tl.SettingError, match=r"by_place of image b takes boxes, which"):
+        loader({"a": T.Resize((4, 4)), "b": [by_place, T.Resize((4, 4))]})
+    with pytest.raises(tl.SettingError, match="boxes moves with the image, and would stay"):
+        loader(lambda boxes: {"image": boxes, "boxes": boxes})
+    with pytest.raises(tl.SettingError, match=r"takes seed by its place.* remove the /"):
+        loader(eval("lambda image, seed, /, **fields: None"))
+    for name in ("image", "seed"):
+        with pytest.raises(tl.SettingError, match=f"field {name} .*give the field another name"):
+            loader({"a": whole}, {name: FOLLOWERS["boxes"]})
+    # The further image has no boxes.
+    with pytest.raises(tl.SettingError, match=r"whole of image b takes boxes, which"):
+        loader({"a": whole, "b": whole})
+    batch = next(iter(loader({"a": whole, "b": [inverted, T.Resize((HEIGHT, WIDTH))]})))
+    np.testing.assert_array_equal(batch["b"][0].numpy(), 255 - image(0))
+
+
+def test_lambdas_say_what_they_declare():
+    for size in ("big", 1.5, (0, 3), 70000, (1, 2, 3), True, -1):
+        with pytest.raises(tl.RecipeError, match=r"size is .*, expected 1 to 65535, \(height, w"):
+            T.Lambda(inverted, size=size)
+    for size in (4, "any"):
+        with pytest.raises(tl.RecipeError, match="a function that changes the size moves pixels"):
+            T.Lambda(inverted, size=size, moves=False)
+    with pytest.raises(tl.SettingError, match="moves is 'no', expected True or False"):
+        T.Lambda(inverted, moves="no")
+    assert repr(T.Lambda(inverted)) == "Lambda(inverted)"
+    assert repr(T.Lambda(inverted, moves=False)) == "Lambda(inverted, moves=False)"
+    assert repr(T.Lambda(inverted, size=(3, 4))) == "Lambda(inverted, size=[3, 4])"
+    assert repr(T.Lambda(inverted, size="any")) == "Lambda(inverted, size='any')"
+
+
 def test_albumentations_move_boxes_points_and_masks(annotated):
     A = pytest.importorskip("albumentations")  # noqa: N806
     flip = [A.HorizontalFlip(p=1.0), A.RandomBrightnessContrast(p=0.0)]
@@ -484,3 +605,117 @@ def test_processes_end_while_functions_are_called(data):
         command = [sys.executable, "-W", "ignore", "-c", ENDING, str(data)]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
         assert ended.stdout == "2\n"
+
+
+def of_albumentations(folder, fields, *transforms, form="pascal_voc", **params):
+    """Return a loader with a chain of Albumentations that has boxes and keypoints."""
+    import albumentations as A  # noqa: N812
+
+    boxes, points = A.BboxParams(form, **params), A.KeypointParams("xy", **params)
+    chain = A.Compose(list(transforms), bbox_params=boxes, keypoint_params=points)
+    return tl.DataLoader(folder, 3, transform=chain, fields=fields)
+
+
+@pytest.mark.parametrize(("name", "one"), [("boxes", "box"), ("points", "keypoint")])
+def test_copies_of_objects_by_albumentations_are_refused(annotated, name, one):
+    A = pytest.importorskip("albumentations")  # noqa: N806
+    cv2 = pytest.importorskip("cv2")
+
+    def batch(border):
+        pad = A.PadIfNeeded(2 * HEIGHT, 2 * WIDTH, border_mode=border)
+        return next(iter(of_albumentations(annotated, {name: FOLLOWERS[name]}, pad)))
+
+    assert len(batch(cv2.BORDER_CONSTANT)[name]) == 3
+    expected = f"made several {name} of {one} 0 .*border_mode=cv2.BORDER_CONSTANT"
+    with pytest.raises(tl.SampleError, match=expected):
+        batch(cv2.BORDER_REFLECT_101)
+
+
+def test_albumentations_that_mirror_are_refused_next_to_pairs_of_points(annotated):
+    A = pytest.importorskip("albumentations")  # noqa: N806
+    paired = tl.Keypoints("json:/p/*", flip_pairs=[(0, 1)])
+    fields = {"points": paired}
+
+    class OfMine(A.DualTransform):
+        pass
+
+    for mirror in (
+        A.HorizontalFlip(),
+        A.OneOf([A.RandomGamma(), A.Sequential([A.VerticalFlip()])]),
+        A.D4(),
+        A.SquareSymmetry(),
+        A.Transpose(),
+        A.Affine(scale={"x": (-1, 1), "y": 1}),
+        A.Affine(shear={"x": (50, 60), "y": (50, 60)}),
+        OfMine(),
+    ):
+        with pytest.raises(tl.SettingError, match=r"field points has flip_pairs, which \w+ of"):
+            of_albumentations(annotated, fields, mirror)
+        of_albumentations(annotated, {"points": FOLLOWERS["points"]}, mirror)
+    others = [
+        A.Affine(rotate=(-20, 20), shear=(-9, 9)),
+        A.RandomGamma(),
+        A.Rotate(),
+        A.Resize(4, 5),
+    ]
+    assert len(next(iter(of_albumentations(annotated, fields, *others)))["points"]) == 3
+
+
+def test_albumentations_that_make_no_images_or_cannot_be_seeded_are_refused():
+    A = pytest.importorskip("albumentations")  # noqa: N806
+    with pytest.raises(tl.RecipeError, match=r"Normalize of Albumentations .* T.Normalize.* Compo"):
+        T.Compose([A.Compose([A.HorizontalFlip(), A.Normalize()])])
+    with pytest.raises(tl.RecipeError, match=r"ToFloat .* put T.ToTensor\(\) after it"):
+        T.Lambda(A.ToFloat())
+    with pytest.raises(tl.RecipeError, match=r"Lambda of .*no description: .*A.Lambda\(..., name="):
+        T.recipe(A.Lambda(image=inverted))
+
+    class Earlier:
+        """One of albumentations 1.4.20."""
+
+        __module__ = "albumentations.core"
+
+        def __call__(self, **targets):
+            return targets
+
+    with pytest.raises(tl.RecipeError, match=r"Earlier .* cannot be seeded: .* 1.4.21 or later"):
+        T.Lambda(Earlier())
+
+
+def test_albumentations_have_the_same_name_in_every_process():
+    A = pytest.importorskip("albumentations")  # noqa: N806
+
+    class OfMine(A.ImageOnlyTransform):
+        def to_dict(self):
+            return {"own": object()}
+
+    assert T.Lambda(OfMine()).name == T.Lambda(OfMine()).name
+    chain = A.Compose([A.HorizontalFlip()])
+    assert T.Lambda(chain) == T.Lambda(chain)
+    # One object may stand in a recipe twice, or be that of two images.
+    assert len(T.functions({"a": [chain, chain], "b": chain})) == 1
+
+
+def test_sizes_of_albumentations_are_known():
+    A = pytest.importorskip("albumentations")  # noqa: N806
+
+    class Cut(A.RandomCrop):
+        pass
+
+    class Chain(A.Compose):
+        pass
+
+    sizes = [
+        (A.SquareSymmetry(), "any"),
+        (A.Rotate(crop_border=True), "any"),
+        (A.Rotate(), None),
+        (A.Affine(fit_output=True), "any"),
+        (A.Affine(), None),
+        (A.Perspective(keep_size=False), "any"),
+        (A.Perspective(), None),
+        (Cut(3, 4), [3, 4]),
+        (Cut(3, 4, p=0.5), "any"),
+        (Chain([A.Rotate(crop_border=True), Cut(3, 4)]), [3, 4]),
+        (A.ReplayCompose([Cut(3, 4)]), [3, 4]),
+    ]
+    assert [T.Lambda(one).size for one, _ in sizes] == [size for _, size in sizes]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
+import os
+import re
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from .exceptions import SettingError
+from .exceptions import RecipeError, SettingError
 
 # Transforms of Albumentations that cut or resize to the size in their parameters.
 _SIZED = (
@@ -38,8 +41,35 @@ _UNSIZED = (
     "RandomRotate90",
     "RandomScale",
     "SmallestMaxSize",
+    "SquareSymmetry",
     "Transpose",
 )
+
+# Those whose results have such sizes with an argument.
+_UNSIZED_IF = (
+    ("Affine", "fit_output", True),
+    ("Perspective", "keep_size", False),
+    ("Rotate", "crop_border", True),
+)
+
+# Those that mirror images.
+_MIRRORING = ("D4", "HorizontalFlip", "Lambda", "SquareSymmetry", "Transpose", "VerticalFlip")
+
+# Those whose results are no pixels, with what does the same after them.
+_MAKES_FLOATS = {
+    "Normalize": "T.ToTensor() and T.Normalize(mean, std)",
+    "ToFloat": "T.ToTensor()",
+    "ToTensor3D": "T.ToTensor()",
+    "ToTensorV2": "T.ToTensor()",
+}
+
+# Between seeding a transform and its draws nothing else may seed it, or one that it shares parts
+# with. Forked processes find it free.
+_LOCK = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release
+    )
 
 
 def is_of_albumentations(transform: Any) -> bool:
@@ -51,13 +81,28 @@ def _mro(transform: Any) -> tuple[type, ...]:
     return type(transform).__mro__
 
 
+def _is_one_of(transform: Any, names: Iterable[str]) -> bool:
+    """Whether it, or what it is derived from, has one of these names."""
+    return not {kind.__name__ for kind in _mro(transform)}.isdisjoint(names)
+
+
 class Albumentation:
     """A function of an image, by a transform of Albumentations with a seed of its own."""
 
     def __init__(self, transform: Any) -> None:
+        name = type(transform).__name__
+        if not hasattr(transform, "set_random_seed"):
+            raise RecipeError(
+                f"{name} of Albumentations cannot be seeded: albumentations 1.4.21 or later has "
+                "set_random_seed"
+            )
+        for one in _leaves(transform):
+            if other := _MAKES_FLOATS.get(type(one).__name__):
+                raise RecipeError(
+                    f"{type(one).__name__} of Albumentations makes no uint8 image: leave it out, "
+                    f"and put {other} after {'it' if one is transform else name}"
+                )
         self.transform = transform
-        # Between seeding and the draws no other thread may seed it.
-        self.lock = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -67,7 +112,14 @@ class Albumentation:
             described = json.dumps(self.transform.to_dict(), sort_keys=True, default=repr)
         except NotImplementedError:
             described = repr(self.transform)
-        checksum = zlib.crc32(described.encode())
+        except ValueError as error:
+            # Of a Lambda.
+            raise RecipeError(
+                f"{kind.__name__} of Albumentations has no description: {error}; pass "
+                "A.Lambda(..., name='...')"
+            ) from None
+        # Addresses differ between processes.
+        checksum = zlib.crc32(re.sub(" at 0x[0-9a-fA-F]+", "", described).encode())
         return f"{kind.__module__}.{kind.__qualname__}.{checksum:08x}"
 
     @property
@@ -83,13 +135,15 @@ class Albumentation:
     def __call__(self, image: Any, seed: int) -> Any:
         return self._run(seed, image=image)["image"]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Albumentation, (self.transform,)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Albumentation) and self.transform is other.transform
+
+    def __hash__(self) -> int:
+        return id(self.transform)
 
     def _run(self, seed: int, **targets: Any) -> Any:
-        with self.lock:
-            if hasattr(self.transform, "set_random_seed"):
-                self.transform.set_random_seed(seed)
+        with _LOCK:
+            self.transform.set_random_seed(seed)
             return self.transform(**targets)
 
     def lacks(self, kind: str) -> str | None:
@@ -100,6 +154,11 @@ class Albumentation:
         if kind == "keypoints" and "keypoints" not in processors:
             return 'keypoint_params=A.KeypointParams("xy")'
         return None
+
+    @property
+    def mirroring(self) -> str | None:
+        """The name of the first of its transforms that may mirror images."""
+        return next((type(one).__name__ for one in _leaves(self.transform) if _mirrors(one)), None)
 
     def annotated(
         self, image: Any, annotations: dict[str, Any], seed: int
@@ -120,14 +179,14 @@ class Albumentation:
             del targets["masks"]
         made = self._run(seed, **targets)
         height, width = made["image"].shape[:2]
-        left: dict[str, Any] = {"keypoints": [] if points is None else points.left(made)}
+        moved: dict[str, Any] = {"keypoints": [] if points is None else points.moved(made)}
         if boxes is not None:
-            left["boxes"] = boxes.left(made, width, height)
+            moved["boxes"] = boxes.moved(made, width, height)
         if "mask" in annotations:
-            left["mask"] = made["mask"]
+            moved["mask"] = made["mask"]
         if "masks" in annotations:
-            left["masks"] = made.get("masks", annotations["masks"])
-        return made["image"], left
+            moved["masks"] = made.get("masks", annotations["masks"])
+        return made["image"], moved
 
 
 class _Boxes:
@@ -147,16 +206,30 @@ class _Boxes:
         labels = dict.fromkeys(self.params.label_fields or (), numbers.tolist())
         return {"bboxes": numbered, **labels}
 
-    def left(self, made: Mapping[str, Any], width: int, height: int) -> Any:
+    def moved(self, made: Mapping[str, Any], width: int, height: int) -> Any:
         """Return the boxes in their first order, those that were dropped as NaN."""
         import numpy as np
 
         boxes = np.asarray(made["bboxes"], np.float32)
         edges = np.full_like(self.edges, np.nan)
         if len(boxes):
-            numbers = boxes[:, -1].round().astype(int)
+            numbers = _numbers(boxes, "boxes", "box")
             edges[numbers] = _to_edges(boxes[:, :4], self.params.format, width, height)
         return edges
+
+
+def _numbers(rows: Any, several: str, one: str) -> Any:
+    """Return the numbers of the boxes or points that a transform of Albumentations returns."""
+    import numpy as np
+
+    numbers = rows[:, -1].round().astype(int)
+    counts = np.bincount(numbers)
+    if (counts > 1).any():
+        raise ValueError(
+            f"Albumentations made several {several} of {one} {counts.argmax()} (reflecting borders "
+            "or shuffled tiles): use border_mode=cv2.BORDER_CONSTANT"
+        )
+    return numbers
 
 
 def _from_edges(edges: Any, form: str, width: int, height: int) -> Any:
@@ -221,13 +294,14 @@ class _Points:
         labels = dict.fromkeys(self.params.label_fields or (), numbers.tolist())
         return {"keypoints": numbered, **labels}
 
-    def left(self, made: Mapping[str, Any]) -> list[Any]:
+    def moved(self, made: Mapping[str, Any]) -> list[Any]:
         """Return the points of each field, those that were dropped without a label."""
         import numpy as np
 
         found = np.asarray(made["keypoints"], np.float32)
         order = [1, 0] if self.params.format == "yx" else [0, 1]
-        numbers = found[:, -1].round().astype(int) if len(found) else np.zeros(0, int)
+        empty = np.zeros(0, int)
+        numbers = _numbers(found, "points", "keypoint") if len(found) else empty
         gone = np.ones(len(self.places), bool)
         gone[numbers] = False
         if (gone & ~self.can_be_hidden).any():
@@ -260,22 +334,41 @@ def _leaves(transform: Any) -> Iterator[Any]:
 
 
 def _changes_colours(transform: Any) -> bool:
-    return any(kind.__name__ in ("ImageOnlyTransform", "NoOp") for kind in _mro(transform))
+    return _is_one_of(transform, ("ImageOnlyTransform", "NoOp"))
+
+
+def _mirrors(transform: Any) -> bool:
+    """Whether it may mirror images; what is not of the package itself is not known."""
+    if _changes_colours(transform):
+        return False
+    if type(transform).__module__.partition(".")[0] != "albumentations":
+        return True
+    if _is_one_of(transform, ("Affine",)):
+        scales = [*transform.scale["x"], *transform.scale["y"]]
+        shears = [max(map(abs, transform.shear[axis])) for axis in ("x", "y")]
+        # The determinant of a shear is 1 less the product of its tangents.
+        return min(scales) < 0 or math.tan(math.radians(min(shears))) >= 1 or max(shears) >= 90
+    return _is_one_of(transform, _MIRRORING)
 
 
 def _size_of(transform: Any) -> tuple[int, int] | Literal["any"] | None:
     """Return (height, width) of all results, ``"any"``, or nothing where images keep their size."""
-    name = type(transform).__name__
-    if name not in ("Compose", "Sequential"):
-        names = [type(one).__name__ for one in _leaves(transform)]
-        if name in _SIZED and getattr(transform, "p", 0) >= 1:
+    if not _is_one_of(transform, ("Compose", "Sequential")):
+        if _is_one_of(transform, _SIZED) and getattr(transform, "p", 0) >= 1:
             return _size_in(transform)
-        return "any" if any(one in _SIZED or one in _UNSIZED for one in names) else None
+        return "any" if any(_changes_size(one) for one in _leaves(transform)) else None
     made: tuple[int, int] | Literal["any"] | None = None
     for one in transform.transforms:
         size = _size_of(one)
         made = made if size is None else size
     return made if made is None or getattr(transform, "p", 1) >= 1 else "any"
+
+
+def _changes_size(transform: Any) -> bool:
+    return _is_one_of(transform, (*_SIZED, *_UNSIZED)) or any(
+        _is_one_of(transform, (name,)) and getattr(transform, argument, None) is value
+        for name, argument, value in _UNSIZED_IF
+    )
 
 
 def _size_in(transform: Any) -> tuple[int, int] | Literal["any"]:
@@ -297,12 +390,14 @@ class Annotated:
         self.function = function
         # The fields by their kinds; of keypoints the name of each, and whether it is of objects.
         self.names = names
-        self.takes_seed = "seed" in _parameters(function)
+        self.takes_seed = "seed" in _named(function)
 
     def __call__(self, image: Any, annotations: dict[str, Any] | None = None, *, seed: int) -> Any:
         given: dict[str, Any] = {"seed": seed} if self.takes_seed else {}
         if annotations is None:
             return self.function(image, **given)
+        if "masks" in annotations and not len(annotations["masks"]):
+            annotations["masks"] = annotations["masks"].reshape(0, *image.shape[:2])
         if isinstance(self.function, Albumentation):
             return self.function.annotated(image, annotations, seed)
         for kind in ("boxes", "masks", "mask"):
@@ -316,30 +411,38 @@ class Annotated:
         if not isinstance(made, Mapping) or "image" not in made:
             expected = ", ".join(map(repr, ["image", *shapes]))
             raise TypeError(f"it returned no dict with {expected}, though it moves fields")
-        return made["image"], self._left(made, shapes)
+        return made["image"], self._moved(made, shapes)
 
-    def _left(self, made: Mapping[str, Any], shapes: Mapping[str, Any]) -> dict[str, Any]:
+    def _moved(self, made: Mapping[str, Any], shapes: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields by their kinds; boxes and keypoints have the shape that they had."""
         import numpy as np
 
-        def field(name: str, is_fixed: bool) -> Any:
-            if name not in made:
+        def field(name: str, expected: tuple[int, ...] | None) -> Any:
+            if made.get(name) is None:
                 raise TypeError(f"it returned no {name!r}, which moves with the image")
             array = np.asarray(made[name])
-            if is_fixed and array.shape != shapes[name]:
-                raise ValueError(
-                    f"it returned {name} of shape {array.shape}, expected {shapes[name]}: as many "
-                    "as it got, in the same order"
-                )
-            return array
+            if expected is None or array.shape == expected:
+                return array
+            if array.size == 0 and 0 in expected:
+                return np.zeros(expected, np.uint8)
+            raise ValueError(
+                f"it returned {name} of shape {array.shape}, expected {expected}: as many as it "
+                "got, in the same order"
+            )
 
-        left = {
-            kind: field(name, kind == "boxes")
-            for kind, name in self.names.items()
-            if kind != "keypoints"
-        }
-        left["keypoints"] = [field(name, True) for name, _ in self.names.get("keypoints", ())]
-        return left
+        sides = np.shape(made["image"])[:2]
+        moved = {}
+        for kind, name in self.names.items():
+            if kind == "boxes":
+                moved[kind] = field(name, shapes[name])
+            elif kind == "masks":
+                # Objects have the image's size, which the native library checks.
+                moved[kind] = field(name, None if shapes[name][0] else (0, *sides))
+            elif kind == "mask":
+                moved[kind] = field(name, None)
+        keypoints = self.names.get("keypoints", ())
+        moved["keypoints"] = [field(name, shapes[name]) for name, _ in keypoints]
+        return moved
 
 
 def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
@@ -349,10 +452,19 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
         return {}
 
 
+def _named(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters that take arguments by their names; the first one takes the image."""
+    listed = list(_parameters(function).values())
+    is_image = listed and listed[0].kind is not inspect.Parameter.KEYWORD_ONLY
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {one.name: one for one in listed[bool(is_image) :] if one.kind in kinds}
+
+
 def with_annotations(
     functions: Mapping[str, Callable[..., Any]],
     moving: Mapping[str, Callable[..., Any]],
     kinds: Mapping[str, Any],
+    paired: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Return functions for a loader with fields that move, by their names in recipes.
 
@@ -364,6 +476,8 @@ def with_annotations(
         Those that may move pixels.
     kinds
         The fields by their kinds, as `Annotated` has them.
+    paired
+        The keypoints whose points are swapped where images are mirrored.
 
     Raises
     ------
@@ -375,11 +489,22 @@ def with_annotations(
     made = dict(functions)
     for called, function in moving.items():
         for kind, name in names:
+            _check_name(called, function, name)
             _check_takes(called, function, kind, name)
-        _check_given(called, function, [name for _, name in names])
+        check_given(called, function, [name for _, name in names])
+        if isinstance(function, Albumentation):
+            _check_pairs(function, paired)
         if names:
             made[called] = Annotated(function, kinds)
     return made
+
+
+def _check_name(called: str, function: Callable[..., Any], name: str) -> None:
+    if name in ("image", "seed") and not isinstance(function, Albumentation):
+        raise SettingError(
+            f"field {name} moves with the image, but function {called} gets something else by "
+            "that name; give the field another name"
+        )
 
 
 def _check_takes(called: str, function: Callable[..., Any], kind: str, name: str) -> None:
@@ -390,9 +515,8 @@ def _check_takes(called: str, function: Callable[..., Any], kind: str, name: str
                 f"Albumentations is not set up for it: A.Compose([...], {argument})"
             )
         return
-    parameters = _parameters(function)
-    takes_all = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    if takes_all or name in parameters:
+    takes_all = any(one.kind is one.VAR_KEYWORD for one in _parameters(function).values())
+    if takes_all or name in _named(function):
         return
     raise SettingError(
         f"field {name} moves with the image, and would stay where it was if function {called} "
@@ -401,12 +525,31 @@ def _check_takes(called: str, function: Callable[..., Any], kind: str, name: str
     )
 
 
-def _check_given(called: str, function: Callable[..., Any], fields: list[str]) -> None:
-    """Refuse functions that take more than there is."""
+def _check_pairs(function: Albumentation, paired: Iterable[str]) -> None:
+    """Refuse to mirror points without swapping them: results do not say what was mirrored."""
+    mirroring = function.mirroring
+    for name in paired if mirroring else ():
+        raise SettingError(
+            f"field {name} has flip_pairs, which {mirroring} of Albumentations would not swap where"
+            " it mirrors; leave it out and put T.RandomHorizontalFlip() after the others, or, if "
+            f"nothing shall be swapped, pass tl.Keypoints(..., flip_pairs=()) as {name}"
+        )
+
+
+def check_given(called: str, function: Callable[..., Any], fields: list[str]) -> None:
+    """Refuse functions that take more than there is, or take it by place."""
+    if isinstance(function, Albumentation):
+        return
     given = {"seed", *fields}
     for one in list(_parameters(function).values())[1:]:
-        is_named = one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
-        if is_named and one.default is one.empty and one.name not in given:
+        if one.default is not one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            continue
+        if one.kind is one.POSITIONAL_ONLY and one.name in given:
+            raise SettingError(
+                f"function {called} takes {one.name} by its place, and gets it by name: remove the "
+                "/ from its parameters"
+            )
+        if one.kind is one.POSITIONAL_ONLY or one.name not in given:
             raise SettingError(
                 f"function {called} takes {one.name}, which the loader does not give it: "
                 "expected the image, seed, or fields that move with the image "

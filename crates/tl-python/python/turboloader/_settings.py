@@ -30,7 +30,7 @@ from ._checks import (
     type_name,
     whole,
 )
-from ._functions import with_annotations
+from ._functions import check_given, with_annotations
 from ._native import Recipe
 from ._paths import expand
 from ._ranks import ShardingCheck, detected_ranks
@@ -360,6 +360,10 @@ class Settings:
                 f"{next(iter(moved))} moved pixels; if it changes colours only, pass "
                 "T.Lambda(function, moves=False)"
             )
+        paired = [one["name"] for one in request.keypoints if one["flip_pairs"]]
+        for (name, *_), other in groups(self.transform)[1:]:
+            for called, function in functions(other).items():
+                check_given(f"{called} of image {name}", function, [])
         return {
             **vars(self),
             "recipe": recipe,
@@ -370,7 +374,9 @@ class Settings:
             "seed": whole("seed", self.seed, most=(1 << 64) - 1),
             "shuffle": shuffled(self.shuffle),
             "keys": self._has_keys,
-            "user_transforms": with_annotations(functions(self.transform), moved, request.moving),
+            "user_transforms": with_annotations(
+                functions(self.transform), moved, request.moving, paired
+            ),
             "images": images,
             "boxes": request.boxes,
             "masks": request.masks,

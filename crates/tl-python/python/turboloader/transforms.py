@@ -21,12 +21,12 @@ from typing import Any, ClassVar, Literal
 
 from . import _draws
 from ._advice import refuse_unknown
-from ._checks import sides
+from ._checks import check_flags, sides
 from ._draws import manual_seed
 from ._functions import Albumentation, is_of_albumentations
 from ._native import Recipe
 from ._table import BATCH_TABLE, REQUIRED, TABLE, signature_of
-from .exceptions import RecipeError
+from .exceptions import RecipeError, SettingError
 
 __all__ = [
     "BatchTransform",
@@ -221,11 +221,14 @@ class Lambda(Transform):
     - masks of objects are ``uint8`` of (objects, height, width), and the mask of the image
       (height, width) of ``uint8`` or ``uint16``.
 
-    As many objects and points come back as it gets, in the same order.
+    As many objects and points come back as it gets, in the same order. A function that mirrors
+    points swaps those that are pairs itself: ``flip_pairs`` of `Keypoints` is for transforms of
+    this package.
 
     In a list of transforms a function may stand by itself, and so may a transform of
     Albumentations: it is seeded, gets the fields that its ``bbox_params`` and ``keypoint_params``
-    provide for, and tells its size where its parameters do.
+    provide for, and tells its size where its parameters do. Those that mirror are refused next to
+    keypoints with ``flip_pairs``, which nothing would swap.
 
     Parameters
     ----------
@@ -261,14 +264,17 @@ class Lambda(Transform):
         super().__init__()
         if not callable(lambd) or isinstance(lambd, type):
             raise TypeError(f"{lambd!r} is not a function of an image")
+        check_flags(moves=moves)
         if is_of_albumentations(lambd):
             wrapped = Albumentation(lambd)
             moves = moves and wrapped.moves
             size = wrapped.size if size is None else size
             lambd = wrapped
         self.lambd = lambd
-        self.moves = moves
-        self.size = size if size is None or size == "any" else sides("size", size)
+        self.moves = bool(moves)
+        self.size = _size(size)
+        if self.size is not None and not moves:
+            raise RecipeError("a function that changes the size moves pixels: moves=False is wrong")
 
     @property
     def name(self) -> str:
@@ -296,7 +302,23 @@ class Lambda(Transform):
     def __repr__(self) -> str:
         if isinstance(self.lambd, Albumentation):
             return repr(self.lambd.transform)
-        return f"Lambda({getattr(self.lambd, '__qualname__', self.lambd)})"
+        said = [str(getattr(self.lambd, "__qualname__", self.lambd))]
+        said += [] if self.moves else ["moves=False"]
+        said += [] if self.size is None else [f"size={self.size!r}"]
+        return f"Lambda({', '.join(said)})"
+
+
+def _size(size: Any) -> list[int] | Literal["any"] | None:
+    """Return a height and a width, from 1 to what a JPEG can have."""
+    if size is None or (isinstance(size, str) and size == "any"):
+        return size
+    try:
+        found = sides("size", size)
+    except SettingError:
+        found = [0]
+    if not all(1 <= side <= 65535 for side in found):
+        raise RecipeError(f"size is {size!r}, expected 1 to 65535, (height, width) or 'any'")
+    return found
 
 
 class ToImage(Transform):
@@ -597,7 +619,7 @@ def functions(transform: Any) -> dict[str, Callable[..., Any]]:
         found += [] if composed is None else composed.functions()
     named: dict[str, Callable[..., Any]] = {}
     for name, function in found:
-        if named.setdefault(name, function) is not function:
+        if named.setdefault(name, function) != function:
             raise RecipeError(f"two functions are called {name}: give one another name by def")
     return named
 

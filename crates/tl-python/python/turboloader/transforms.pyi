@@ -143,11 +143,14 @@ class Lambda(Transform):
     - masks of objects are ``uint8`` of (objects, height, width), and the mask of the image
       (height, width) of ``uint8`` or ``uint16``.
 
-    As many objects and points come back as it gets, in the same order.
+    As many objects and points come back as it gets, in the same order. A function that mirrors
+    points swaps those that are pairs itself: ``flip_pairs`` of `Keypoints` is for transforms of
+    this package.
 
     In a list of transforms a function may stand by itself, and so may a transform of
     Albumentations: it is seeded, gets the fields that its ``bbox_params`` and ``keypoint_params``
-    provide for, and tells its size where its parameters do.
+    provide for, and tells its size where its parameters do. Those that mirror are refused next to
+    keypoints with ``flip_pairs``, which nothing would swap.
 
     Parameters
     ----------
