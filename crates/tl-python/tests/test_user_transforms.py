@@ -661,6 +661,16 @@ def test_albumentations_that_mirror_are_refused_next_to_pairs_of_points(annotate
     assert len(next(iter(of_albumentations(annotated, fields, *others)))["points"]) == 3
 
 
+def test_albumentations_that_drop_boxes_get_them(annotated):
+    A = pytest.importorskip("albumentations")  # noqa: N806
+    fields = {"boxes": FOLLOWERS["boxes"]}
+    for least, labels in ((0, [7, 8]), (3, [7])):
+        params = A.BboxParams("pascal_voc", min_area=least)
+        chain = A.Compose([A.RandomGamma(), A.NoOp()], bbox_params=params)
+        batch = next(iter(tl.DataLoader(annotated, 3, transform=chain, fields=fields)))
+        assert [one.numpy().tolist() for one in batch["box_labels"]] == [labels] * 3
+
+
 def test_albumentations_that_make_no_images_or_cannot_be_seeded_are_refused():
     A = pytest.importorskip("albumentations")  # noqa: N806
     with pytest.raises(tl.RecipeError, match=r"Normalize of Albumentations .* T.Normalize.* Compo"):

@@ -52,6 +52,9 @@ _UNSIZED_IF = (
     ("Rotate", "crop_border", True),
 )
 
+# What A.BboxParams drops boxes by.
+_LIMITS = ("max_accept_ratio", "min_area", "min_height", "min_visibility", "min_width")
+
 # Those that mirror images.
 _MIRRORING = ("D4", "HorizontalFlip", "Lambda", "SquareSymmetry", "Transpose", "VerticalFlip")
 
@@ -124,7 +127,11 @@ class Albumentation:
 
     @property
     def moves(self) -> bool:
-        """Whether any of its transforms moves pixels."""
+        """Whether any of its transforms moves pixels, or it drops boxes that are small or flat."""
+        processors = getattr(self.transform, "processors", {})
+        boxes = processors["bboxes"].params if "bboxes" in processors else None
+        if any(getattr(boxes, name, None) for name in _LIMITS):
+            return True
         return any(not _changes_colours(one) for one in _leaves(self.transform))
 
     @property
