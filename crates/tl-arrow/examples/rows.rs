@@ -9,9 +9,12 @@ use tbl_io::{Escaped, SampleSource, Source, Stores};
 use tl_arrow::ParquetSource;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = std::env::args_os().nth(1).ok_or("expected the path of a Parquet file")?;
-    let samples = ParquetSource::open(&Stores::new(), Source::open(path)?)?;
     let mut output = std::io::stdout().lock();
+    let Some(path) = std::env::args_os().nth(1) else {
+        writeln!(output, "usage: rows FILE.parquet")?;
+        return Ok(());
+    };
+    let samples = ParquetSource::open(&Stores::new(), Source::open(path)?)?;
     for index in 0..samples.sample_count() {
         let entry = samples.entry(index)?;
         let label = entry.label.and_then(|label| usize::try_from(label).ok());
