@@ -111,14 +111,15 @@ impl InstanceMaskReader {
         let kept: Vec<usize> = (0..found.len()).filter(stay).collect();
         self.check_bytes(kept.len(), size)?;
         // The crop's part of a mask in the file is all that is drawn.
-        let of_region = placed.plan().of_region().with_fill(0);
-        let of_whole = placed.plan().with_fill(0);
+        let plan = match carried {
+            Some(_) => placed.plan().with_fill(0),
+            None => placed.plan().of_region().with_fill(0),
+        };
         for place in kept {
             let mut mask = match carried {
                 Some(carried) => carried[place].clone(),
                 None => self.draw(found[place], self.masks.of(place), placed)?,
             };
-            let plan = if carried.is_some() { &of_whole } else { &of_region };
             plan.move_mask(&mut mask)?;
             take(mask);
         }

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use tbl_io::Stores;
 use tl_pipeline::{
-    Batch, CacheKind, Dataset, DatasetView, Loader, LoaderConfig, LoaderState, PipelineError,
-    Readers, Shard, Shuffle, Tail, TokenNumber, TokenWork, Work,
+    Batch, CacheKind, Dataset, DatasetView, Loader, LoaderConfig, PipelineError, Readers, Shuffle,
+    TokenNumber, TokenWork, Work,
 };
 use tl_tokens::{DocumentRows, Fill, Long, PackedRows, Packing, Sequences, TokenOptions};
 
 use crate::caches;
+use crate::tokens::elastic;
 
 /// Writes documents of these lengths, whose 16-bit tokens count from 1, as Megatron-LM does.
 pub(crate) fn write(folder: &Path, lengths: &[u16]) -> PathBuf {
@@ -104,36 +105,6 @@ fn documents(row: &Row, length: usize, fill: Fill) -> Vec<(Vec<i64>, i64)> {
     found
 }
 
-/// The rows that all ranks receive of epoch 3, resumed on other ranks after every `every` steps.
-fn elastic(view: &DatasetView, worlds: &[usize], every: u64) -> Vec<Row> {
-    const GLOBAL_BATCH: usize = 6;
-    let (mut found, mut state): (_, Option<LoaderState>) = (Vec::new(), None);
-    for (&world, workers) in worlds.iter().cycle().zip([1, 3, 2].into_iter().cycle()) {
-        let rank = |rank| {
-            let world = u32::try_from(world).unwrap();
-            let shard = Shard { rank, world, tail: Some(Tail::Pad) };
-            let batch_size = GLOBAL_BATCH / world as usize;
-            let config = LoaderConfig { batch_size, shard, workers, ..config(TokenNumber::I64) };
-            Loader::new(view.clone(), config).unwrap()
-        };
-        let ranks: Vec<Loader> = (0..u32::try_from(world).unwrap()).map(rank).collect();
-        let start = |rank: &Loader| {
-            state.map_or_else(|| rank.epoch(3), |state| rank.resume(&state).unwrap())
-        };
-        let mut epochs: Vec<_> = ranks.iter().map(start).collect();
-        for _ in 0..every {
-            for batch in epochs.iter_mut().filter_map(Iterator::next) {
-                found.extend(rows(&batch.unwrap()));
-            }
-        }
-        if epochs.iter().all(|epoch| epoch.remaining() == 0) {
-            return found;
-        }
-        state = Some(epochs[0].state().unwrap());
-    }
-    unreachable!("worlds go round")
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
@@ -152,7 +123,8 @@ proptest! {
         prop_assume!(!dataset.is_empty());
         let samples = dataset.len();
         let view = DatasetView::from(dataset);
-        let whole = elastic(&view, &[1], 100);
+        let config = LoaderConfig { batch_size: 6, ..config(TokenNumber::I64) };
+        let whole = elastic(&view, &config, &[1], 100, rows);
         prop_assert_eq!(whole.iter().filter(|row| row.valid).count() as u64, samples);
         // The tokens of all documents, each with its target.
         let mut pairs = BTreeMap::new();
@@ -175,7 +147,7 @@ proptest! {
             first = end;
         }
         prop_assert_eq!(pairs, expected);
-        prop_assert_eq!(elastic(&view, &worlds, every), whole);
+        prop_assert_eq!(elastic(&view, &config, &worlds, every, rows), whole);
     }
 }
 
@@ -194,7 +166,7 @@ fn a_row_has_its_document_and_the_fill_of_the_caller() {
     let row = |row| batch.token_row::<i32>(row).unwrap();
     assert_eq!((row(0).tokens, row(0).targets), (&[1, 2, 3, 50][..], &[2, 3, -1, -1][..]));
     assert_eq!((row(1).tokens, row(1).targets), (&[50; 4][..], &[-1; 4][..]));
-    // The fourth token has a target in the document, which goes on.
+    // The fourth token has a target, for the document is longer.
     assert_eq!((row(2).tokens, row(2).targets), (&[4, 5, 6, 7][..], &[5, 6, 7, 8][..]));
     let ends = [0, 1, 2].map(|row| batch.cu_seqlens(row).unwrap().to_vec());
     assert_eq!(ends, [[0, 3], [0, 0], [0, 4]]);

@@ -179,21 +179,22 @@ fn tokens_come_in_the_type_that_is_asked_for_or_fail_by_value() {
 }
 
 /// The rows that all ranks receive of epoch 3, resumed on other ranks after every `every` steps.
-fn elastic(dataset: &DatasetView, sampler: &Sampler, worlds: &[usize], every: u64) -> Vec<Row> {
-    const GLOBAL_BATCH: usize = 12;
+/// `config` has the batch size of all ranks together.
+pub(crate) fn elastic<R>(
+    view: &DatasetView,
+    config: &LoaderConfig,
+    worlds: &[usize],
+    every: u64,
+    rows: impl Fn(&Batch) -> Vec<R>,
+) -> Vec<R> {
     let (mut found, mut state): (_, Option<LoaderState>) = (Vec::new(), None);
     for (&world, workers) in worlds.iter().cycle().zip([1, 3, 2].into_iter().cycle()) {
         let rank = |rank| {
             let tail = Some(Tail::Pad);
             let shard = Shard { rank, world: u32::try_from(world).unwrap(), tail };
-            let config = LoaderConfig {
-                batch_size: GLOBAL_BATCH / world,
-                sampler: sampler.clone(),
-                shard,
-                workers,
-                ..config(TokenNumber::I64)
-            };
-            Loader::new(dataset.clone(), config).unwrap()
+            let batch_size = config.batch_size / world;
+            let config = LoaderConfig { batch_size, shard, workers, ..config.clone() };
+            Loader::new(view.clone(), config).unwrap()
         };
         let ranks: Vec<Loader> = (0..u32::try_from(world).unwrap()).map(rank).collect();
         let start = |rank: &Loader| {
@@ -239,7 +240,8 @@ proptest! {
         let view = DatasetView::from(dataset);
         let block = Shuffle::Block { samples: 3, window: 2 };
         let sampler: Sampler = if random { Shuffle::Full.into() } else { block.into() };
-        let whole = elastic(&view, &sampler, &[1], 100);
+        let config = LoaderConfig { batch_size: 12, sampler, ..config(TokenNumber::I64) };
+        let whole = elastic(&view, &config, &[1], 100, rows);
         let mut samples: Vec<u64> = Vec::new();
         for (sample, valid, tokens) in &whole {
             prop_assert_eq!(tokens, &all[usize::try_from(*sample).unwrap()]);
@@ -247,7 +249,7 @@ proptest! {
         }
         samples.sort_unstable();
         prop_assert_eq!(samples, (0..all.len() as u64).collect::<Vec<_>>());
-        prop_assert_eq!(elastic(&view, &sampler, &worlds, every), whole);
+        prop_assert_eq!(elastic(&view, &config, &worlds, every, rows), whole);
     }
 }
 
