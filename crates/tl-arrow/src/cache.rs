@@ -37,7 +37,7 @@ struct Kept {
     pages: Recent<Page>,
     dictionaries: Recent<Values>,
     entries: Recent<Entries>,
-    /// The buffer of a page that is no longer kept, for the next one: fresh memory costs as much as
+    /// The buffer of a dropped page, for the next one: fresh memory costs as much as
     /// decompressing.
     spare: Vec<u8>,
 }
@@ -68,7 +68,7 @@ impl<T> Recent<T> {
         self.items.first().map(|(_, item, _)| Rc::clone(item))
     }
 
-    /// Returns the items that are no longer kept.
+    /// Returns the items that are dropped.
     fn keep(
         &mut self,
         key: Key,

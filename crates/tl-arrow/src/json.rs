@@ -117,7 +117,7 @@ impl Row<'_> {
         match value {
             Value::Boolean(value) => Json::Bool(value),
             Value::Bytes(bytes) => Json::String(String::from_utf8_lossy(bytes).into_owned()),
-            // The shortest digits of the narrow type. Infinities and NaN are no numbers of JSON.
+            // The shortest digits of the narrow type. JSON has neither infinities nor NaN.
             Value::Float(value) => double(value.to_string().parse().unwrap_or(f64::NAN)),
             Value::Double(value) => double(value),
             Value::Integer(_) => {

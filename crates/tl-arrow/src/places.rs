@@ -67,7 +67,7 @@ impl Places {
     /// The place of the value of a row.
     ///
     /// # Errors
-    /// What is wrong with its page.
+    /// The defect of its page.
     pub(crate) fn of(&self, file: &ParquetFile, row: RowPlace) -> Result<Place, ReadError> {
         let slots = file.pages(row.group, self.leaf)?;
         let number = ParquetFile::page_of(slots, row.row);

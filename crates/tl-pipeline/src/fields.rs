@@ -234,7 +234,7 @@ impl Fields {
         self.names().next().is_some()
     }
 
-    /// True if anything moves with the images that is no image.
+    /// True if boxes, keypoints or masks move with the images.
     pub(crate) fn has_annotations(&self) -> bool {
         self.boxes.is_some()
             || !self.keypoints.is_empty()

@@ -258,7 +258,7 @@ BAD_KINDS = {
 
 @pytest.mark.parametrize("case", BAD_KINDS)
 def test_kinds_check_their_values(case: str) -> None:
-    """When they are made, before there is a data set."""
+    """They fail as they are made, before there is a data set."""
     made, message = BAD_KINDS[case]
     with pytest.raises(tl.SettingError) as caught:
         made()

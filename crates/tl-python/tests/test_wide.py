@@ -522,7 +522,7 @@ def test_figures_of_reduced_pixels_come_with_a_warning(tmp_path: pathlib.Path) -
         assert mean == [(256 * 51 + 7) / 65535]
         stats = ds.stats()
         assert (stats.mean, stats.std) == (None, None)
-    # Files of 8 bits are no 16-bit images: their numbers would be scaled silently.
+    # Files of 8 bits are refused as 16-bit images: their numbers would be scaled silently.
     Image.fromarray(np.zeros((3, 3), np.uint8)).save(tmp_path / "1.png")
     with pytest.raises(tl.DecodeError, match="pixels of a PNG file of 8-bit"):
         tl.open(tmp_path).mean_std(channels=1, pixels="uint16")

@@ -21,7 +21,7 @@ pub(super) fn flip_pairs(names: &[&str]) -> Vec<[usize; 2]> {
     pairs
 }
 
-/// The name with `right` in the place of `left`.
+/// The name with `right` for `left`.
 fn mirrored(name: &str) -> String {
     let words = name.split_inclusive(|letter: char| !letter.is_alphanumeric());
     let words = words.map(|word| match word.strip_prefix('l') {

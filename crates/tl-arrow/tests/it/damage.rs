@@ -63,7 +63,7 @@ fn read_damaged(case: &Case, bytes: Vec<u8>, outcome: &mut Outcome) {
     }
 }
 
-/// Bytes of a file that are no image: footer, indexes, page headers, levels, lengths.
+/// Bytes of a file outside its images: footer, indexes, page headers, levels, lengths.
 fn structure(case: &Case) -> Vec<usize> {
     let bytes = case.bytes();
     let mut is_structure = vec![true; bytes.len()];

@@ -1,4 +1,4 @@
-//! What other readers find in the files: images, labels, names and fields.
+//! Images, labels, names and fields, as other readers find them in the files.
 
 use tbl_io::{Labels, SampleSource, SampleSourceExt, SourceKind, Stores};
 use tl_arrow::ParquetSource;

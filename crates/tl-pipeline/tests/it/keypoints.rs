@@ -297,7 +297,7 @@ fn objects_and_samples_without_points_have_points_without_a_label() {
         let refused = Loader::new(dataset, with(train(), one(field))).unwrap_err().to_string();
         assert!(refused.contains(expected), "{refused}");
     };
-    // A pointer that leads nowhere is no data set without points.
+    // A pointer without a value differs from samples without points.
     refused(filled("/annotations/*/points"), "no sample has them");
     let flat = KeypointField { shape: Some([3, 2]), ..filled("/annotations/*/keypoints") };
     refused(flat, "points of two numbers have no visibility");

@@ -132,7 +132,7 @@ impl Stored {
     }
 }
 
-/// Key, label, categories and fields of a sample, with names in the place of numbers.
+/// Key, label, categories and fields of a sample, with names for numbers.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     bytes: Vec<u8>,

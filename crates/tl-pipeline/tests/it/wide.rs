@@ -74,7 +74,7 @@ impl Form {
         Recipe::on_pixels(self.pixels, self.channels, ops, output).unwrap()
     }
 
-    /// What a recipe makes of sample `index` by itself.
+    /// The result of a recipe on sample `index` alone.
     fn alone(self, recipe: &Recipe, epoch: u32, index: u64) -> ((u32, u32), Vec<u8>) {
         let (width, height, pixels) = self.image(u32::try_from(index).unwrap());
         let plan = recipe.plan(width, height, Draw { seed: 42, epoch, sample: index }).unwrap();
@@ -273,7 +273,7 @@ proptest! {
     }
 }
 
-/// Stored pixels of 8 bits are no 16-bit images.
+/// Stored pixels of 8 bits are refused as 16-bit images.
 #[test]
 fn raw_pixels_are_not_scaled_to_16_bits() {
     let form =

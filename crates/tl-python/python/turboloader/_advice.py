@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-# Where tasks of Ray run, and where they find secrets.
+# The places of Ray's tasks, and of their secrets.
 _OF_TASKS = "pass ray_remote_args, such as {'num_cpus': 2}"
 _OF_STORES = "set environment variables, such as by ray.init(runtime_env={'env_vars': ...})"
 
@@ -117,7 +117,7 @@ _GROUPED = {
 }
 
 
-# What functions take that are called with too many arguments in order.
+# The arguments of functions that are called with too many in order.
 _IN_ORDER = {
     "mix": "pass a weight for each data set, mix({a: 3, b: 1})",
     "pairs": "pass the pattern of each field by name",

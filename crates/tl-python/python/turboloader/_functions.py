@@ -52,13 +52,13 @@ _UNSIZED_IF = (
     ("Rotate", "crop_border", True),
 )
 
-# What A.BboxParams drops boxes by.
+# The parameters by which A.BboxParams drops boxes.
 _LIMITS = ("max_accept_ratio", "min_area", "min_height", "min_visibility", "min_width")
 
 # Those that mirror images.
 _MIRRORING = ("D4", "HorizontalFlip", "Lambda", "SquareSymmetry", "Transpose", "VerticalFlip")
 
-# Those whose results are no pixels, with what does the same after them.
+# Those that return floats or tensors, with the transform that does the same afterwards.
 _MAKES_FLOATS = {
     "Normalize": "T.ToTensor() and T.Normalize(mean, std)",
     "ToFloat": "T.ToTensor()",

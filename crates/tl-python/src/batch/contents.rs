@@ -48,7 +48,7 @@ impl Contents {
     /// The contents of this configuration's batches.
     ///
     /// # Errors
-    /// Where two fields would have one name; the pipeline refuses that of tables.
+    /// Two fields with one name; the pipeline refuses that of tables.
     pub(crate) fn new(
         config: &LoaderConfig,
         form: Form,
