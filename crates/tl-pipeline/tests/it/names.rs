@@ -198,7 +198,9 @@ fn check_tar(expected: &[Seen], copy: &DatasetView, unstored: Unstored) {
     let mut renamed = 0;
     let mut names: Vec<_> = found.iter().map(|sample| sample.key.clone()).collect();
     for (found, expected) in found.iter().zip(expected) {
-        assert_eq!((&found.bytes, found.label), (&expected.bytes, expected.label));
+        assert_eq!(found.bytes, expected.bytes);
+        // A file with -1 says that a sample has no label, where readers would find one.
+        assert_eq!(found.label.filter(|&label| label != -1), expected.label);
         if unstored.class_names == 0 {
             assert_eq!(found.class, expected.class);
         }
@@ -230,7 +232,7 @@ fn views(datasets: Vec<Dataset>, seed: u64) -> Vec<DatasetView> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) })]
 
     #[test]
     fn names_survive_joins_splits_and_copies(
