@@ -3,7 +3,6 @@
 use std::mem;
 
 use tl_decode::DecodeOptions;
-use tl_tokens::Piece;
 
 use crate::config::{BoundRecipes, LoaderConfig};
 use crate::fields::{Annotator, FieldReaders};
@@ -11,6 +10,7 @@ use crate::memory::SampleLimits;
 use crate::metrics::WorkerMetrics;
 use crate::sample::{SampleRenderer, SidecarImage};
 use crate::table::TableScratch;
+use crate::token_gather::TokenScratch;
 use crate::work::Work;
 
 /// The memory of one worker, reused from sample to sample and from epoch to epoch.
@@ -25,8 +25,7 @@ pub(crate) struct Scratch {
     pub(crate) annotator: Annotator,
     pub(crate) images: Vec<SidecarImage>,
     pub(crate) table: TableScratch,
-    /// The pieces of a row of tokens.
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) tokens: TokenScratch,
     /// The limits of a sample.
     pub(crate) limits: SampleLimits,
     /// The counters since the last batch.
@@ -57,7 +56,7 @@ impl Scratch {
         let row_index = Vec::new();
         let unmixed = Vec::new();
         let table = TableScratch::default();
-        let pieces = Vec::new();
+        let tokens = TokenScratch::default();
         let metrics = WorkerMetrics::start(None);
         Self {
             bytes,
@@ -67,7 +66,7 @@ impl Scratch {
             annotator,
             images,
             table,
-            pieces,
+            tokens,
             limits,
             metrics,
         }

@@ -1,5 +1,8 @@
 //! Rows of a batch, filled with tokens.
 
+use std::mem;
+use std::slice;
+
 use tbl_io::{ReadError, SampleSource};
 use tl_handoff::slab::Parts;
 use tl_handoff::sync::Arc;
@@ -19,6 +22,9 @@ use crate::table::{ColumnSpec, ColumnType};
 use crate::tokens::TokenNumber;
 use crate::work::Work;
 
+/// Tokens that are written between two hints about those of the next row.
+const HINT: usize = 128;
+
 /// The operation in whose stream of an epoch the offset of windows is drawn.
 const OFFSET_STREAM: u8 = 3;
 
@@ -34,6 +40,44 @@ pub(crate) struct TokenGatherer {
     seed: u64,
     /// True if the bytes of samples come from readers or caches.
     is_read_elsewhere: bool,
+}
+
+/// The memory of a worker that gathers tokens.
+#[derive(Debug, Default)]
+pub(crate) struct TokenScratch {
+    /// The pieces of a row.
+    pieces: Vec<Piece>,
+    /// The sample of the worker's next row, as far as it can be told.
+    pub(crate) next: Option<u64>,
+    /// The pieces of the sample `next_of`.
+    next_pieces: Vec<Piece>,
+    next_of: Option<Draw>,
+}
+
+/// The tokens of the next row, of which the processor is told.
+struct Ahead<'a> {
+    file: &'a TokenFile,
+    pieces: slice::Iter<'a, Piece>,
+    first: u64,
+    left: u64,
+}
+
+impl<'a> Ahead<'a> {
+    fn new(file: &'a TokenFile, pieces: &'a [Piece]) -> Self {
+        Self { file, pieces: pieces.iter(), first: 0, left: 0 }
+    }
+
+    /// Tells the processor of the next tokens.
+    fn hint(&mut self) {
+        if self.left == 0 {
+            let Some(piece) = self.pieces.next() else { return };
+            (self.first, self.left) = (piece.first, piece.count);
+        }
+        let count = self.left.min(HINT as u64);
+        self.file.prefetch(self.first, count);
+        self.first += count;
+        self.left -= count;
+    }
 }
 
 /// True if readers and caches can have the bytes of samples: of windows that stay.
@@ -120,25 +164,36 @@ impl TokenGatherer {
     }
 
     /// Writes the tokens of a sample into its row, and returns how many bytes they had. `buffer` is
-    /// used where they are not mapped, `pieces` is memory for those of the row.
+    /// used where they are not mapped.
     pub(crate) fn gather(
         &self,
         dataset: &Dataset,
         draw: Draw,
         parts: &mut Parts<'_, RowExtras>,
         buffer: &mut Vec<u8>,
-        pieces: &mut Vec<Piece>,
+        scratch: &mut TokenScratch,
     ) -> Result<usize, ReadError> {
-        let file = self.pieces(dataset, draw, pieces)?;
+        let TokenScratch { pieces, next, next_pieces, next_of } = scratch;
+        let file = if next_of.take() == Some(draw) {
+            mem::swap(pieces, next_pieces);
+            token_source(dataset.locate(draw.sample)?.0).file()
+        } else {
+            self.pieces(dataset, draw, pieces)?
+        };
+        let next = next.map(|sample| Draw { sample, ..draw });
+        // Errors are left to the row itself.
+        let next_file = next.and_then(|next| self.pieces(dataset, next, next_pieces).ok());
+        *next_of = next.filter(|_| next_file.is_some());
+        let mut ahead = next_file.map(|file| Ahead::new(file, next_pieces));
         if self.sequences.has_documents() {
-            return self.gather_documents(file, pieces, parts, buffer);
+            return self.gather_documents(file, pieces, parts, buffer, ahead.as_mut());
         }
         let mut bytes = 0;
         for &Piece { first, count, .. } in &*pieces {
             let out = parts.columns.get(0);
             let convert = |stored: &[u8]| {
                 bytes += stored.len();
-                self.convert_into(file, first, stored, out)
+                self.convert_into(file, first, stored, out, ahead.as_mut())
             };
             file.read(first, count, buffer, convert).flatten()?;
         }
@@ -152,7 +207,7 @@ impl TokenGatherer {
         draw: Draw,
         parts: &mut Parts<'_, RowExtras>,
         stored: &[u8],
-        pieces: &mut Vec<Piece>,
+        TokenScratch { pieces, .. }: &mut TokenScratch,
     ) -> Result<(), ReadError> {
         let file = self.pieces(dataset, draw, pieces)?;
         for &Piece { first, count, .. } in &*pieces {
@@ -161,7 +216,7 @@ impl TokenGatherer {
                 let location = file.location().clone();
                 return Err(ReadError::ChangedWhileOpen { location, offset, expected });
             }
-            self.convert_into(file, first, stored, parts.columns.get(0))?;
+            self.convert_into(file, first, stored, parts.columns.get(0), None)?;
         }
         Ok(())
     }
@@ -174,8 +229,7 @@ impl TokenGatherer {
         pieces: &mut Vec<Piece>,
     ) -> Result<&'d TokenFile, ReadError> {
         let (source, local) = dataset.locate(draw.sample)?;
-        // `check_sources` saw that all of them are.
-        let source = TokenSource::of(source).expect("sources of tokens are not mixed with others");
+        let source = token_source(source);
         source.pieces(local, self.offset(draw.epoch), pieces)?;
         Ok(source.file())
     }
@@ -188,6 +242,7 @@ impl TokenGatherer {
         pieces: &[Piece],
         parts: &mut Parts<'_, RowExtras>,
         buffer: &mut Vec<u8>,
+        mut ahead: Option<&mut Ahead<'_>>,
     ) -> Result<usize, ReadError> {
         let item = self.number.bytes();
         let stored_item = file.number().bytes();
@@ -203,7 +258,8 @@ impl TokenGatherer {
             let write = |stored: &[u8]| {
                 bytes += stored.len();
                 let tokens = &mut parts.columns.get(0)[at * item..end * item];
-                self.convert_into(file, first, &stored[..count * stored_item], tokens)?;
+                let ahead = ahead.as_deref_mut();
+                self.convert_into(file, first, &stored[..count * stored_item], tokens, ahead)?;
                 if !targets || count == 0 {
                     return Ok(());
                 }
@@ -211,7 +267,7 @@ impl TokenGatherer {
                 let targets = &mut parts.columns.get(1)[at * item..end * item];
                 let (known, last) = targets.split_at_mut(next.len() / stored_item * item);
                 last.copy_from_slice(if last.is_empty() { &[] } else { &self.ignore });
-                self.convert_into(file, first + 1, next, known)
+                self.convert_into(file, first + 1, next, known, None)
             };
             file.read(first, read, buffer, write).flatten()?;
             let places = parts.columns.get(positions)[at * 4..end * 4].as_chunks_mut().0;
@@ -230,17 +286,37 @@ impl TokenGatherer {
         Ok(bytes)
     }
 
-    /// Converts the tokens from `first` on.
+    /// Converts the tokens from `first` on, and tells the processor of those ahead meanwhile: a row
+    /// lies at another place of the file than the one before it, where the processor expects nothing.
     fn convert_into(
         &self,
         file: &TokenFile,
         first: u64,
         stored: &[u8],
         out: &mut [u8],
+        mut ahead: Option<&mut Ahead<'_>>,
     ) -> Result<(), ReadError> {
-        let converted = file.number().convert(stored, self.number, out);
-        converted.map_err(|(place, value)| file.misfit(first + place as u64, value, self.number))
+        let item = file.number().bytes();
+        assert_eq!(stored.len() / item, out.len() / self.number.bytes(), "tokens and their room");
+        let stored = stored.chunks(HINT * item);
+        let out = out.chunks_mut(HINT * self.number.bytes());
+        for ((place, stored), out) in (0..).step_by(HINT).zip(stored).zip(out) {
+            if let Some(ahead) = &mut ahead {
+                ahead.hint();
+            }
+            let converted = file.number().convert(stored, self.number, out);
+            converted.map_err(|(token, value)| {
+                file.misfit(first + place + token as u64, value, self.number)
+            })?;
+        }
+        Ok(())
     }
+}
+
+/// The tokens of a source.
+fn token_source(source: &dyn SampleSource) -> &TokenSource {
+    // `check_sources` saw that all of them are.
+    TokenSource::of(source).expect("sources of tokens are not mixed with others")
 }
 
 /// The type of the tokens in all files.

@@ -221,6 +221,16 @@ impl TokenFile {
         Ok(read(buffer))
     }
 
+    /// Tells the processor that tokens will be read within microseconds, as [`Mapped::prefetch`].
+    /// Does nothing for tokens that are not mapped or not there.
+    pub fn prefetch(&self, first: u64, count: u64) {
+        if let Some(mapped) = &self.mapped
+            && let Ok((offset, len)) = self.range(first, count)
+        {
+            mapped.prefetch(offset, len);
+        }
+    }
+
     /// The bytes of a [range](Self::range) where they lie in the mapping, if there is one.
     pub(crate) fn view(&self, offset: u64, len: u64) -> Result<Option<&[u8]>, ReadError> {
         self.mapped.as_ref().map(|mapped| mapped.slice(offset, len)).transpose()

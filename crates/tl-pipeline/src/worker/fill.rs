@@ -47,9 +47,10 @@ pub(super) fn fill<'a>(
     // Telling what will be read takes the system's time, and belongs to reading.
     scratch.metrics.lap(Stage::Overhead);
     scratch.metrics.work_on(index);
-    // Files of tokens are mapped, and looking ahead costs as much as a short row of them.
-    if run.window().is_none()
-        && run.shared().tokens.is_none()
+    if run.shared().tokens.is_some() {
+        // Files of tokens are mapped: the processor is told of the row that most likely is the next.
+        scratch.tokens.next = run.ahead(epoch, place, run.config().workers as u64);
+    } else if run.window().is_none()
         && let Some(sample) = run.ahead(epoch, place, READ_AHEAD)
     {
         reader::catch_prefetch_panic(run, sample, || {

@@ -44,13 +44,13 @@ pub(super) fn process(
         return Ok(Processed { label, size: [0; 2], damage: None });
     }
     if let Some(tokens) = &run.shared().tokens {
-        let Scratch { bytes, pieces, metrics, .. } = scratch;
+        let Scratch { bytes, tokens: scratch, metrics, .. } = scratch;
         let dataset = run.dataset();
         if tokens.is_read_elsewhere() {
             source.bytes(bytes, metrics)?;
-            tokens.convert(dataset, source.draw, &mut parts, bytes, pieces)?;
+            tokens.convert(dataset, source.draw, &mut parts, bytes, scratch)?;
         } else {
-            metrics.read(tokens.gather(dataset, source.draw, &mut parts, bytes, pieces)?);
+            metrics.read(tokens.gather(dataset, source.draw, &mut parts, bytes, scratch)?);
         }
         metrics.lap(Stage::Read);
         return Ok(Processed { label: None, size: [0; 2], damage: None });
