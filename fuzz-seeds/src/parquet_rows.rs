@@ -2,7 +2,7 @@
 //! error that names the file.
 
 use tbl_io::{SampleSource, SampleSourceExt, Source, Stores};
-use tl_arrow::ParquetSource;
+use tl_arrow::RowSource;
 
 /// Rows that are read of a file, which may state any number.
 const MAX_ROWS: u64 = 64;
@@ -11,7 +11,7 @@ const MAX_ROWS: u64 = 64;
 /// must agree.
 pub fn parquet_rows(data: &[u8]) {
     let source = Source::from_bytes("fuzz.parquet", data.to_vec());
-    let samples = match ParquetSource::open(&Stores::new(), source) {
+    let samples = match RowSource::open(&Stores::new(), source) {
         Ok(samples) => samples,
         Err(error) => {
             assert!(error.to_string().starts_with("fuzz.parquet: "), "{error}");
@@ -26,7 +26,7 @@ pub fn parquet_rows(data: &[u8]) {
     }
 }
 
-fn read_row(samples: &ParquetSource, index: u64, file: &[u8]) {
+fn read_row(samples: &RowSource, index: u64, file: &[u8]) {
     samples.will_need(index);
     let mut bytes = Vec::new();
     let read = samples.read_into(index, &mut bytes);

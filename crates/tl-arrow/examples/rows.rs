@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io::Write;
 
 use tbl_io::{Escaped, SampleSource, Source, Stores};
-use tl_arrow::ParquetSource;
+use tl_arrow::RowSource;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut output = std::io::stdout().lock();
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         writeln!(output, "usage: rows FILE.parquet")?;
         return Ok(());
     };
-    let samples = ParquetSource::open(&Stores::new(), Source::open(path)?)?;
+    let samples = RowSource::open(&Stores::new(), Source::open(path)?)?;
     for index in 0..samples.sample_count() {
         let entry = samples.entry(index)?;
         let label = entry.label.and_then(|label| usize::try_from(label).ok());

@@ -15,6 +15,7 @@ use crate::header::{Encoding, PageHeader, PageKind};
 use crate::nested::Entries;
 use crate::page::{Page, PageContext};
 use crate::pages::{self, Slot};
+use crate::places::Places;
 use crate::schema::Leaf;
 use crate::thrift::Flaw;
 use crate::values::Values;
@@ -53,6 +54,8 @@ pub(crate) struct ParquetFile {
     starts: Vec<u64>,
     /// By row group and leaf, its pages once they were asked for.
     pages: Vec<OnceLock<Box<[Slot]>>>,
+    /// The places of images once they were asked for.
+    images: OnceLock<Places>,
 }
 
 /// A row in its row group.
@@ -75,7 +78,8 @@ impl ParquetFile {
         let leaves = footer.schema.leaves().len();
         let pages = (0..footer.groups.len() * leaves).map(|_| OnceLock::new()).collect();
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { source, limits, id, map: OnceLock::new(), footer, starts, pages })
+        let images = OnceLock::new();
+        Ok(Self { source, limits, id, map: OnceLock::new(), footer, starts, pages, images })
     }
 
     pub(crate) fn source(&self) -> &Source {
@@ -84,6 +88,11 @@ impl ParquetFile {
 
     pub(crate) fn limits(&self) -> ReadLimits {
         self.limits
+    }
+
+    /// The places of the images, which are those of leaf `leaf`.
+    pub(crate) fn places(&self, leaf: usize) -> &Places {
+        self.images.get_or_init(|| Places::new(self, leaf))
     }
 
     pub(crate) fn footer(&self) -> &Footer {

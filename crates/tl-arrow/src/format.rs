@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tbl_io::{ContainerFormat, ReadError, SampleSource, Source, Stores};
 
-use crate::source::ParquetSource;
+use crate::source::RowSource;
 
 /// Parquet files.
 #[derive(Debug)]
@@ -16,10 +16,10 @@ impl ContainerFormat for Parquet {
         stores: &Stores,
         source: &Source,
     ) -> Result<Option<Box<dyn SampleSource>>, ReadError> {
-        if !ParquetSource::is(source)? {
+        if !RowSource::is(source)? {
             return Ok(None);
         }
-        Ok(Some(Box::new(ParquetSource::open(stores, source.clone())?)))
+        Ok(Some(Box::new(RowSource::open(stores, source.clone())?)))
     }
 
     fn extension(&self) -> &'static str {

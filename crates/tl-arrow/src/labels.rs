@@ -1,11 +1,12 @@
 //! The labels of all rows, from one pass over their column.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use tbl_io::{Escaped, ParquetDefect, ReadError};
 
-use crate::file::ParquetFile;
 use crate::roles::LabelColumn;
+use crate::rows::RowFile;
 use crate::schema::{Meaning, Physical};
 use crate::thrift::Flaw;
 use crate::values::Value;
@@ -28,42 +29,34 @@ const MAX_CLASSES: usize = 1 << 20;
 
 impl RowLabels {
     /// Reads the column: 8 bytes for each row. Texts are classes in sorted order.
-    pub(crate) fn read(file: &ParquetFile, column: &LabelColumn) -> Result<Self, ReadError> {
+    pub(crate) fn read(file: &dyn RowFile, column: &LabelColumn) -> Result<Self, ReadError> {
         let mut labels = Vec::new();
         let mut classes = BTreeMap::new();
-        let leaf = file.leaf(column.leaf);
+        let leaf = file.schema().leaf(column.leaf);
         let is_unsigned = leaf.meaning == Meaning::Unsigned && leaf.physical == Physical::Int32;
-        for (group, rows) in file.footer().groups.iter().enumerate() {
-            let slots = file.pages(group, column.leaf)?;
-            for (number, slot) in slots.iter().enumerate() {
-                let page = file.page(group, column.leaf, number)?;
-                for row in 0..page.rows() {
-                    let label = match page.get(row) {
-                        None => NULL,
-                        Some(Value::Integer(label)) if is_unsigned => low_half(label),
-                        Some(Value::Integer(label)) => label,
-                        Some(Value::Boolean(label)) => label.into(),
-                        Some(Value::Bytes(text)) => {
-                            let next = classes.len();
-                            if next >= MAX_CLASSES && !classes.contains_key(text) {
-                                let what = "number of classes";
-                                let found = next as u64 + 1;
-                                let limit = MAX_CLASSES as u64;
-                                let defect = ParquetDefect::TooLarge { what, found, limit };
-                                return Err(file.error(Flaw::new(slot.offset, defect)));
-                            }
-                            class(&mut classes, text)
-                        }
-                        Some(Value::Float(_) | Value::Double(_)) => {
-                            let defect = ParquetDefect::Damaged { what: "labels" };
-                            return Err(file.error(Flaw::new(slot.offset, defect)));
-                        }
-                    };
-                    labels.push(label);
+        file.each_value(column.leaf, &mut |value, offset| {
+            let error = |defect| Err(file.error(Flaw::new(offset, defect)));
+            labels.push(match value {
+                None => NULL,
+                Some(Value::Integer(label)) if is_unsigned => low_half(label),
+                Some(Value::Integer(label)) => label,
+                Some(Value::Boolean(label)) => label.into(),
+                Some(Value::Bytes(text)) => {
+                    let next = classes.len();
+                    if next >= MAX_CLASSES && !classes.contains_key(text) {
+                        let what = "number of classes";
+                        let found = next as u64 + 1;
+                        let limit = MAX_CLASSES as u64;
+                        return error(ParquetDefect::TooLarge { what, found, limit });
+                    }
+                    class(&mut classes, text)
                 }
-            }
-            debug_assert!(labels.len() as u64 >= rows.rows);
-        }
+                Some(Value::Float(_) | Value::Double(_)) => {
+                    return error(ParquetDefect::Damaged { what: "labels" });
+                }
+            });
+            Ok(ControlFlow::Continue(()))
+        })?;
         if classes.is_empty() {
             let is_declared = !column.names.is_empty();
             return Ok(Self { labels, class_names: column.names.clone(), is_declared });

@@ -17,6 +17,7 @@ mod page;
 mod pages;
 mod places;
 mod roles;
+mod rows;
 mod runs;
 mod schema;
 mod source;
@@ -25,4 +26,4 @@ mod thrift;
 mod values;
 
 pub use format::add_to;
-pub use source::ParquetSource;
+pub use source::RowSource;

@@ -1,10 +1,12 @@
 //! The use of each column: images, labels, fields.
 
+use std::ops::ControlFlow;
+
 use tbl_format::SampleFormat;
 use tbl_io::{Manifest, ParquetDefect, ReadError};
 
 use crate::features::{Classes, Features};
-use crate::file::ParquetFile;
+use crate::rows::RowFile;
 use crate::schema::{Meaning, Node, Physical};
 use crate::thrift::Flaw;
 use crate::values::Value;
@@ -53,15 +55,15 @@ const LABEL: &str = "label";
 
 impl Roles {
     /// Finds the columns that `options` name, or that the features and the first values give.
-    pub(crate) fn find(file: &ParquetFile, options: &Manifest) -> Result<Self, ReadError> {
+    pub(crate) fn find(file: &dyn RowFile, options: &Manifest) -> Result<Self, ReadError> {
         let setting = |defect| file.error(Flaw::new(0, defect));
-        let features = match &file.footer().features {
+        let features = match file.features() {
             Some(text) => Features::parse(text).map_err(setting)?,
             None => Features::default(),
         };
-        let columns = file.footer().schema.columns();
+        let columns = file.schema().columns();
         let column = |name: &String| {
-            let found = file.footer().schema.column(name);
+            let found = file.schema().column(name);
             found.ok_or_else(|| {
                 let columns = names(columns);
                 setting(ParquetDefect::NoColumn { column: name.clone(), columns })
@@ -76,8 +78,8 @@ impl Roles {
         let label = match &options.label {
             Some(name) => Some(column(name)?),
             None => match &*features.classes {
-                [only] => file.footer().schema.column(&only.column),
-                _ => file.footer().schema.column(LABEL).filter(|node| is_label(file, node)),
+                [only] => file.schema().column(&only.column),
+                _ => file.schema().column(LABEL).filter(|node| is_label(file, node)),
             },
         };
         let label_name = label.map(|label| label.name.clone());
@@ -112,8 +114,8 @@ fn names(columns: &[Node]) -> Vec<String> {
 }
 
 /// Whether a column can be labels: integers or texts, one each.
-fn is_label(file: &ParquetFile, node: &Node) -> bool {
-    let leaf = file.leaf(node.leaves.start);
+fn is_label(file: &dyn RowFile, node: &Node) -> bool {
+    let leaf = file.schema().leaf(node.leaves.start);
     let is_number = matches!(leaf.physical, Physical::Int32 | Physical::Int64)
         && matches!(leaf.meaning, Meaning::Plain | Meaning::Unsigned);
     let is_text = leaf.physical == Physical::Bytes && leaf.meaning == Meaning::Text;
@@ -123,9 +125,9 @@ fn is_label(file: &ParquetFile, node: &Node) -> bool {
 }
 
 /// The columns of a structure with bytes and a path, or a column of bytes; `None` for others.
-fn bytes_of(file: &ParquetFile, node: &Node) -> Option<ImageColumn> {
+fn bytes_of(file: &dyn RowFile, node: &Node) -> Option<ImageColumn> {
     let is_bytes = |node: &&Node| {
-        let leaf = file.leaf(node.leaves.start);
+        let leaf = file.schema().leaf(node.leaves.start);
         node.is_leaf() && leaf.max_repetition == 0 && leaf.physical == Physical::Bytes
     };
     if node.is_leaf() {
@@ -138,16 +140,16 @@ fn bytes_of(file: &ParquetFile, node: &Node) -> Option<ImageColumn> {
 
 /// The values of a field; `None` for structures and lists with bytes that are not text, which JSON
 /// cannot hold.
-fn field_values(file: &ParquetFile, node: &Node) -> Option<FieldValues> {
+fn field_values(file: &dyn RowFile, node: &Node) -> Option<FieldValues> {
     if let Some(found) = bytes_of(file, node) {
         return Some(FieldValues::Single(found));
     }
-    if node.is_leaf() && file.leaf(node.leaves.start).max_repetition == 0 {
+    if node.is_leaf() && file.schema().leaf(node.leaves.start).max_repetition == 0 {
         let bytes = node.leaves.start;
         return Some(FieldValues::Single(ImageColumn { bytes, path: None }));
     }
     let is_text = |leaf| {
-        let leaf = file.leaf(leaf);
+        let leaf = file.schema().leaf(leaf);
         match leaf.physical {
             Physical::Bytes | Physical::Fixed(_) => leaf.meaning != Meaning::Plain,
             Physical::Int96 => false,
@@ -162,8 +164,8 @@ fn field_values(file: &ParquetFile, node: &Node) -> Option<FieldValues> {
 }
 
 /// The only column of images: by its type in the features, or by its first values.
-fn find_image<'f>(file: &'f ParquetFile, features: &Features) -> Result<&'f Node, ReadError> {
-    let schema = &file.footer().schema;
+fn find_image<'f>(file: &'f dyn RowFile, features: &Features) -> Result<&'f Node, ReadError> {
+    let schema = &file.schema();
     let declared = features.images.iter().filter_map(|name| schema.column(name));
     let mut candidates: Vec<&Node> = declared.collect();
     if candidates.is_empty() {
@@ -186,21 +188,17 @@ fn find_image<'f>(file: &'f ParquetFile, features: &Features) -> Result<&'f Node
 
 /// Whether the first value of a column that is not null is an image. A structure of bytes and a path
 /// without a value counts as one too.
-fn looks_like_images(file: &ParquetFile, node: &Node) -> Result<bool, ReadError> {
+fn looks_like_images(file: &dyn RowFile, node: &Node) -> Result<bool, ReadError> {
     let Some(column) = bytes_of(file, node) else { return Ok(false) };
-    let is_text = matches!(file.leaf(column.bytes).meaning, Meaning::Text | Meaning::Json);
+    let is_text = matches!(file.schema().leaf(column.bytes).meaning, Meaning::Text | Meaning::Json);
     if is_text {
         return Ok(false);
     }
-    for group in 0..file.footer().groups.len() {
-        let pages = file.pages(group, column.bytes)?.len();
-        for page in 0..pages {
-            let page = file.page(group, column.bytes, page)?;
-            let first = (0..page.rows()).find_map(|row| page.get(row));
-            if let Some(Value::Bytes(bytes)) = first {
-                return Ok(SampleFormat::from_magic(bytes).is_image());
-            }
-        }
-    }
-    Ok(column.path.is_some())
+    let mut is_image = column.path.is_some();
+    file.each_value(column.bytes, &mut |value, _| {
+        let Some(Value::Bytes(bytes)) = value else { return Ok(ControlFlow::Continue(())) };
+        is_image = SampleFormat::from_magic(bytes).is_image();
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(is_image)
 }

@@ -130,6 +130,11 @@ impl Schema {
         &self.leaves
     }
 
+    /// Stored column `leaf`, which exists.
+    pub(crate) fn leaf(&self, leaf: usize) -> &Leaf {
+        &self.leaves[leaf]
+    }
+
     /// The column of this name.
     pub(crate) fn column(&self, name: &str) -> Option<&Node> {
         self.columns.iter().find(|column| column.name == name)

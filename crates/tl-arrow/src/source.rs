@@ -1,4 +1,4 @@
-//! A Parquet file as samples.
+//! A file of rows as samples.
 
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
@@ -12,11 +12,10 @@ use tbl_io::{
 };
 
 use crate::file::{MAGIC, ParquetFile, RowPlace};
-use crate::json::Row;
 use crate::labels::RowLabels;
-use crate::places::{Place, Places};
+use crate::places::Place;
 use crate::roles::{FieldColumn, FieldValues, ImageColumn, Roles};
-use crate::schema::Node;
+use crate::rows::RowFile;
 use crate::text;
 use crate::thrift::Flaw;
 use crate::values::Value;
@@ -32,17 +31,16 @@ use crate::values::Value;
 /// Images of pages that are neither compressed nor in a dictionary are read where they are in the file;
 /// other pages are decoded, and each thread keeps the last ones.
 #[derive(Debug)]
-pub struct ParquetSource {
-    file: ParquetFile,
+pub struct RowSource {
+    file: Box<dyn RowFile>,
     stores: Stores,
     roles: Roles,
-    places: Places,
     labels: RowLabels,
     /// The name of the file without its extension, for rows without a path.
     stem: Vec<u8>,
 }
 
-impl ParquetSource {
+impl RowSource {
     /// Whether a file is a Parquet file, by its first bytes; an encrypted one counts.
     ///
     /// # Errors
@@ -64,16 +62,15 @@ impl ParquetSource {
     /// [`ReadError::Limit`] for more rows than memory is taken for.
     pub fn open(stores: &Stores, source: Source) -> Result<Self, ReadError> {
         let options = &stores.list_options().manifest;
-        let file = ParquetFile::open(source, ReadLimits::default())?;
-        let roles = Roles::find(&file, options)?;
-        let labels = roles.label.as_ref().map(|column| RowLabels::read(&file, column));
+        let file: Box<dyn RowFile> = Box::new(ParquetFile::open(source, ReadLimits::default())?);
+        let roles = Roles::find(&*file, options)?;
+        let labels = roles.label.as_ref().map(|column| RowLabels::read(&*file, column));
         let labels = labels.transpose()?.unwrap_or_default();
-        let places = Places::new(&file, roles.image.bytes);
         let name = Path::new(file.source().location().as_os_str()).file_stem().unwrap_or_default();
         // Names of samples end at their first dot.
         let stem =
             name.as_bytes().iter().map(|&byte| if byte == b'.' { b'_' } else { byte }).collect();
-        Ok(Self { file, stores: stores.clone(), roles, places, labels, stem })
+        Ok(Self { file, stores: stores.clone(), roles, labels, stem })
     }
 
     fn place(&self, index: u64) -> Result<RowPlace, ReadError> {
@@ -86,7 +83,7 @@ impl ParquetSource {
 
     /// The place of the image of a row, whose bytes are within the limits.
     fn image(&self, row: RowPlace) -> Result<Place, ReadError> {
-        let place = self.places.of(&self.file, row)?;
+        let place = self.file.image(self.roles.image.bytes, row)?;
         if let Place::InFile { bytes, .. } | Place::Decoded { bytes, .. } = place {
             self.file.check_size("sample bytes", bytes)?;
         }
@@ -94,17 +91,15 @@ impl ParquetSource {
     }
 
     /// Calls `read` with the value of a column; with `None` for null.
-    fn with_value<R>(
+    fn with_value<R: Default>(
         &self,
         leaf: usize,
         row: RowPlace,
-        read: impl FnOnce(Option<Value<'_>>) -> R,
+        mut read: impl FnMut(Option<Value<'_>>) -> R,
     ) -> Result<R, ReadError> {
-        let slots = self.file.pages(row.group, leaf)?;
-        let number = ParquetFile::page_of(slots, row.row);
-        let first = slots.get(number).map_or(0, |slot| slot.first_row);
-        let page = self.file.page(row.group, leaf, number)?;
-        Ok(read(page.get((row.row - first) as usize)))
+        let mut result = R::default();
+        self.file.with_value(leaf, row, &mut |value| result = read(value))?;
+        Ok(result)
     }
 
     /// The path of an image, if it has one.
@@ -208,11 +203,11 @@ impl ParquetSource {
         let values = match &column.values {
             FieldValues::Single(values) => *values,
             FieldValues::Nested(node) => {
-                let json = self.json(node, row)?;
+                let json = self.file.json(node, row)?;
                 return Ok(json.filter(|json| is_wanted(name, json.len() as u64)));
             }
         };
-        let leaf = self.file.leaf(values.bytes);
+        let leaf = self.file.schema().leaf(values.bytes);
         let value = self.with_value(values.bytes, row, |value| {
             let value = value?;
             // Without a copy of bytes that nobody wants.
@@ -227,20 +222,6 @@ impl ParquetSource {
             return Ok(value);
         }
         self.field_file(name, values, row, is_wanted)
-    }
-
-    /// A structure or a list as JSON; `None` for null.
-    fn json(&self, node: &Node, row: RowPlace) -> Result<Option<Vec<u8>>, ReadError> {
-        let read = |leaf| self.file.entries(row, leaf);
-        let leaves = node.leaves.clone();
-        let found = leaves.clone().map(read).collect::<Result<Vec<_>, _>>()?;
-        let entries = leaves.zip(&found).map(|(leaf, (entries, first))| {
-            let max = self.file.leaf(leaf).max_definition;
-            entries.of_row((row.row - first) as usize, max)
-        });
-        let entries = entries.collect();
-        let leaves = self.file.footer().schema.leaves();
-        Ok(Row { leaves, entries, first_leaf: node.leaves.start }.to_json(node))
     }
 
     /// The bytes of a field that is a file of its own.
@@ -265,13 +246,13 @@ impl ParquetSource {
     }
 }
 
-impl SampleSource for ParquetSource {
+impl SampleSource for RowSource {
     fn location(&self) -> &Location {
         self.file.source().location()
     }
 
     fn kind(&self) -> SourceKind {
-        SourceKind::Parquet
+        self.file.kind()
     }
 
     fn sample_count(&self) -> u64 {
@@ -336,13 +317,14 @@ impl SampleSource for ParquetSource {
 
     fn will_need(&self, index: u64) {
         let Some(row) = self.file.place(index) else { return };
-        if let Some(range) = self.places.range(&self.file, row) {
+        if let Some(range) = self.file.image_range(self.roles.image.bytes, row) {
             self.file.source().will_need(range.start, range.end - range.start);
         }
     }
 
     fn notes(&self) -> Vec<Note> {
-        (self.sample_count() == 0).then_some(Note::NoSamples).into_iter().collect()
+        let empty = (self.sample_count() == 0).then_some(Note::NoSamples);
+        empty.into_iter().chain(self.file.notes()).collect()
     }
 
     fn stored_samples(&self) -> Option<&dyn StoredSamples> {
@@ -354,7 +336,7 @@ impl SampleSource for ParquetSource {
     }
 }
 
-impl StoredSamples for ParquetSource {
+impl StoredSamples for RowSource {
     fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
         let row = self.place(index)?;
         match self.image(row).map_err(|error| self.named(error, index, row))? {
@@ -376,7 +358,7 @@ impl StoredSamples for ParquetSource {
     }
 }
 
-impl BulkIndex for ParquetSource {
+impl BulkIndex for RowSource {
     fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
         Ok(Some(self.labels.labels.clone()))
     }

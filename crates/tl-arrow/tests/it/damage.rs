@@ -1,7 +1,7 @@
 //! Damaged files: typed errors, or the same values.
 
 use tbl_io::{ParquetDefect, ReadError, SampleSource, SampleSourceExt, Source, Stores};
-use tl_arrow::ParquetSource;
+use tl_arrow::RowSource;
 
 use crate::support::{Case, read_all, sha256};
 
@@ -177,7 +177,7 @@ fn sizes_are_checked_before_memory_is_taken() {
 fn other_files_are_told_by_their_ends() {
     let open = |bytes: &[u8]| {
         let source = Source::from_bytes("a", bytes.to_vec());
-        ParquetSource::open(&Stores::new(), source).unwrap_err().to_string()
+        RowSource::open(&Stores::new(), source).unwrap_err().to_string()
     };
     assert_eq!(
         open(b"PAR1"),

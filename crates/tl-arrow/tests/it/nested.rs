@@ -10,7 +10,7 @@ use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tbl_io::{SampleSource, SampleSourceExt, Source, Stores};
-use tl_arrow::ParquetSource;
+use tl_arrow::RowSource;
 
 use crate::support::Case;
 
@@ -143,7 +143,7 @@ proptest! {
     ) {
         let bytes = write(&rows, version, page_rows, has_index);
         let source = Source::from_bytes("a.parquet", bytes);
-        let samples = ParquetSource::open(&Stores::new(), source).unwrap();
+        let samples = RowSource::open(&Stores::new(), source).unwrap();
         for (index, row) in rows.iter().enumerate().rev() {
             let mut fields = Vec::new();
             samples.read_fields(index as u64, &mut fields).unwrap();

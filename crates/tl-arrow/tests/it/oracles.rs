@@ -1,7 +1,7 @@
 //! Images, labels, names and fields, as other readers find them in the files.
 
 use tbl_io::{Labels, SampleSource, SampleSourceExt, SourceKind, Stores};
-use tl_arrow::ParquetSource;
+use tl_arrow::RowSource;
 
 use crate::support::{Case, read_all, sha256};
 
@@ -153,7 +153,7 @@ fn columns_are_named_where_there_is_a_choice() {
         options.manifest.image = image.map(str::to_owned);
         options.manifest.label = label.map(str::to_owned);
         let source = tbl_io::Source::from_bytes("a.parquet", case.bytes());
-        ParquetSource::open(&Stores::new().with_list_options(options), source)
+        RowSource::open(&Stores::new().with_list_options(options), source)
     };
     let message = |image, label| open(image, label).unwrap_err().to_string();
     assert_eq!(
@@ -191,7 +191,7 @@ fn files_that_declare_other_classes_are_refused() {
         let at = other.windows(6).rposition(|bytes| bytes == b"\"food\"").unwrap();
         other[at + 4] = b'l';
         let other = tbl_io::Source::from_bytes("other.parquet", other);
-        let other = ParquetSource::open(&Stores::new(), other).unwrap();
+        let other = RowSource::open(&Stores::new(), other).unwrap();
         [Box::new(first.open()) as Box<dyn SampleSource>, Box::new(other)]
     };
     let error = Labels::resolve(&sources()).unwrap_err().to_string();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tbl_io::{ListOptions, Manifest, ReadError, SampleSource, Source, Stores};
-use tl_arrow::ParquetSource;
+use tl_arrow::RowSource;
 
 pub(crate) fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/parquet")
@@ -43,13 +43,13 @@ impl Case {
         Stores::new().with_list_options(ListOptions { manifest, ..ListOptions::default() })
     }
 
-    pub(crate) fn open(&self) -> ParquetSource {
-        ParquetSource::open(&self.stores(), Source::open(self.path()).unwrap()).unwrap()
+    pub(crate) fn open(&self) -> RowSource {
+        RowSource::open(&self.stores(), Source::open(self.path()).unwrap()).unwrap()
     }
 
     /// As [`open`](Self::open), of these bytes in memory instead of the file's.
-    pub(crate) fn open_bytes(&self, bytes: Vec<u8>) -> Result<ParquetSource, ReadError> {
-        ParquetSource::open(&self.stores(), Source::from_bytes(self.path(), bytes))
+    pub(crate) fn open_bytes(&self, bytes: Vec<u8>) -> Result<RowSource, ReadError> {
+        RowSource::open(&self.stores(), Source::from_bytes(self.path(), bytes))
     }
 
     pub(crate) fn texts(&self, what: &str) -> Vec<Option<String>> {

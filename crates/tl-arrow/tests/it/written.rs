@@ -10,7 +10,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 use proptest::prelude::*;
 use tbl_io::{SampleSource, SampleSourceExt, Source, Stores};
-use tl_arrow::ParquetSource;
+use tl_arrow::RowSource;
 
 const SCHEMA: &str = "message schema {
     optional group image { optional binary bytes; optional binary path (UTF8); }
@@ -163,7 +163,7 @@ fn write_texts(
 
 fn check(rows: &[Row], settings: &Settings) {
     let source = Source::from_bytes("a.parquet", write(rows, settings));
-    let samples = ParquetSource::open(&Stores::new(), source).unwrap();
+    let samples = RowSource::open(&Stores::new(), source).unwrap();
     assert_eq!(samples.sample_count(), rows.len() as u64);
     let labels = rows.iter().map(|row| row.label.unwrap_or(-1)).collect();
     assert_eq!(samples.stored_labels().unwrap(), Some(labels));
