@@ -157,7 +157,7 @@ class Case:
         self.global_batch = case.get("global_batch", 64)
         self.pieces = [("range", 0, self.n)]
         if "mix" in case:
-            self.mixture([pieces_of(part) for part in case["mix"]], [part["weight"] for part in case["mix"]])
+            self.mixture([pieces_of(part) for part in case["mix"]], [part["weight"] for part in case["mix"]], case.get("stages", []))
         elif "labels" in case:
             of = samples_of(pieces_of(case["of"])) if "of" in case else range(self.n)
             labels = sorted({case["labels"][s] for s in of})
@@ -172,13 +172,23 @@ class Case:
             self.pieces = pieces_of(case)
         self.once = self.positions(case.get("length", "samples"))
 
-    def mixture(self, parts, weights):
+    def mixture(self, parts, weights, stages=()):
         divisor = math.gcd(*weights)
         self.kind, self.parts = "mixed", [samples_of(part) for part in parts]
         self.weights = [weight // divisor for weight in weights]
         self.pieces = [piece for part in parts for piece in part]
         sizes = [x for part, weight in zip(self.parts, self.weights) for x in (len(part), weight)]
         self.tail = [1, len(parts), *sizes]
+        # Of each stage: its start, the rounds before it, its weights, and each part's turns before it.
+        self.stages = [(0, 0, self.weights, [0] * len(parts))]
+        for wanted, weights in stages:
+            start, before, last, taken = self.stages[-1]
+            rounds = -(-(wanted - start) // sum(last))
+            taken = [turns + rounds * weight for turns, weight in zip(taken, last)]
+            weights = [weight // math.gcd(*weights) for weight in weights]
+            self.stages.append((start + rounds * sum(last), before + rounds, weights, taken))
+            sizes = [x for part, weight in zip(self.parts, weights) for x in (len(part), weight)]
+            self.tail += [4, self.stages[-1][0], *sizes]
 
     def positions(self, length):
         if not isinstance(length, str):
@@ -187,10 +197,15 @@ class Case:
             return sum(weight > 0 for weight in self.weights)
         if length == "samples":
             return len(samples_of(self.pieces)) if self.n < 2**32 else self.n
-        rounds = [(len(part), weight) for part, weight in zip(self.parts, self.weights)]
-        if length == "first used up":
-            return sum(self.weights) * min(n // w for n, w in rounds)
-        return sum(self.weights) * max(-(-n // w) for n, w in rounds)
+        # Round by round, where the loader calculates.
+        sizes, seen, end = [len(part) for part in self.parts], [0] * len(self.parts), 0
+        while True:
+            stage = [stage for stage in self.stages if stage[0] <= end][-1]
+            after = [turns + weight for turns, weight in zip(seen, stage[2])]
+            used_up = any(a > n for a, n in zip(after, sizes))
+            if used_up if length == "first used up" else all(a >= n for a, n in zip(seen, sizes)):
+                return end
+            seen, end = after, end + sum(stage[2])
 
     def fingerprint(self):
         shuffle = {"none": [0, 0, 0], "full": [1, 0, 0]}.get(self.shuffle)
@@ -220,18 +235,19 @@ class Case:
         return [listing[place] for order in orders for place in order]
 
     def mixed(self, seed, epoch, count):
-        keys, weights = keys_of(seed, epoch, 0), self.weights
-        turns = [(Fraction(2 * t + 1, 2 * w), i) for i, w in enumerate(weights) for t in range(w)]
-        # Turns of one part stay in order; that of the count is how often the part was seen before.
-        slots = [i for _, i in sorted(turns)]
-        slots = [(i, slots[:x].count(i)) for x, i in enumerate(slots)]
+        keys = keys_of(seed, epoch, 0)
         samples = []
         for p in range(count):
-            q, x = divmod(p, len(slots))
+            start, before, weights, taken = [stage for stage in self.stages if stage[0] <= p][-1]
+            turns = [(Fraction(2 * t + 1, 2 * w), i) for i, w in enumerate(weights) for t in range(w)]
+            # Turns of one part stay in order; that of the count is how often the part was seen before.
+            slots = [i for _, i in sorted(turns)]
+            slots = [(i, slots[:x].count(i)) for x, i in enumerate(slots)]
+            q, x = divmod(p - start, len(slots))
             if self.shuffle != "none":
-                x = full(len(slots), derive(keys, 0, q), x)
+                x = full(len(slots), derive(keys, 0, before + q), x)
             i, t = slots[x]
-            cycle, place = divmod(q * weights[i] + t, len(self.parts[i]))
+            cycle, place = divmod(taken[i] + q * weights[i] + t, len(self.parts[i]))
             order = shuffled(len(self.parts[i]), self.shuffle, derive(keys, 1 + i, cycle))
             samples.append(self.parts[i][order[place]])
         return samples
@@ -307,6 +323,11 @@ CASES += [
     {"n": 13, "mix": MIX, "shuffle": "block:2x2", "length": 20, "seed": 42, "epoch": 0},
     {"n": 13, "mix": MIX, **FULL, "length": "first used up", "seed": 42, "epoch": 0},
     {"n": 13, "mix": MIX, **FULL, "length": "all used up", "seed": 42, "epoch": 0},
+    {"n": 13, "mix": MIX, "stages": [[7, [2, 2, 0]], [14, [1, 2, 4]]], "shuffle": "none", "length": 30, "seed": 42, "epoch": 0},
+    {"n": 13, "mix": MIX, "stages": [[7, [2, 2, 0]], [14, [1, 2, 4]]], **FULL, "length": 30, "seed": 42, "epoch": 0},
+    {"n": 13, "mix": MIX, "stages": [[6, [1, 0, 0]]], "shuffle": "block:2x2", "length": 9, "repeat": 2, "seed": 7, "epoch": 2},
+    {"n": 13, "mix": [{**MIX[0], "weight": 1}, {**MIX[1], "weight": 0}, {**MIX[2], "weight": 1}], "stages": [[3, [0, 1, 0]]], **FULL, "length": "first used up", "seed": 42, "epoch": 0},
+    {"n": 13, "mix": MIX, "stages": [[6, [1, 0, 9]], [16, [3, 6, 3]]], **FULL, "length": "all used up", "seed": 42, "epoch": 0},
     {"n": 10, "labels": LABELS, **FULL, "length": "all used up", "seed": 42, "epoch": 3},
     {"n": 10, "labels": LABELS, "shuffle": "none", "seed": 42, "epoch": 3},
     {"n": 10, "labels": LABELS, "of": {"ranges": [[4, 10]]}, **FULL, "seed": 42, "epoch": 3},

@@ -78,8 +78,8 @@ pub use memory::MemoryReport;
 pub use note::LoaderNote;
 pub use observe::Replay;
 pub use order::{
-    Deal, Length, Order, Part, Randomness, Replacement, Sampler, Samples, Sequence, Shuffle,
-    ShuffleQuality, Subset, Together, Weights,
+    Deal, Length, MixStage, Order, Part, Randomness, Replacement, Sampler, Samples, Sequence,
+    Shuffle, ShuffleQuality, Subset, Together, Weights,
 };
 pub use policy::{ErrorBudget, OnError};
 pub use reader::ReaderStats;

@@ -217,7 +217,8 @@ impl Loader {
     /// The number of workers, the prefetch and the policy for bad samples may differ. So may the
     /// number of ranks, if the global batch is the same (and bad samples are not replaced within
     /// padded batches, which belong to one rank). This loader's tail decides whether the last
-    /// global batch is padded or short, whatever that of the state was.
+    /// global batch is padded or short, whatever that of the state was. A state of a mixture that
+    /// lacks stages of this loader's resumes if it is not past the start of the first of them.
     ///
     /// # Errors
     /// [`PipelineError::StateMismatch`] for another data set, recipe, order, seed, global batch,
@@ -250,7 +251,12 @@ impl Loader {
     }
 
     fn next_batch(&self, state: &LoaderState) -> Result<u64, PipelineError> {
-        let own = self.shared.state(state.epoch, self.shared.schedule.global_batches())?;
+        let mut own = self.shared.state(state.epoch, self.shared.schedule.global_batches())?;
+        // Rows of buckets come from positions that are further on.
+        let is_in_order = !matches!(self.shared.config.batching, Batching::Buckets(_));
+        if is_in_order && self.shared.sequence.begins_as(state.order, state.consumed) {
+            own.order = state.order;
+        }
         state.next_batch(&own)
     }
 

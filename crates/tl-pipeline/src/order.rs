@@ -12,12 +12,13 @@ mod mixture;
 mod permutation;
 mod quality;
 mod resolve;
+mod rounds;
 mod sampler;
 mod sequence;
 mod weights;
 
 pub use quality::{Randomness, ShuffleQuality, Together};
-pub use sampler::{Deal, Length, Part, Replacement, Sampler, Samples, Shuffle, Subset};
+pub use sampler::{Deal, Length, MixStage, Part, Replacement, Sampler, Samples, Shuffle, Subset};
 pub use sequence::Sequence;
 pub use weights::Weights;
 

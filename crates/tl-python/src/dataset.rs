@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict};
 use tbl_io::{Entry, Field, ListOptions, Manifest, SourceKind};
 use tl_decode::{DecodeOptions, Image};
 use tl_pipeline::{
-    Dataset, DatasetView, Filter, Fold, Length, PipelineError, Replacement, SampleFault,
+    Dataset, DatasetView, Filter, Fold, Length, MixStage, PipelineError, Replacement, SampleFault,
     SampleRenderer, Split, Stored, Target, ViewError, Weights,
 };
 use tl_transform::{Channels, Draw, PixelType, Recipe};
@@ -234,13 +234,21 @@ impl PyDataset {
 
     /// The samples of all in the proportion of their weights.
     #[staticmethod]
-    #[pyo3(signature = (views: "list[tuple[Dataset, int]]", length))]
-    fn mix(py: Python<'_>, views: Vec<(PyRef<'_, Self>, u32)>, length: &str) -> PyResult<Self> {
+    #[pyo3(signature = (views: "list[tuple[Dataset, int]]", length, stages: "list[tuple[int, list[int]]]"))]
+    fn mix(
+        py: Python<'_>,
+        views: Vec<(PyRef<'_, Self>, u32)>,
+        length: &str,
+        stages: Vec<(u64, Vec<u32>)>,
+    ) -> PyResult<Self> {
         let length = length_of(length)?;
+        let stage = |(start, weights)| MixStage { start, weights };
+        let stages: Vec<MixStage> = stages.into_iter().map(stage).collect();
         let stores = Arc::new(DataStores::joined(views.iter().map(|(view, _)| &*view.stores)));
         let views: Vec<(DatasetView, u32)> =
             views.iter().map(|(view, weight)| (view.view.clone(), *weight)).collect();
-        let view = interruptible(py, || DatasetView::mix(&views, length))?.map_err(Error::from)?;
+        let mix = || DatasetView::mix_in_stages(&views, length, stages);
+        let view = interruptible(py, mix)?.map_err(Error::from)?;
         Ok(Self { view, stores })
     }
 

@@ -177,6 +177,11 @@ def test_several_data_sets_are_joined(
     counts = collections.Counter(np.array(epoch(mixed)) >= 90)
     assert counts == {False: 30, True: 10}
     assert len(tl.mix([(ds, 1), (ds, 2)])) == 200
+    a, b = ds.take(10), ds.skip(90)
+    staged = tl.mix({a: 3, b: 0}, length=40, stages={18: [1, 1], 12: {a: 1, b: 3}})
+    is_b = np.array(epoch(staged)) >= 90
+    assert [is_b[start:end].sum() for start, end in [(0, 12), (12, 20), (20, 40)]] == [0, 6, 10]
+    assert "mix of 2 views by 3 : 0, from 12 on by 1 : 3" in staged.explain()
 
 
 VIEWS: list[Callable[[tl.Dataset], tl.Dataset]] = [
@@ -190,6 +195,7 @@ VIEWS: list[Callable[[tl.Dataset], tl.Dataset]] = [
     lambda ds: tl.concat(ds.take(3), ds.fold(0, of=2)[1]),
     lambda ds: tl.concat(ds.take(3), tl.open(ds._arguments[0])).filter("index > 50").split(0.5)[0],
     lambda ds: tl.mix([(ds.take(5), 2), (ds.skip(5), 1)]),
+    lambda ds: tl.mix([(ds.take(5), 2), (ds.skip(5), 1)], stages={9: [0, 1]}),
 ]
 
 
@@ -377,6 +383,9 @@ def test_files_of_a_data_set_are_verified(ds: tl.Dataset) -> None:
         (lambda ds: ds.balance(length="long"), "`long`: expected samples, first-used-up"),
         (lambda ds: ds.take(-1), "count is -1, expected a whole number"),
         (lambda ds: tl.mix({}), "mix needs at least one data set"),
+        (lambda ds: tl.mix({ds: 1}, stages=[1]), "stages is a dict of weights by their start"),
+        (lambda ds: tl.mix({ds: 1}, stages={3: {}}), "stage 3 needs a weight for each data set"),
+        (lambda ds: tl.mix({ds: 1}, stages={3: [1, 2]}), "has 2 weights for 1 parts"),
         (lambda ds: tl.concat(), "concat needs at least one data set"),
         (lambda ds: tl.concat("train.tar"), "expected data sets of turboloader.open, not str"),
         (

@@ -47,6 +47,27 @@ pub enum SamplerError {
         a round takes {weight}"
     )]
     NoRound { part: usize, samples: u64, weight: u32 },
+    /// A mixture that ends when all parts are used up, with a part whose later weights are 0.
+    #[error(
+        "part {part} of the mixture has {samples} samples, of which its stages take {taken}: \
+        expected a last stage with a weight for it, or another length"
+    )]
+    NeverUsedUp { part: usize, samples: u64, taken: u64 },
+    /// A stage that begins before the one before it ends its first round.
+    #[error(
+        "stage {stage} of the mixture starts at {start}, expected more than {after}, where the \
+        stage before it starts with a whole round"
+    )]
+    StageStart { stage: usize, start: u64, after: u64 },
+    /// Not one weight for every part.
+    #[error("stage {stage} of the mixture has {weights} weights for {parts} parts")]
+    StageWeights { stage: usize, weights: usize, parts: usize },
+    /// A stage in which no part comes.
+    #[error("stage {stage} of the mixture has only weights of 0, expected one above 0")]
+    StageWithoutWeight { stage: usize },
+    /// Text that is not a stage.
+    #[error("`{text}`: expected START:WEIGHT,WEIGHT,.. with a weight for each part of the mixture")]
+    Stage { text: String },
     /// Weights too fine for a round of a mixture.
     #[error("the sum of the mixture's weights is {sum}, expected at most {limit}")]
     Weights { sum: u64, limit: u64 },

@@ -2,108 +2,147 @@
 //!
 //! A *round* is as many positions as the sum of the weights; in each, a part has its weight's
 //! number of *turns*. The turns of all rounds are a part's own count, and say which of its samples
-//! it is: it goes through them in one order, then in the next.
+//! it is: it goes through them in one order, then in the next. A *stage* is rounds of the same
+//! weights; rounds and turns are counted through all stages.
 
 use super::permutation::{Keys, Network, Permutation, derive};
-use super::sampler::{Length, Shuffle};
+use super::rounds::Rounds;
+use super::sampler::{Length, MixStage, Shuffle};
 use crate::error::SamplerError;
 
-/// Positions of a round. Two tables of its length are kept.
+/// Positions of the rounds of all stages. Two tables of this length are kept.
 const MAX_ROUND: u64 = 1 << 20;
 
 /// The purposes for which keys are derived: the rounds, followed by each part.
 const ROUNDS: u64 = 0;
 const PARTS: u64 = 1;
 
-/// The parts of a mixture and their turns in a round.
+/// The parts of a mixture and their turns in a round of each stage.
 #[derive(Debug)]
 pub(super) struct Mixture {
-    parts: Vec<Share>,
-    /// The part that each position of an unshuffled round belongs to, and which of its turns.
-    turns: Vec<(u32, u32)>,
-    /// The position of every part's turns in an unshuffled round, part by part.
-    positions: Vec<u32>,
+    parts: Vec<Span>,
+    /// At least one; the first starts at position 0.
+    stages: Vec<Rounds>,
 }
 
-/// A part of a mixture.
+/// A part of a mixture in the listing.
 #[derive(Debug)]
-pub(super) struct Share {
-    /// The place in the listing at which its samples begin.
+struct Span {
+    /// The place at which its samples begin.
     start: u64,
-    pub(super) len: u64,
-    /// Its turns in a round.
-    pub(super) weight: u32,
-    /// The number of turns in a round of all parts before it.
-    turns_before: u32,
+    len: u64,
 }
 
 impl Mixture {
-    /// Parts of a listing, in its order, by length and weight.
-    pub(super) fn new(parts: &[(u64, u32)]) -> Result<Self, SamplerError> {
-        if let Some(part) = parts.iter().position(|&(len, weight)| len == 0 || weight == 0) {
-            let (samples, weight) = parts[part];
-            return Err(SamplerError::Part { part, samples, weight });
-        }
-        let divisor = parts.iter().fold(0, |divisor, &(_, weight)| gcd(divisor, weight)).max(1);
-        let sum = parts.iter().map(|&(_, weight)| u64::from(weight / divisor)).sum();
-        if sum > MAX_ROUND {
-            return Err(SamplerError::Weights { sum, limit: MAX_ROUND });
+    /// Parts of a listing, in its order, by length and weight; `stages` have later weights.
+    pub(super) fn new(parts: &[(u64, u32)], stages: &[MixStage]) -> Result<Self, SamplerError> {
+        check(parts, stages)?;
+        let weights: Vec<u32> = parts.iter().map(|&(_, weight)| weight).collect();
+        let mut rounds = vec![Rounds::new(&weights, 0, MAX_ROUND)?];
+        let mut sum = rounds[0].len();
+        for (stage, later) in (1..).zip(stages) {
+            let next = Rounds::new(&later.weights, sum, MAX_ROUND)?;
+            sum += next.len();
+            let last = &rounds[rounds.len() - 1];
+            // Whole rounds only, so that every part has its share of each stage.
+            let count = later.start.saturating_sub(last.start).div_ceil(last.len());
+            if count == 0 {
+                let start = later.start;
+                return Err(SamplerError::StageStart { stage, start, after: last.start });
+            }
+            let end = count.checked_mul(last.len()).and_then(|len| len.checked_add(last.start));
+            end.filter(|&end| end < 1 << 63).ok_or(SamplerError::TooLong)?;
+            let next = next.after(last, count);
+            rounds.push(next);
         }
         let mut start = 0;
-        let mut turns_before = 0;
-        let share = |&(len, weight): &(u64, u32)| {
-            let weight = weight / divisor;
-            let share = Share { start, len, weight, turns_before };
-            (start, turns_before) = (start + len, turns_before + weight);
-            share
+        let span = |&(len, _): &(u64, u32)| {
+            let span = Span { start, len };
+            start += len;
+            span
         };
-        let parts: Vec<Share> = parts.iter().map(share).collect();
-        let turns = spread(&parts);
-        let mut positions = vec![0; turns.len()];
-        for (position, &(part, turn)) in (0..).zip(&turns) {
-            positions[(parts[part as usize].turns_before + turn) as usize] = position;
-        }
-        Ok(Self { parts, turns, positions })
+        Ok(Self { parts: parts.iter().map(span).collect(), stages: rounds })
     }
 
-    pub(super) fn parts(&self) -> &[Share] {
-        &self.parts
+    /// Start, and length and weight of every part, of each stage.
+    pub(super) fn stages(&self) -> impl Iterator<Item = (u64, impl Iterator<Item = [u64; 2]>)> {
+        self.stages.iter().map(|rounds| {
+            let shares = self.parts.iter().zip(rounds.shares());
+            (rounds.start, shares.map(|(span, share)| [span.len, share.weight.into()]))
+        })
     }
 
     /// The number of positions of `length`.
     pub(super) fn positions(&self, length: Length) -> Result<u64, SamplerError> {
-        let rounds = |share: &Share| share.len / u64::from(share.weight);
-        let rounds_of_all = |share: &Share| share.len.div_ceil(u64::from(share.weight));
         let positions = match length {
             Length::Samples => {
-                self.parts.iter().try_fold(0, |sum: u64, share| sum.checked_add(share.len))
+                self.parts.iter().try_fold(0, |sum: u64, span| sum.checked_add(span.len))
             }
-            Length::FirstUsedUp => {
-                if let Some(part) = self.parts.iter().position(|share| rounds(share) == 0) {
-                    let Share { len: samples, weight, .. } = self.parts[part];
-                    return Err(SamplerError::NoRound { part, samples, weight });
-                }
-                self.parts.iter().map(rounds).min().unwrap_or(0).checked_mul(self.round())
-            }
-            Length::AllUsedUp => {
-                self.parts.iter().map(rounds_of_all).max().unwrap_or(0).checked_mul(self.round())
-            }
+            Length::FirstUsedUp => Some(self.until_first_used_up()?),
+            Length::AllUsedUp => self.until_all_used_up()?,
             Length::Positions(positions) => Some(positions),
         };
         positions.ok_or(SamplerError::TooLong)
     }
 
+    /// The end of the last round before a part would repeat a sample.
+    fn until_first_used_up(&self) -> Result<u64, SamplerError> {
+        for (number, rounds) in self.stages.iter().enumerate() {
+            let parts = self.parts.iter().zip(rounds.shares()).enumerate();
+            let left = parts.filter(|(_, (_, share))| share.weight > 0).map(|(part, parts)| {
+                let (span, share) = parts;
+                ((span.len - share.taken.min(span.len)) / u64::from(share.weight), part)
+            });
+            let (left, part) = left.min().unwrap_or_default();
+            let end = self.stages.get(number + 1).map(|next| next.before - rounds.before);
+            if number == 0 && left == 0 {
+                let samples = self.parts[part].len;
+                let weight = rounds.shares()[part].weight;
+                return Err(SamplerError::NoRound { part, samples, weight });
+            }
+            if end.is_none_or(|end| left < end) {
+                let positions = left.checked_mul(rounds.len());
+                let positions = positions.and_then(|count| count.checked_add(rounds.start));
+                return positions.ok_or(SamplerError::TooLong);
+            }
+        }
+        Ok(0)
+    }
+
+    /// The end of the round in which the last sample of all parts comes for the first time.
+    fn until_all_used_up(&self) -> Result<Option<u64>, SamplerError> {
+        let mut end = Some(0);
+        for (part, span) in self.parts.iter().enumerate() {
+            let is_taken = |rounds: &Rounds| rounds.shares()[part].taken < span.len;
+            // The stage in which the part is used up, if a later one does not begin before that.
+            let rounds = &self.stages[self.stages.partition_point(is_taken) - 1];
+            let share = rounds.shares()[part];
+            if share.weight == 0 {
+                let samples = span.len;
+                return Err(SamplerError::NeverUsedUp { part, samples, taken: share.taken });
+            }
+            let count = (span.len - share.taken).div_ceil(share.weight.into());
+            let of_part = count.checked_mul(rounds.len());
+            let of_part = of_part.and_then(|count| count.checked_add(rounds.start));
+            end = end.zip(of_part).map(|(end, of_part)| end.max(of_part));
+        }
+        Ok(end)
+    }
+
     /// The place in the listing that stands at `position`.
     pub(super) fn at(&self, position: u64, shuffle: Shuffle, keys: &Keys) -> u64 {
-        let round = position / self.round();
-        let slot = position % self.round();
-        let slot = self.slots(round, shuffle, keys).at(slot);
-        let (part, turn) = self.turns[usize::try_from(slot).expect("below a table's length")];
-        let share = &self.parts[part as usize];
-        let turn = round * u64::from(share.weight) + u64::from(turn);
-        let cycle = turn / share.len;
-        let place = turn % share.len;
-        share.start + share.order(part, cycle, shuffle, keys).at(place)
+        let stage = self.stages.partition_point(|rounds| rounds.start <= position) - 1;
+        let rounds = &self.stages[stage];
+        let round = (position - rounds.start) / rounds.len();
+        let slot = (position - rounds.start) % rounds.len();
+        let slot = slots(rounds, round, shuffle, keys).at(slot);
+        let (part, turn) = rounds.turn(slot);
+        let share = rounds.shares()[part as usize];
+        let turn = share.taken + round * u64::from(share.weight) + u64::from(turn);
+        let span = &self.parts[part as usize];
+        let cycle = turn / span.len;
+        let place = turn % span.len;
+        span.start + span.order(part, cycle, shuffle, keys).at(place)
     }
 
     /// The position below `len` of `place` in the listing, if it has exactly one.
@@ -114,72 +153,73 @@ impl Mixture {
         shuffle: Shuffle,
         keys: &Keys,
     ) -> Option<u64> {
-        let part = self.parts.partition_point(|share| share.start <= place).checked_sub(1)?;
-        let share = &self.parts[part];
-        let part = u32::try_from(part).ok()?;
-        let weight = u64::from(share.weight);
+        let part = self.parts.partition_point(|span| span.start <= place).checked_sub(1)?;
+        let span = &self.parts[part];
+        let number = u32::try_from(part).ok()?;
         let mut found = None;
         for cycle in 0.. {
             let turn_in_cycle =
-                share.order(part, cycle, shuffle, keys).place_of(place - share.start);
-            let turn = cycle * share.len + turn_in_cycle;
-            let round = turn / weight;
+                span.order(number, cycle, shuffle, keys).place_of(place - span.start);
+            let turn = cycle * span.len + turn_in_cycle;
+            // A part without turns in a stage has taken as many after it.
+            let is_before = |rounds: &Rounds| rounds.shares()[part].taken <= turn;
+            let rounds = &self.stages[self.stages.partition_point(is_before) - 1];
+            let share = rounds.shares()[part];
+            let weight = u64::from(share.weight);
+            let Some(round) = (turn - share.taken).checked_div(weight) else { break };
+            let start = rounds.start + round * rounds.len();
             // In a round that is cut off some turns are missing, and all that follow are.
-            if round * self.round() >= len {
+            if start >= len {
                 break;
             }
-            let turn = share.turns_before + u32::try_from(turn % weight).ok()?;
-            let slot = u64::from(self.positions[turn as usize]);
-            let position = round * self.round() + self.slots(round, shuffle, keys).place_of(slot);
+            let turn = u32::try_from((turn - share.taken) % weight).ok()?;
+            let slot = rounds.slot(part, turn);
+            let position = start + slots(rounds, round, shuffle, keys).place_of(slot);
             if position < len && found.replace(position).is_some() {
                 return None;
             }
         }
         found
     }
+}
 
-    /// The order of the positions of a round.
-    fn slots(&self, round: u64, shuffle: Shuffle, keys: &Keys) -> Permutation {
-        match shuffle {
-            Shuffle::None => Permutation::Identity,
-            Shuffle::Full | Shuffle::Block { .. } | Shuffle::Lanes { .. } => {
-                Permutation::Full(Network::new(self.round(), derive(keys, ROUNDS, round)))
-            }
+/// The order of the positions of round `round` of a stage.
+fn slots(rounds: &Rounds, round: u64, shuffle: Shuffle, keys: &Keys) -> Permutation {
+    match shuffle {
+        Shuffle::None => Permutation::Identity,
+        Shuffle::Full | Shuffle::Block { .. } | Shuffle::Lanes { .. } => {
+            let keys = derive(keys, ROUNDS, rounds.before + round);
+            Permutation::Full(Network::new(rounds.len(), keys))
         }
-    }
-
-    /// Positions of a round.
-    pub(super) fn round(&self) -> u64 {
-        self.turns.len() as u64
     }
 }
 
-impl Share {
+impl Span {
     /// The order of its samples when it goes through them for the `cycle`th time.
     fn order(&self, part: u32, cycle: u64, shuffle: Shuffle, keys: &Keys) -> Permutation {
         Permutation::new(shuffle, self.len, derive(keys, PARTS + u64::from(part), cycle))
     }
 }
 
-/// The turns of a round, each part's spread evenly: turn `t` of a weight `w` is due at
-/// `(t + 1/2) / w` of the round.
-fn spread(parts: &[Share]) -> Vec<(u32, u32)> {
-    let turns =
-        (0..).zip(parts).flat_map(|(part, share)| (0..share.weight).map(move |turn| (part, turn)));
-    let mut turns: Vec<(u32, u32)> = turns.collect();
-    let weight = |part: u32| u64::from(parts[part as usize].weight);
-    turns.sort_by(|&(a, turn_a), &(b, turn_b)| {
-        // Halves and quotients are avoided: products of two numbers up to 2^21 are compared.
-        let due_a = 2 * u64::from(turn_a) + 1;
-        let due_b = 2 * u64::from(turn_b) + 1;
-        (due_a * weight(b)).cmp(&(due_b * weight(a))).then(a.cmp(&b))
-    });
-    turns
-}
-
-const fn gcd(mut a: u32, mut b: u32) -> u32 {
-    while b != 0 {
-        (a, b) = (b, a % b);
+/// Checks that every part has samples and a weight in some stage, and every stage weights.
+fn check(parts: &[(u64, u32)], stages: &[MixStage]) -> Result<(), SamplerError> {
+    for (stage, later) in (1..).zip(stages) {
+        let weights = later.weights.len();
+        if weights != parts.len() {
+            return Err(SamplerError::StageWeights { stage, weights, parts: parts.len() });
+        }
+        if later.weights.iter().all(|&weight| weight == 0) {
+            return Err(SamplerError::StageWithoutWeight { stage });
+        }
     }
-    a
+    for (part, &(samples, weight)) in parts.iter().enumerate() {
+        let is_weighted = weight > 0 || stages.iter().any(|stage| stage.weights[part] > 0);
+        if samples == 0 || !is_weighted {
+            return Err(SamplerError::Part { part, samples, weight });
+        }
+    }
+    if !stages.is_empty() && parts.iter().all(|&(_, weight)| weight == 0) {
+        return Err(SamplerError::StageWithoutWeight { stage: 0 });
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::Tables;
 use super::listing::{Listing, Piece};
 use super::mixture::Mixture;
-use super::sampler::{Length, Replacement, Sampler, Samples, Shuffle, Subset};
+use super::sampler::{Length, MixStage, Replacement, Sampler, Samples, Shuffle, Subset};
 use super::sequence::{Arrangement, Sequence};
 use super::weights::{Lots, Weights};
 use crate::dataset::Dataset;
@@ -62,7 +62,7 @@ impl Sampler {
                 let once = listing.len();
                 (listing, Arrangement::Permuted, once)
             }
-            Samples::Mix { parts, length } => {
+            Samples::Mix { parts, length, stages } => {
                 let mut pieces = Vec::new();
                 let mut shares = Vec::new();
                 for part in parts {
@@ -73,7 +73,7 @@ impl Sampler {
                         .try_fold(0, |sum: u64, piece| sum.checked_add(piece.len()));
                     shares.push((len.ok_or(SamplerError::TooLong)?, part.weight));
                 }
-                mixed(listing(pieces)?, &shares, *length)?
+                mixed(listing(pieces)?, &shares, stages, *length)?
             }
             Samples::ClassBalanced { of, length } => {
                 let of = of.as_ref().map(|of| of.pieces(sample_count)).transpose()?;
@@ -142,9 +142,10 @@ fn listing(pieces: Vec<Piece>) -> Result<Listing, SamplerError> {
 fn mixed(
     listing: Listing,
     shares: &[(u64, u32)],
+    stages: &[MixStage],
     length: Length,
 ) -> Result<Resolved, SamplerError> {
-    let mixture = Mixture::new(shares)?;
+    let mixture = Mixture::new(shares, stages)?;
     // Without parts a mixture has no positions.
     let once = if shares.is_empty() { 0 } else { mixture.positions(length)? };
     Ok((listing, Arrangement::Mixed(mixture), once))
@@ -196,7 +197,7 @@ fn balanced(
     let shares: Vec<(u64, u32)> =
         classes.values().map(|samples| (samples.len() as u64, 1)).collect();
     let samples = classes.into_values().flatten().collect();
-    mixed(listing(vec![Piece::list(samples)])?, &shares, length)
+    mixed(listing(vec![Piece::list(samples)])?, &shares, &[], length)
 }
 
 impl Subset {

@@ -21,7 +21,7 @@ use crate::error::SamplerError;
 ///     Part { samples: Subset::from(0..1_000_000), weight: 3 },
 ///     Part { samples: Subset::from(1_000_000..1_100_000), weight: 1 },
 /// ];
-/// let samples = Samples::Mix { parts, length: Length::FirstUsedUp };
+/// let samples = Samples::Mix { parts, length: Length::FirstUsedUp, stages: Vec::new() };
 /// let sampler = Sampler { samples, ..Shuffle::Full.into() };
 /// assert_eq!(sampler.shuffle, Shuffle::Full);
 /// ```
@@ -85,6 +85,8 @@ pub enum Samples {
         parts: Vec<Part>,
         /// The number of positions.
         length: Length,
+        /// Other weights from positions on; none for the same weights throughout.
+        stages: Vec<MixStage>,
     },
 }
 
@@ -110,8 +112,41 @@ pub struct Part {
     /// The samples of this part.
     pub samples: Subset,
     /// The number of positions that it gets for each position of a part of weight 1. The sum of all
-    /// weights, divided by their greatest common divisor, is at most 1,048,576.
+    /// weights, divided by their greatest common divisor, is at most 1,048,576, those of all stages
+    /// together. With stages it is the weight until the first of them, and can be 0.
     pub weight: u32,
+}
+
+/// Weights of a mixture from a position on.
+///
+/// A stage begins with the first round at `start` or after it, so that the stage before has whole
+/// rounds and every part its exact share. Parts continue where they are in their samples.
+///
+/// ```
+/// use tl_pipeline::MixStage;
+///
+/// assert_eq!("500000:1,0".parse(), Ok(MixStage { start: 500_000, weights: vec![1, 0] }));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MixStage {
+    /// The first position of an epoch, all ranks together, that these weights are wanted for: the
+    /// number of a step times the rows of a global batch.
+    pub start: u64,
+    /// The weight of each part; a part of weight 0 pauses, or comes later.
+    pub weights: Vec<u32>,
+}
+
+/// Reads `START:WEIGHT,WEIGHT,..`.
+impl FromStr for MixStage {
+    type Err = SamplerError;
+
+    fn from_str(text: &str) -> Result<Self, SamplerError> {
+        let error = || SamplerError::Stage { text: text.to_owned() };
+        let (start, weights) = text.split_once(':').ok_or_else(error)?;
+        let weights = weights.split(',').map(str::parse).collect::<Result<_, _>>();
+        let start = start.parse().map_err(|_| error())?;
+        Ok(Self { start, weights: weights.map_err(|_| error())? })
+    }
 }
 
 /// The number of positions of a mixture.

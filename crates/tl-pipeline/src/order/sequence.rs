@@ -37,7 +37,7 @@ pub(super) enum Arrangement {
 
 impl Sequence {
     pub(super) fn new(tables: Tables) -> Self {
-        Self { fingerprint: fingerprint(&tables), tables: Arc::new(tables) }
+        Self { fingerprint: fingerprint(&tables, usize::MAX), tables: Arc::new(tables) }
     }
 
     /// All samples, shuffled in this way, which needs no parameters that can be wrong.
@@ -85,9 +85,23 @@ impl Sequence {
     pub const fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
+
+    /// True if the first `positions` positions of this order are those of the order with this
+    /// fingerprint: of the same one, or of a mixture that lacks the later stages of this one.
+    #[must_use]
+    pub fn begins_as(&self, other: Fingerprint, positions: u64) -> bool {
+        if other == self.fingerprint {
+            return true;
+        }
+        let Arrangement::Mixed(mixture) = &self.tables.arrangement else { return false };
+        let starts = mixture.stages().map(|(start, _)| start).enumerate().skip(1);
+        let later = starts.filter(|&(_, start)| start >= positions);
+        later.into_iter().any(|(stages, _)| fingerprint(&self.tables, stages) == other)
+    }
 }
 
-fn fingerprint(tables: &Tables) -> Fingerprint {
+/// The fingerprint of the order in which a mixture has only its first `stages` stages.
+fn fingerprint(tables: &Tables, stages: usize) -> Fingerprint {
     let mut hash = Sha256::new_with_prefix(FINGERPRINT_VERSION);
     let mut put = |numbers: &[u64]| {
         numbers.iter().for_each(|number| hash.update(number.to_le_bytes()));
@@ -116,8 +130,14 @@ fn fingerprint(tables: &Tables) -> Fingerprint {
     match &tables.arrangement {
         Arrangement::Permuted => put(&[0]),
         Arrangement::Mixed(mixture) => {
-            put(&[1, mixture.parts().len() as u64]);
-            mixture.parts().iter().for_each(|share| put(&[share.len, share.weight.into()]));
+            for (number, (start, shares)) in mixture.stages().take(stages).enumerate() {
+                let shares: Vec<[u64; 2]> = shares.collect();
+                match number {
+                    0 => put(&[1, shares.len() as u64]),
+                    _ => put(&[4, start]),
+                }
+                shares.iter().for_each(|share| put(share));
+            }
         }
         Arrangement::Drawn { weights, .. } | Arrangement::DrawnOnce { weights } => {
             let once = matches!(tables.arrangement, Arrangement::DrawnOnce { .. });

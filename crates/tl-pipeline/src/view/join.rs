@@ -9,7 +9,7 @@ use super::step::{self, Step};
 use super::{Content, DatasetView};
 use crate::dataset::Dataset;
 use crate::error::{PipelineError, ViewError};
-use crate::order::{Length, Part, Samples};
+use crate::order::{Length, MixStage, Part, Samples};
 
 impl DatasetView {
     /// The samples of all views, one view after the other. If they are of different data sets, the
@@ -43,6 +43,20 @@ impl DatasetView {
     /// [`PipelineError::Sampler`] for a view without samples, a weight of 0 or weights whose sum is
     /// too large; otherwise as for [`concat`](Self::concat).
     pub fn mix(views: &[(Self, u32)], length: Length) -> Result<Self, PipelineError> {
+        Self::mix_in_stages(views, length, Vec::new())
+    }
+
+    /// The same with other weights from positions on, where all views continue in their samples.
+    /// Weights can be 0, for views that come later or pause.
+    ///
+    /// # Errors
+    /// As for [`mix`](Self::mix); [`PipelineError::Sampler`] for stages that are not in order, or
+    /// have not one weight for each view.
+    pub fn mix_in_stages(
+        views: &[(Self, u32)],
+        length: Length,
+        stages: Vec<MixStage>,
+    ) -> Result<Self, PipelineError> {
         let only: Vec<Self> = views.iter().map(|(view, _)| view.clone()).collect();
         let joined = Self::joined(&only, "mix")?;
         let mut parts = Vec::new();
@@ -55,11 +69,13 @@ impl DatasetView {
             parts.push(Part { samples: selection.subset(), weight: *weight });
         }
         let weights: Vec<String> = views.iter().map(|(_, weight)| weight.to_string()).collect();
-        let words = format!("mix of {} views by {}", views.len(), weights.join(" : "));
+        let later: String = stages.iter().map(words_of).collect();
+        let words = format!("mix of {} views by {}{later}", views.len(), weights.join(" : "));
         let steps = nested(only.iter());
         let cost = joined.cost(step::bytes(bytes));
         let first = Self { steps, repeat: 1, ..only[0].clone() };
-        first.drawn(joined.dataset, "mix", words, &cost, Samples::Mix { parts, length })
+        let samples = Samples::Mix { parts, length, stages };
+        first.drawn(joined.dataset, "mix", words, &cost, samples)
     }
 
     fn joined(views: &[Self], view: &'static str) -> Result<Joined, PipelineError> {
@@ -72,6 +88,12 @@ impl DatasetView {
         let datasets: Vec<&Arc<Dataset>> = views.iter().map(|view| &view.dataset).collect();
         Joined::new(&datasets)
     }
+}
+
+/// The weights of a stage.
+fn words_of(stage: &MixStage) -> String {
+    let weights: Vec<String> = stage.weights.iter().map(u32::to_string).collect();
+    format!(", from {} on by {}", stage.start, weights.join(" : "))
 }
 
 /// The steps of views that are joined.

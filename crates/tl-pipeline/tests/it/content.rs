@@ -2,7 +2,8 @@
 
 use tbl_format::SampleFormat;
 use tl_pipeline::{
-    Batch, Dataset, Loader, LoaderConfig, OnError, Order, Renderer, Shard, Shuffle, Tail, Work,
+    Batch, Dataset, Epoch, Loader, LoaderConfig, OnError, Order, Renderer, Shard, Shuffle, Tail,
+    Work,
 };
 use tl_transform::{Draw, Dtype, Layout, OutputSpec, Recipe};
 
@@ -18,7 +19,12 @@ pub(crate) struct Record {
 }
 
 pub(crate) fn record(loader: &Loader, epoch: u32) -> Vec<Record> {
-    let batches = loader.epoch(epoch).map(|batch| batch.unwrap());
+    record_rest(loader.epoch(epoch))
+}
+
+/// The batches that an epoch still has.
+pub(crate) fn record_rest(epoch: Epoch) -> Vec<Record> {
+    let batches = epoch.map(|batch| batch.unwrap());
     batches
         .map(|batch| {
             let mut bytes = batch.images().to_vec();

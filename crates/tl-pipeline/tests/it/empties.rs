@@ -139,7 +139,7 @@ fn a_sampler_that_selects_nothing_is_refused() {
     for samples in [
         subset((3..3).into()),
         subset(Subset::List(Vec::new())),
-        Samples::Mix { parts, length: tl_pipeline::Length::Samples },
+        Samples::Mix { parts, length: tl_pipeline::Length::Samples, stages: vec![] },
         Samples::Weighted {
             weights: vec![0u32; 9].into(),
             replacement: Replacement::Without,

@@ -12,9 +12,9 @@ use tbl_format::SampleFormat;
 use tempfile::TempDir;
 use tl_pipeline::{
     Batch, Batching, Buckets, CacheConfig, CacheKind, Columns, Dataset, Deal, Direction, Epoch,
-    ErrorBudget, Fields, Length, Loader, LoaderConfig, LoaderState, Neighbors, OnError, Order,
-    Part, PipelineError, Readers, Replacement, Sampler, Samples, Shard, Shuffle, Subset, Tail,
-    Work,
+    ErrorBudget, Fields, Length, Loader, LoaderConfig, LoaderState, MixStage, Neighbors, OnError,
+    Order, Part, PipelineError, Readers, Replacement, Sampler, Samples, Shard, Shuffle, Subset,
+    Tail, Work,
 };
 use tl_transform::batch_op::MixUp;
 use tl_transform::{BatchOp, Dtype, Layout, Recipe};
@@ -380,7 +380,7 @@ fn same_state(epochs: &[Epoch]) -> LoaderState {
 }
 
 /// Kinds of samplers, over this many samples.
-const SAMPLERS: [fn(u64) -> Sampler; 12] = [
+const SAMPLERS: [fn(u64) -> Sampler; 13] = [
     |_| Shuffle::Full.into(),
     |_| Shuffle::None.into(),
     |_| Shuffle::Block { samples: 5, window: 2 }.into(),
@@ -398,7 +398,14 @@ const SAMPLERS: [fn(u64) -> Sampler; 12] = [
     |n| {
         let part = |range, weight| Part { samples: Subset::from(range), weight };
         let parts = vec![part(0..n.div_ceil(2), 2), part(n / 2..n, 3)];
-        full(Samples::Mix { parts, length: Length::Samples })
+        full(Samples::Mix { parts, length: Length::Samples, stages: vec![] })
+    },
+    |n| {
+        let part = |range, weight| Part { samples: Subset::from(range), weight };
+        let parts = vec![part(0..n.div_ceil(2), 2), part(n / 2..n, 0)];
+        let stage = |start, weights| MixStage { start, weights };
+        let stages = vec![stage(n / 3, vec![1, 2]), stage(n / 3 + 7, vec![0, 3])];
+        full(Samples::Mix { parts, length: Length::Positions(n + 9), stages })
     },
 ];
 

@@ -1,19 +1,31 @@
 //! Samplers through the loader: the samples of batches, also after resuming.
 
+use std::ops::Range;
+
 use tl_pipeline::{
-    Dataset, Length, Loader, LoaderConfig, Part, PipelineError, Replacement, Sampler, SamplerError,
-    Samples, Shard, Shuffle, ShuffleQuality, Subset, Together, Work,
+    Dataset, Length, Loader, LoaderConfig, MixStage, Part, PipelineError, Replacement, Sampler,
+    SamplerError, Samples, Shard, Shuffle, ShuffleQuality, Subset, Together, Work,
 };
 
-use crate::content::{Record, record};
+use crate::content::{Record, record, record_rest};
 use crate::memory::{Memory, Stored, bmps, config, dataset, jpeg, loader, sample, train};
 
 /// Samples; sample `i` has the label `i % 5`.
 const SAMPLES: u32 = 23;
 
+fn full(samples: Samples) -> Sampler {
+    Sampler { samples, ..Shuffle::Full.into() }
+}
+
+fn part(range: Range<u64>, weight: u32) -> Part {
+    Part { samples: Subset::from(range), weight }
+}
+
+fn stage(start: u64, weights: &[u32]) -> MixStage {
+    MixStage { start, weights: weights.to_vec() }
+}
+
 fn samplers() -> Vec<Sampler> {
-    let full = |samples| Sampler { samples, ..Shuffle::Full.into() };
-    let part = |range, weight| Part { samples: Subset::from(range), weight };
     let weights: Vec<u32> = (0..SAMPLES).map(|sample| sample % 4).collect();
     let weighted = |replacement| Samples::Weighted {
         weights: weights.clone().into(),
@@ -30,8 +42,52 @@ fn samplers() -> Vec<Sampler> {
         full(Samples::Mix {
             parts: vec![part(0..10, 2), part(10..23, 3)],
             length: Length::default(),
+            stages: vec![],
+        }),
+        full(Samples::Mix {
+            parts: vec![part(0..10, 2), part(10..23, 0)],
+            length: Length::Positions(40),
+            stages: vec![stage(5, &[1, 2]), stage(20, &[0, 3])],
         }),
     ]
+}
+
+#[test]
+fn a_state_resumes_with_a_stage_that_begins_after_it() {
+    let mixed = |stages| Samples::Mix {
+        parts: vec![part(0..10, 2), part(10..23, 1)],
+        length: Length::Positions(60),
+        stages,
+    };
+    let mixed = |stages| full(mixed(stages));
+    let with =
+        |sampler| loader(bmps(SAMPLES), LoaderConfig { sampler, batch_size: 6, ..config(train()) });
+    let before = with(mixed(vec![]));
+    // Position 20 is in a round that ends at 21.
+    let after = with(mixed(vec![stage(20, &[1, 3]), stage(40, &[1, 0])]));
+    let whole = record(&after, 0);
+    assert_eq!(record(&before, 0)[..3], whole[..3]);
+    for batch in 0..=3 {
+        let mut epoch = before.epoch(0);
+        for _ in 0..batch {
+            epoch.next().unwrap().unwrap();
+        }
+        let state = epoch.state().unwrap();
+        assert_eq!(record_rest(after.resume(&state).unwrap()), whole[batch..]);
+    }
+    let mut epoch = before.epoch(0);
+    for _ in 0..4 {
+        epoch.next().unwrap().unwrap();
+    }
+    let late = after.resume(&epoch.state().unwrap());
+    assert!(matches!(late, Err(PipelineError::StateMismatch { what: "order", .. })), "{late:?}");
+    // A stage is not taken out again.
+    let staged = after.epoch(0).state().unwrap();
+    let removed = before.resume(&staged);
+    assert!(
+        matches!(removed, Err(PipelineError::StateMismatch { what: "order", .. })),
+        "{removed:?}"
+    );
 }
 
 #[test]

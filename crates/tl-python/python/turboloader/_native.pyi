@@ -233,7 +233,9 @@ class Dataset:
         and the number of images.
         """
     @staticmethod
-    def mix(views: list[tuple[Dataset, int]], length: str) -> Dataset:
+    def mix(
+        views: list[tuple[Dataset, int]], length: str, stages: list[tuple[int, list[int]]]
+    ) -> Dataset:
         """The samples of all in the proportion of their weights."""
     def notes(self, /, *, usual: bool = True, knows_images: bool = False) -> list[str]:
         """

@@ -204,8 +204,12 @@ def mix(
     weights: Mapping[Dataset, int] | Sequence[tuple[Dataset, int]],
     *,
     length: str | int = "samples",
+    stages: Mapping[int, Mapping[Dataset, int] | Sequence[int]] | None = None,
 ) -> Dataset:
     """Return the samples of all data sets in the proportion of whole numbers.
+
+    Mixing works for images, tables and tokens. Each data set comes in rounds: all of its samples in
+    one order, then all in another.
 
     Parameters
     ----------
@@ -214,11 +218,21 @@ def mix(
     length
         The samples of an epoch: ``"samples"``, as many as all have together; ``"first-used-up"``,
         so that none repeats; ``"all-used-up"``, so that each comes; or a number.
+    stages
+        Other weights from a sample of the epoch on, counted over all ranks:
+        ``{500_000: {a: 1, b: 1}}``, or a list of weights in the order of the data sets. Step ``n``
+        begins at sample ``n * batch_size * world_size``. A stage begins with the first whole round
+        of the weights before it, which are as many samples as their sum. A weight of 0 pauses a
+        data set. States resume exactly, also with a stage added after them.
 
     Examples
     --------
     >>> len(mix({open("photos"): 3, open("train.tar"): 1}, length=100))
     100
+    >>> photos, archive = open("photos"), open("train.tar")
+    >>> mixed = mix({photos: 1, archive: 0}, length=20, stages={10: {photos: 1, archive: 4}})
+    >>> len(mixed)
+    20
     """
     pairs = list(weights.items()) if isinstance(weights, Mapping) else list(weights)
     if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
@@ -226,14 +240,33 @@ def mix(
     parts = [(_checked(dataset), whole("weight", weight)) for dataset, weight in pairs]
     if not parts:
         raise SettingError("mix needs at least one data set")
-    made = _native.Dataset.mix([(part._native, weight) for part, weight in parts], str(length))
+    later = _stages(stages or {}, [part for part, _ in parts])
+    native = [(part._native, weight) for part, weight in parts]
+    made = _native.Dataset.mix(native, str(length), later)
     name = f"mix of {len(parts)}"
-    mixed = Dataset(made, _mixed, (parts, length), name=name, label=_label(parts))
+    mixed = Dataset(made, _mixed, (parts, length, later), name=name, label=_label(parts))
     return mixed.with_fields(_fields(part for part, _ in parts))
 
 
-def _mixed(parts: list[tuple[Dataset, int]], length: str | int) -> Dataset:
-    return mix(parts, length=length)
+def _mixed(
+    parts: list[tuple[Dataset, int]], length: str | int, stages: list[tuple[int, list[int]]]
+) -> Dataset:
+    return mix(parts, length=length, stages=dict(stages))
+
+
+def _stages(stages: Any, parts: list[Dataset]) -> list[tuple[int, list[int]]]:
+    """Return start and weights of each stage, in order."""
+    if not isinstance(stages, Mapping):
+        raise SettingError("stages is a dict of weights by their start: {500_000: {a: 1, b: 1}}")
+    later = []
+    for start, weights in stages.items():
+        if isinstance(weights, Mapping):
+            if len(weights) != len(parts) or any(part not in weights for part in parts):
+                raise SettingError(f"stage {start!r} needs a weight for each data set, 0 for none")
+            weights = [weights[part] for part in parts]
+        numbers = [whole("weight", weight) for weight in weights]
+        later.append((whole("start of a stage", start), numbers))
+    return sorted(later)
 
 
 def _label(parts: list[tuple[Dataset, int]]) -> str | None:

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use tl_pipeline::{Dataset, DatasetView, Length, Replacement, Sampler, Samples, Shuffle};
+use tl_pipeline::{Dataset, DatasetView, Length, MixStage, Replacement, Sampler, Samples, Shuffle};
 
 use super::view::ViewArgs;
 use crate::failure::Failure;
@@ -39,6 +39,11 @@ pub(crate) struct SamplerArgs {
         conflicts_with = "samples"
     )]
     mix: Vec<u32>,
+
+    /// Weights of --mix from sample START of the epoch on, counted over all ranks. A stage begins
+    /// with the first whole round of the weights before it. Can be repeated
+    #[arg(long = "stage", value_name = "START:WEIGHT,..", requires = "mix")]
+    stages: Vec<MixStage>,
 
     /// The number of samples in an epoch with --balance or --mix: samples (default: the size
     /// of the data set), first-used-up (no sample repeats), all-used-up (every sample is loaded) or
@@ -93,7 +98,8 @@ impl SamplerArgs {
         let length = self.length.unwrap_or_default();
         if !self.mix.is_empty() {
             let parts = self.parts(dataset)?;
-            return Ok(DatasetView::mix(&parts, length)?.samples());
+            let stages = self.stages.clone();
+            return Ok(DatasetView::mix_in_stages(&parts, length, stages)?.samples());
         }
         let view = self.view.of(dataset)?;
         if let Some(path) = &self.weights {

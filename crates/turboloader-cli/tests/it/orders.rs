@@ -93,6 +93,11 @@ fn mixtures_take_turns_as_specified() {
     assert_eq!(mixed(&["--length", "first-used-up"]), all[..4]);
     assert_eq!(mixed(&["--length", "all-used-up"]), all);
     assert_eq!(mixed(&["--length", "6"]), all[..6]);
+    // From the end of the first round on, both by turns; then only the second.
+    let staged = mixed(&["--stage", "3:1,1", "--stage", "7:0,2"]);
+    assert_eq!(staged, [0, 1, 5, 2, 3, 6, 4, 7]);
+    let later = mixed(&["--stage", "3:1,1", "--stage", "6:0,2", "--length", "10"]);
+    assert_eq!(later, [0, 1, 5, 2, 3, 6, 7, 5, 6, 7]);
 }
 
 #[test]
@@ -127,6 +132,15 @@ fn what_does_not_fit_together_is_named() {
     refused("--length 3", "--mix <WEIGHT>");
     refused("--length longest", "expected samples, first-used-up, all-used-up or a number");
     refused("--mix 1,2", "--mix has 2 weights, expected one for each of 1 data sets");
+    refused("--mix 1 --stage 2", "expected START:WEIGHT,WEIGHT,..");
+    refused("--mix 1 --stage 2:1,2", "stage 1 of the mixture has 2 weights for 1 parts");
+    refused("--mix 1 --stage 2:0", "stage 1 of the mixture has only weights of 0");
+    let early = "stage 2 of the mixture starts at 2, expected more than 2";
+    refused("--mix 1 --stage 2:1 --stage 2:1", early);
+    let unused = "part 0 of the mixture has 5 samples, of which its stages take 2";
+    let two = format!("{} --mix 1,1 --length all-used-up --stage 4:0,1", data.display());
+    refused(&two, unused);
+    refused("--stage 2:1", "--mix <WEIGHT>");
     refused("--mix 0", "part 0 of the mixture has 5 samples and weight 0");
     refused("--repeat 0", "repeat is 0, expected 1 to 4194304");
     refused("--rank 1", "--world <W>");

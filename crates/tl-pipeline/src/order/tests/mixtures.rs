@@ -65,7 +65,7 @@ fn slots_and_samples_of_a_mixture_are_evenly_distributed() {
     // Weights 2 and 1 over parts of 4 and 3 samples: which sample comes at each of 6 positions.
     let part = |range, weight| Part { samples: Subset::from(range), weight };
     let parts = vec![part(0..4, 2), part(4..7, 1)];
-    let samples = Samples::Mix { parts, length: Length::Positions(6) };
+    let samples = Samples::Mix { parts, length: Length::Positions(6), stages: vec![] };
     let sequence =
         Sampler { samples, ..Sampler::from(Shuffle::Full) }.resolve_over(7, 64, label).unwrap();
     let trials = if cfg!(miri) { 10 } else { 60_000u32 };
@@ -91,6 +91,7 @@ fn orders_of_successive_rounds_are_unrelated() {
     let samples = Samples::Mix {
         parts: vec![Part { samples: Subset::from(0..n), weight: 1 }],
         length: Length::Positions(8 * n),
+        stages: vec![],
     };
     let sequence =
         Sampler { samples, ..Sampler::from(Shuffle::Full) }.resolve_over(n, 64, label).unwrap();

@@ -46,10 +46,33 @@ fn mixtures(n: u64) -> impl Strategy<Value = Samples> {
         } >= part.weight as usize)
     };
     (prop::collection::vec(part, 1..5), length)
-        .prop_filter("what is used up first has a round", move |(parts, length)| {
+        .prop_flat_map(|(parts, length)| {
+            let weights = prop::collection::vec(0u32..6, parts.len());
+            let weights = weights.prop_filter("a weight", |all| all.iter().any(|&one| one > 0));
+            // Rounds have at most 20 positions.
+            let stage = (20u64..60, weights);
+            (Just(parts), Just(length), prop::collection::vec(stage, 0..4))
+        })
+        .prop_map(|(parts, length, stages)| (parts, length, started(stages)))
+        .prop_filter("what is used up first has a round", move |(parts, length, _)| {
             *length != Length::FirstUsedUp || has_round(parts)
         })
-        .prop_map(|(parts, length)| Samples::Mix { parts, length })
+        .prop_filter("what is used up has a weight", |(_, length, stages)| {
+            let last = stages.last();
+            *length != Length::AllUsedUp
+                || last.is_none_or(|stage| stage.weights.iter().all(|&weight| weight > 0))
+        })
+        .prop_map(|(parts, length, stages)| Samples::Mix { parts, length, stages })
+}
+
+/// Stages from their distances.
+fn started(stages: Vec<(u64, Vec<u32>)>) -> Vec<MixStage> {
+    let mut start = 0;
+    let stage = |(distance, weights)| {
+        start += distance;
+        MixStage { start, weights }
+    };
+    stages.into_iter().map(stage).collect()
 }
 
 fn samplers() -> impl Strategy<Value = (u64, Sampler)> {
@@ -153,6 +176,83 @@ proptest! {
         }
     }
 
+    /// Each stage has whole rounds of its weights, and parts continue: their samples come once before
+    /// any comes again, through all stages. Without the last stage nothing before it differs.
+    #[test]
+    fn stages_have_their_weights_and_parts_continue(
+        sizes in prop::collection::vec(1u64..30, 3),
+        weights in prop::collection::vec(prop::collection::vec(0u32..5, 3), 1..5),
+        distances in prop::collection::vec(1u64..60, 4),
+        shuffle in shuffles(), seed: u64, epoch: u32,
+    ) {
+        let starts = distances.into_iter().scan(0, |start, distance| {
+            *start += distance;
+            Some(*start)
+        });
+        let stages: Vec<MixStage> =
+            starts.zip(&weights[1..]).map(|(start, weights)| MixStage { start, weights: weights.clone() }).collect();
+        let firsts = [0, sizes[0], sizes[0] + sizes[1]];
+        let part = |part: usize| Part {
+            samples: Subset::from(firsts[part]..firsts[part] + sizes[part]),
+            weight: weights[0][part],
+        };
+        let mix = |stages: &[MixStage]| {
+            let parts = (0..3).map(part).collect();
+            let samples = Samples::Mix { parts, length: Length::Positions(500), stages: stages.to_vec() };
+            Sampler { samples, shuffle, repeat: 1 }.resolve_over(firsts[2] + sizes[2], 64, label)
+        };
+        let Ok(sequence) = mix(&stages) else {
+            // Only for what cannot be a mixture.
+            let is_idle = |part| weights.iter().all(|weights| weights[part] == 0);
+            let is_short = stages.len() > 1 || weights.iter().any(|weights| weights.iter().sum::<u32>() == 0);
+            prop_assert!(is_short || (0..3).any(is_idle));
+            return Ok(());
+        };
+        let all = samples(&sequence.order(seed, epoch));
+        let part_of = |sample: u64| firsts.iter().rposition(|&first| first <= sample).unwrap();
+        // Each stage begins at the first round at its start or after it.
+        let mut start = 0;
+        let mut borders = Vec::new();
+        for (number, weights) in weights.iter().enumerate() {
+            let divisor = weights.iter().fold(0, |a, &b| if a == 0 { b } else { gcd(a, b) });
+            let round = index(u64::from(weights.iter().sum::<u32>() / divisor));
+            let end = stages.get(number).map_or(all.len(), |next| {
+                start + (index(next.start) - start).div_ceil(round) * round
+            });
+            for positions in all[start..end.min(all.len())].chunks_exact(round) {
+                let mut counts = [0; 3];
+                positions.iter().for_each(|&sample| counts[part_of(sample)] += divisor);
+                prop_assert_eq!(&counts[..], &weights[..], "stage {} from {}", number, start);
+            }
+            borders.push(start);
+            start = end;
+        }
+        for part in 0..3 {
+            // Turns of a part come in order where its turns of a round are not shuffled.
+            let of_part = |all: &[u64]| -> Vec<u64> {
+                all.iter().copied().filter(|&sample| part_of(sample) == part).collect()
+            };
+            for cycle in of_part(&all).chunks_exact(index(sizes[part])) {
+                let mut cycle = cycle.to_vec();
+                cycle.sort_unstable();
+                let is_whole = cycle.iter().copied().eq(firsts[part]..firsts[part] + sizes[part]);
+                prop_assert!(is_whole || shuffle != Shuffle::None);
+            }
+            for &border in borders.iter().filter(|&&border| border <= all.len()) {
+                let mut counts = vec![0; index(sizes[part])];
+                of_part(&all[..border]).iter().for_each(|sample| counts[index(sample - firsts[part])] += 1);
+                prop_assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1);
+            }
+        }
+        if let (Some(last), Ok(earlier)) = (stages.last(), mix(&stages[..stages.len().max(1) - 1])) {
+            let start = index(last.start).min(all.len());
+            prop_assert_eq!(&samples(&earlier.order(seed, epoch))[..start], &all[..start]);
+            prop_assert!(sequence.begins_as(earlier.fingerprint(), last.start));
+            prop_assert!(!sequence.begins_as(earlier.fingerprint(), last.start + 20));
+            prop_assert!(!earlier.begins_as(sequence.fingerprint(), 0));
+        }
+    }
+
     /// The counts of parts are exact after every round and never further off than a round's turns.
     #[test]
     fn parts_of_a_mixture_have_their_share(
@@ -166,7 +266,7 @@ proptest! {
         };
         let parts: Vec<Part> = (0..).zip(&weights).map(part).collect();
         let n = parts.len() as u64 * size;
-        let samples = Samples::Mix { parts, length: Length::Positions(positions) };
+        let samples = Samples::Mix { parts, length: Length::Positions(positions), stages: vec![] };
         let sequence = Sampler { samples, shuffle, repeat: 1 }.resolve_over(n, 64, label).unwrap();
         let order = sequence.order(seed, 0);
         let sum: u32 = weights.iter().sum();
@@ -183,6 +283,10 @@ proptest! {
             }
         }
     }
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// If all blocks are whole, a sample is equally likely at every position.

@@ -46,7 +46,7 @@ fn weights_that_do_not_fit_are_refused() {
 #[test]
 fn parts_that_can_never_come_are_refused() {
     let part = |range, weight| Part { samples: Subset::from(range), weight };
-    let mix = |parts| of(Samples::Mix { parts, length: Length::Samples });
+    let mix = |parts| of(Samples::Mix { parts, length: Length::Samples, stages: vec![] });
     let empty = SamplerError::Part { part: 1, samples: 0, weight: 2 };
     check(&mix(vec![part(0..3, 1), part(3..3, 2)]), 10, &empty);
     let weightless = SamplerError::Part { part: 0, samples: 3, weight: 0 };
@@ -55,7 +55,8 @@ fn parts_that_can_never_come_are_refused() {
     let limit = 1 << 20;
     let fine = mix(vec![part(0..3, 1 << 20), part(3..4, 1)]);
     check(&fine, 10, &SamplerError::Weights { sum, limit });
-    let first_used_up = |parts| of(Samples::Mix { parts, length: Length::FirstUsedUp });
+    let first_used_up =
+        |parts| of(Samples::Mix { parts, length: Length::FirstUsedUp, stages: vec![] });
     let short = first_used_up(vec![part(0..3, 2), part(3..9, 14)]);
     check(&short, 10, &SamplerError::NoRound { part: 1, samples: 6, weight: 7 });
     let enough = first_used_up(vec![part(0..3, 2), part(3..10, 14)]);
@@ -97,7 +98,7 @@ fn settings_out_of_range_are_refused() {
 
 #[test]
 fn no_samples_are_an_order_without_positions() {
-    let mixed = Samples::Mix { parts: vec![], length: Length::Positions(3) };
+    let mixed = Samples::Mix { parts: vec![], length: Length::Positions(3), stages: vec![] };
     let balanced = Samples::ClassBalanced { of: None, length: Length::AllUsedUp };
     let weighted = weighted(&[], Replacement::With, None);
     for sampler in [Sampler::from(Shuffle::Full), of(mixed), of(balanced), weighted] {

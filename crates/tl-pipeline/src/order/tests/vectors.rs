@@ -32,7 +32,14 @@ fn sampler(case: &Value) -> Sampler {
     let weight = |value: &Value| u32::try_from(value.as_u64().unwrap()).unwrap();
     let samples = if let Some(parts) = case.get("mix") {
         let part = |case: &Value| Part { samples: subset(case), weight: weight(&case["weight"]) };
-        Samples::Mix { parts: parts.as_array().unwrap().iter().map(part).collect(), length }
+        let parts = parts.as_array().unwrap().iter().map(part).collect();
+        let stage = |case: &Value| MixStage {
+            start: case[0].as_u64().unwrap(),
+            weights: case[1].as_array().unwrap().iter().map(weight).collect(),
+        };
+        let stages =
+            case["stages"].as_array().map_or(Vec::new(), |all| all.iter().map(stage).collect());
+        Samples::Mix { parts, length, stages }
     } else if case.get("labels").is_some() {
         Samples::ClassBalanced { of: case.get("of").map(subset), length }
     } else if let Some(weights) = case.get("weights") {
@@ -81,7 +88,7 @@ fn published_vectors_hold() {
         assert_eq!(fingerprint, case["fingerprint"].as_str().unwrap(), "{line}");
         kinds += 1;
     }
-    assert!(kinds >= 36, "{kinds} cases");
+    assert!(kinds >= 45, "{kinds} cases");
 }
 
 #[test]
