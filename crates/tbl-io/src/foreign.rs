@@ -12,6 +12,7 @@ const IMAGE: &str = "pass the folder or the archive that it is in";
 const UNPACK: &str = "unpack it, and pass the folder";
 const TABLE: &str = "its rows are samples in builds with the feature `arrow`, and `tl convert` makes \
                      an IDV table of it";
+const ROWS: &str = "its rows are samples in builds with the feature `arrow`";
 const WRITE: &str = "write its samples into a folder, a TAR archive or a TBL file";
 const PICKLE: &str = "of CIFAR, download the binary version; otherwise write its samples into a \
                       folder, a TAR archive or a TBL file";
@@ -19,7 +20,7 @@ const PICKLE: &str = "of CIFAR, download the binary version; otherwise write its
 /// Kinds by the bytes at an offset.
 const MAGICS: [(usize, &[u8], Foreign); 33] = [
     (0, b"PAR1", ("a Parquet file", TABLE)),
-    (0, b"ARROW1", ("an Arrow file", WRITE)),
+    (0, b"ARROW1", ("an Arrow file", ROWS)),
     (0, b"Obj\x01", ("an Avro file", WRITE)),
     (0, b"ORC", ("an ORC file", WRITE)),
     (0, b"PK\x03\x04", ("a ZIP archive (as .npz and .pt files are)", UNPACK)),

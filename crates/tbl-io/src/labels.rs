@@ -91,8 +91,8 @@ struct SourceFacts<'a> {
     /// A TAR archive or a folder: labels are separate files, and a stray one does not
     /// decide for the others.
     has_label_files: bool,
-    /// A manifest or a Parquet file, or a TBL file if it has a list of labels: the list states all of them, and may
-    /// have none.
+    /// A manifest, a Parquet or an Arrow file, or a TBL file if it has a list of labels: the list states
+    /// all of them, and may have none.
     states_all: bool,
 }
 
@@ -122,7 +122,10 @@ impl Labels {
                 has_label_files: matches!(source.kind(), SourceKind::Folder | SourceKind::Tar),
                 states_all: matches!(
                     source.kind(),
-                    SourceKind::Manifest | SourceKind::Parquet | SourceKind::Tbl2
+                    SourceKind::Manifest
+                        | SourceKind::Parquet
+                        | SourceKind::Arrow
+                        | SourceKind::Tbl2
                 ),
             };
             let parent = archive_folders.as_ref().map_or(&[][..], |folders| &folders[number]);

@@ -24,7 +24,7 @@ impl ListOptions {
 }
 
 /// The meaning of a manifest's columns. The default finds images and labels by usual names. `image` and
-/// `label` name the columns of Parquet files too.
+/// `label` name the columns of Parquet and Arrow files too.
 ///
 /// Columns besides these are fields of the samples, named as the columns are. A field has the bytes
 /// of its cell: in JSON Lines the text of a string, and the JSON of another value.

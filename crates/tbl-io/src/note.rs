@@ -112,6 +112,8 @@ pub enum Note {
         /// The file that was looked for.
         names: Location,
     },
+    /// An Arrow stream ends without saying so: rows may be missing.
+    NoStreamEnd,
     /// The data set has no samples.
     NoSamples,
     /// Some samples have a label and others have none.
@@ -174,6 +176,9 @@ pub struct NotedSample {
     /// Its name, if it has one.
     pub key: Option<Vec<u8>>,
 }
+
+const NO_STREAM_END: &str =
+    "the stream has no end mark; if its writer was stopped early, rows are missing";
 
 impl fmt::Display for NotedSample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -243,14 +248,7 @@ impl Note {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::PassedOver { counts, first } => {
-                f.write_str("passed over")?;
-                for (number, (kind, count)) in counts.iter().enumerate() {
-                    let comma = if number > 0 { "," } else { "" };
-                    write!(f, "{comma} {count} {kind}")?;
-                }
-                write!(f, ", such as {}", Escaped(first))
-            }
+            Self::PassedOver { counts, first } => write_passed_over(f, counts, first),
             Self::SeveralImages { samples, first } => write!(
                 f,
                 "{samples} samples have several images; one is decoded, such as {}, and the \
@@ -302,6 +300,7 @@ impl fmt::Display for Note {
             }
             Self::NoLabelFile { labels } => write!(f, "no labels: {labels} does not exist"),
             Self::NoClassNames { names } => write!(f, "no class names: {names} does not exist"),
+            Self::NoStreamEnd => f.write_str(NO_STREAM_END),
             Self::NoSamples => f.write_str("no samples"),
             Self::PartlyLabelled { samples, first } => {
                 write!(f, "samples without a label among labelled ones: {samples}, first {first}")
@@ -349,6 +348,19 @@ fn write_folders_like_splits(f: &mut fmt::Formatter<'_>, names: &[String]) -> fm
          of them, unless these are the classes",
         others.join(", ")
     )
+}
+
+fn write_passed_over(
+    f: &mut fmt::Formatter<'_>,
+    counts: &[(&str, u64)],
+    first: &[u8],
+) -> fmt::Result {
+    f.write_str("passed over")?;
+    for (number, (kind, count)) in counts.iter().enumerate() {
+        let comma = if number > 0 { "," } else { "" };
+        write!(f, "{comma} {count} {kind}")?;
+    }
+    write!(f, ", such as {}", Escaped(first))
 }
 
 /// A count with the first of what was counted.

@@ -181,6 +181,8 @@ pub enum SourceKind {
     Images,
     /// A Parquet file, whose rows are samples.
     Parquet,
+    /// An Arrow file or stream, whose rows are samples.
+    Arrow,
     /// A TBL version 1 file.
     Tbl1,
     /// A TBL version 2 file.

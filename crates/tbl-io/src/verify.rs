@@ -315,6 +315,7 @@ fn report_shards(
                 | SourceKind::Memory
                 // Samples share a compressed page.
                 | SourceKind::Parquet
+                | SourceKind::Arrow
         ) {
             continue;
         }

@@ -16,6 +16,12 @@ const PAGES: usize = 8;
 /// The dictionaries of a thread.
 const DICTIONARIES: usize = 8;
 
+/// The buffers of a thread, of which a row of an Arrow file needs a few for each column.
+const BUFFERS: usize = 64;
+
+/// The least bytes of a large buffer: 1 MiB.
+const LARGE: usize = 1 << 20;
+
 /// The most memory of each kind. The last value is kept whatever its size, because the samples of a page
 /// are often read in sequence.
 const BYTES: usize = 64 << 20;
@@ -37,6 +43,10 @@ struct Kept {
     pages: Recent<Page>,
     dictionaries: Recent<Values>,
     entries: Recent<Entries>,
+    /// Buffers of Arrow files, apart from large ones.
+    buffers: Recent<Vec<u8>>,
+    /// Large buffers of Arrow files: those of images.
+    large: Recent<Vec<u8>>,
     /// The buffer of a dropped page, for the next one: fresh memory costs as much as
     /// decompressing.
     spare: Vec<u8>,
@@ -47,6 +57,8 @@ impl Kept {
         pages: Recent::new(PAGES),
         dictionaries: Recent::new(DICTIONARIES),
         entries: Recent::new(PAGES),
+        buffers: Recent::new(BUFFERS),
+        large: Recent::new(PAGES),
         spare: Vec::new(),
     };
 }
@@ -112,6 +124,23 @@ pub(crate) fn entries(key: Key) -> Option<Rc<Entries>> {
 
 pub(crate) fn keep_entries(key: Key, entries: &Rc<Entries>) {
     KEPT.with_borrow_mut(|kept| drop(kept.entries.keep(key, entries, entries.memory())));
+}
+
+pub(crate) fn buffer(key: Key) -> Option<Rc<Vec<u8>>> {
+    KEPT.with_borrow_mut(|kept| kept.buffers.get(key).or_else(|| kept.large.get(key)))
+}
+
+pub(crate) fn keep_buffer(key: Key, buffer: &Rc<Vec<u8>>) {
+    KEPT.with_borrow_mut(|kept| {
+        if buffer.len() < LARGE {
+            drop(kept.buffers.keep(key, buffer, buffer.len()));
+            return;
+        }
+        for old in kept.large.keep(key, buffer, buffer.len()) {
+            let buffer = Rc::into_inner(old);
+            kept.spare = buffer.filter(|buffer| buffer.capacity() <= BYTES).unwrap_or_default();
+        }
+    });
 }
 
 pub(crate) fn dictionary(key: Key) -> Option<Rc<Values>> {

@@ -13,6 +13,8 @@ pub(crate) enum Codec {
     Brotli,
     Zstd,
     Lz4Raw,
+    /// LZ4's frames, which Arrow has.
+    Lz4Frame,
 }
 
 /// The working memory of Brotli's decoder.
@@ -49,6 +51,7 @@ impl Codec {
             Self::Brotli => "brotli",
             Self::Zstd => "zstd",
             Self::Lz4Raw => "lz4_raw",
+            Self::Lz4Frame => "lz4",
         }
     }
 
@@ -76,6 +79,10 @@ impl Codec {
                 lz4::block::decompress_to_buffer(stored, len, page)
                     .is_ok_and(|len| len == page.len())
             }
+            Self::Lz4Frame => lz4::Decoder::new(stored).is_ok_and(|mut frame| {
+                // Only the end mark shows that a frame is whole.
+                fill(&mut frame, page) && frame.finish().1.is_ok()
+            }),
             Self::Gzip => fill(MultiGzDecoder::new(stored), page),
             Self::Brotli => {
                 fill(brotli_decompressor::Decompressor::new(stored, BROTLI_BUFFER), page)
@@ -102,6 +109,12 @@ mod tests {
             Codec::Snappy => snap::raw::Encoder::new().compress_vec(bytes).unwrap(),
             Codec::Zstd => zstd::bulk::compress(bytes, 1).unwrap(),
             Codec::Lz4Raw => lz4::block::compress(bytes, None, false).unwrap(),
+            Codec::Lz4Frame => {
+                let mut encoder = lz4::EncoderBuilder::new().build(Vec::new()).unwrap();
+                encoder.write_all(bytes).unwrap();
+                let (frame, result) = encoder.finish();
+                result.map(|()| frame).unwrap()
+            }
             Codec::Gzip => {
                 let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());
                 encoder.write_all(bytes).unwrap();
@@ -110,8 +123,14 @@ mod tests {
         }
     }
 
-    const CODECS: [Codec; 5] =
-        [Codec::Uncompressed, Codec::Snappy, Codec::Gzip, Codec::Zstd, Codec::Lz4Raw];
+    const CODECS: [Codec; 6] = [
+        Codec::Uncompressed,
+        Codec::Snappy,
+        Codec::Gzip,
+        Codec::Zstd,
+        Codec::Lz4Raw,
+        Codec::Lz4Frame,
+    ];
 
     #[test]
     fn pages_have_their_bytes() {

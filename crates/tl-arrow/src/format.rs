@@ -4,30 +4,41 @@ use std::sync::Arc;
 
 use tbl_io::{ContainerFormat, ReadError, SampleSource, Source, Stores};
 
-use crate::source::RowSource;
+use crate::ipc::is_arrow;
+use crate::source::{RowSource, is_parquet};
 
-/// Parquet files.
+/// A format of files of rows.
 #[derive(Debug)]
-struct Parquet;
+enum Format {
+    Parquet,
+    Arrow,
+}
 
-impl ContainerFormat for Parquet {
+impl ContainerFormat for Format {
     fn open(
         &self,
         stores: &Stores,
         source: &Source,
     ) -> Result<Option<Box<dyn SampleSource>>, ReadError> {
-        if !RowSource::is(source)? {
+        let is_this = match self {
+            Self::Parquet => is_parquet(source)?,
+            Self::Arrow => is_arrow(source)?,
+        };
+        if !is_this {
             return Ok(None);
         }
         Ok(Some(Box::new(RowSource::open(stores, source.clone())?)))
     }
 
     fn extension(&self) -> &'static str {
-        "parquet"
+        match self {
+            Self::Parquet => "parquet",
+            Self::Arrow => "arrow",
+        }
     }
 }
 
-/// The same stores, in which Parquet files open as data sets.
+/// The same stores, in which Parquet and Arrow files open as data sets.
 ///
 /// ```
 /// let stores = tl_arrow::add_to(tbl_io::Stores::new());
@@ -36,5 +47,5 @@ impl ContainerFormat for Parquet {
 /// ```
 #[must_use]
 pub fn add_to(stores: Stores) -> Stores {
-    stores.with_format(Arc::new(Parquet))
+    stores.with_format(Arc::new(Format::Parquet)).with_format(Arc::new(Format::Arrow))
 }

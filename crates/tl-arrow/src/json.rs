@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_json::Value as Json;
 
 use crate::nested::Entry;
-use crate::schema::{Leaf, Node, Repetition};
+use crate::schema::{Leaf, Meaning, Node, Repetition};
 use crate::text;
 use crate::values::Value;
 
@@ -114,16 +114,22 @@ impl Row<'_> {
         let Some(value) = self.first(node, parts).and_then(|entry| entry.value) else {
             return Json::Null;
         };
-        match value {
-            Value::Boolean(value) => Json::Bool(value),
-            Value::Bytes(bytes) => Json::String(String::from_utf8_lossy(bytes).into_owned()),
-            // The shortest digits of the narrow type. JSON has neither infinities nor NaN.
-            Value::Float(value) => double(value.to_string().parse().unwrap_or(f64::NAN)),
-            Value::Double(value) => double(value),
-            Value::Integer(_) => {
-                let leaf = &self.leaves[node.leaves.start];
-                serde_json::from_slice(&text::field(leaf, value)).unwrap_or(Json::Null)
-            }
+        of_value(&self.leaves[node.leaves.start], value)
+    }
+}
+
+/// A single value.
+pub(crate) fn of_value(leaf: &Leaf, value: Value<'_>) -> Json {
+    match value {
+        Value::Boolean(value) => Json::Bool(value),
+        Value::Bytes(bytes) if !matches!(leaf.meaning, Meaning::Decimal(_)) => {
+            Json::String(String::from_utf8_lossy(bytes).into_owned())
+        }
+        // The shortest digits of the narrow type. JSON has neither infinities nor NaN.
+        Value::Float(value) => double(value.to_string().parse().unwrap_or(f64::NAN)),
+        Value::Double(value) => double(value),
+        Value::Integer(_) | Value::Bytes(_) => {
+            serde_json::from_slice(&text::field(leaf, value)).unwrap_or(Json::Null)
         }
     }
 }

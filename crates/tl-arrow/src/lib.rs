@@ -10,6 +10,7 @@ mod file;
 mod footer;
 mod format;
 mod header;
+mod ipc;
 mod json;
 mod labels;
 mod nested;

@@ -335,10 +335,21 @@ fn unpack(
     need: u64,
     context: PageContext<'_>,
 ) -> Result<Vec<u8>, Flaw> {
-    let most = PAGE_BYTES.max((stored.len() as u64).saturating_mul(MAX_RATIO)).min(context.most);
+    decompressed(codec, stored, need, context.offset, context.most)
+}
+
+/// Decompresses `need` bytes, of which there may be `most`. Errors name `offset`.
+pub(crate) fn decompressed(
+    codec: Codec,
+    stored: &[u8],
+    need: u64,
+    offset: u64,
+    most: u64,
+) -> Result<Vec<u8>, Flaw> {
+    let most = PAGE_BYTES.max((stored.len() as u64).saturating_mul(MAX_RATIO)).min(most);
     let too_large = || {
-        let what = "size of a decompressed page";
-        context.flaw(ParquetDefect::TooLarge { what, found: need, limit: most })
+        let what = "size of decompressed data";
+        Flaw::new(offset, ParquetDefect::TooLarge { what, found: need, limit: most })
     };
     if need > most {
         return Err(too_large());
@@ -351,7 +362,7 @@ fn unpack(
     if codec.decompress(stored, &mut bytes) {
         return Ok(bytes);
     }
-    Err(context.flaw(ParquetDefect::Compressed { codec: codec.name(), bytes: need }))
+    Err(Flaw::new(offset, ParquetDefect::Compressed { codec: codec.name(), bytes: need }))
 }
 
 fn check_checksum(

@@ -44,7 +44,7 @@ const DECODED: u8 = 2;
 const NULL: u8 = u8::MAX;
 
 /// The bytes that the format of an image shows in.
-const MAGIC_BYTES: usize = 16;
+pub(crate) const MAGIC_BYTES: usize = 16;
 
 /// The place of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,7 +284,8 @@ impl GroupPlaces {
     }
 }
 
-fn format_of(value: &[u8]) -> u8 {
+/// The code of the format that an image begins with.
+pub(crate) fn format_of(value: &[u8]) -> u8 {
     let magic = value.get(..MAGIC_BYTES).unwrap_or(value);
     SampleFormat::from_magic(magic).code()
 }

@@ -144,15 +144,16 @@ fn field_values(file: &dyn RowFile, node: &Node) -> Option<FieldValues> {
     if let Some(found) = bytes_of(file, node) {
         return Some(FieldValues::Single(found));
     }
-    if node.is_leaf() && file.schema().leaf(node.leaves.start).max_repetition == 0 {
-        let bytes = node.leaves.start;
+    let bytes = node.leaves.start;
+    let leaf = file.schema().leaf(bytes);
+    if node.is_leaf() && leaf.max_repetition == 0 && leaf.physical != Physical::Other {
         return Some(FieldValues::Single(ImageColumn { bytes, path: None }));
     }
     let is_text = |leaf| {
         let leaf = file.schema().leaf(leaf);
         match leaf.physical {
             Physical::Bytes | Physical::Fixed(_) => leaf.meaning != Meaning::Plain,
-            Physical::Int96 => false,
+            Physical::Int96 | Physical::Other => false,
             Physical::Boolean
             | Physical::Int32
             | Physical::Int64

@@ -31,6 +31,8 @@ pub(crate) enum Physical {
     Bytes,
     /// As many bytes each.
     Fixed(u32),
+    /// A type of Arrow whose values are not read.
+    Other,
 }
 
 /// The meaning of the values of a leaf.
@@ -118,6 +120,11 @@ impl Schema {
             return Err(ParquetDefect::Schema { reason: "it has elements after its end" });
         }
         Ok(Self { columns, leaves: builder.leaves })
+    }
+
+    /// The columns with these leaves, which are theirs in order.
+    pub(crate) fn of_nodes(columns: Vec<Node>, leaves: Vec<Leaf>) -> Self {
+        Self { columns, leaves }
     }
 
     /// The columns of rows.

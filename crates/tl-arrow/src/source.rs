@@ -12,15 +12,16 @@ use tbl_io::{
 };
 
 use crate::file::{MAGIC, ParquetFile, RowPlace};
+use crate::ipc::{ArrowFile, is_arrow};
 use crate::labels::RowLabels;
-use crate::places::Place;
+use crate::places::{MAGIC_BYTES, Place};
 use crate::roles::{FieldColumn, FieldValues, ImageColumn, Roles};
 use crate::rows::RowFile;
 use crate::text;
 use crate::thrift::Flaw;
 use crate::values::Value;
 
-/// The rows of a Parquet file as samples: an image each, with a label and fields.
+/// The rows of a Parquet or an Arrow file as samples: an image each, with a label and fields.
 ///
 /// The image column is the one that the options name, the only one of type `Image` in the metadata of
 /// `datasets`, or the only one whose first value is an image. It has bytes, or structures of bytes and a
@@ -28,8 +29,8 @@ use crate::values::Value;
 /// with integers or texts, which are classes in sorted order. Other columns are
 /// fields, structures and lists as JSON.
 ///
-/// Images of pages that are neither compressed nor in a dictionary are read where they are in the file;
-/// other pages are decoded, and each thread keeps the last ones.
+/// Images that are neither compressed nor in a dictionary are read where they are in the file; other
+/// pages of Parquet files and buffers of Arrow files are decoded, and each thread keeps the last ones.
 #[derive(Debug)]
 pub struct RowSource {
     file: Box<dyn RowFile>,
@@ -40,21 +41,26 @@ pub struct RowSource {
     stem: Vec<u8>,
 }
 
+/// Whether a file is a Parquet file, by its first bytes; an encrypted one counts.
+pub(crate) fn is_parquet(source: &Source) -> Result<bool, ReadError> {
+    let mut magic = [0; MAGIC.len()];
+    if source.len() < magic.len() as u64 {
+        return Ok(false);
+    }
+    source.read_exact_at(0, &mut magic)?;
+    Ok(magic == MAGIC || magic == *b"PARE")
+}
+
 impl RowSource {
-    /// Whether a file is a Parquet file, by its first bytes; an encrypted one counts.
+    /// Whether a file is a Parquet file, an Arrow file or an Arrow stream, by its first bytes.
     ///
     /// # Errors
     /// [`ReadError::Io`] and other errors of reading.
     pub fn is(source: &Source) -> Result<bool, ReadError> {
-        let mut magic = [0; MAGIC.len()];
-        if source.len() < magic.len() as u64 {
-            return Ok(false);
-        }
-        source.read_exact_at(0, &mut magic)?;
-        Ok(magic == MAGIC || magic == *b"PARE")
+        Ok(is_parquet(source)? || is_arrow(source)?)
     }
 
-    /// Reads the footer and the labels of a file. Images that are files of their own are opened in
+    /// Reads the schema and the labels of a file: of a Parquet file, or else of an Arrow file or stream. Images that are files of their own are opened in
     /// `stores`, whose [options](tbl_io::Manifest) name the columns.
     ///
     /// # Errors
@@ -62,7 +68,11 @@ impl RowSource {
     /// [`ReadError::Limit`] for more rows than memory is taken for.
     pub fn open(stores: &Stores, source: Source) -> Result<Self, ReadError> {
         let options = &stores.list_options().manifest;
-        let file: Box<dyn RowFile> = Box::new(ParquetFile::open(source, ReadLimits::default())?);
+        let limits = ReadLimits::default();
+        let file: Box<dyn RowFile> = match is_arrow(&source)? {
+            true => Box::new(ArrowFile::open(source, limits)?),
+            false => Box::new(ParquetFile::open(source, limits)?),
+        };
         let roles = Roles::find(&*file, options)?;
         let labels = roles.label.as_ref().map(|column| RowLabels::read(&*file, column));
         let labels = labels.transpose()?.unwrap_or_default();
@@ -159,6 +169,19 @@ impl RowSource {
             }
         };
         Ok(Facts { format, width: 0, height: 0, offset, stored_bytes, bytes })
+    }
+
+    /// The format of an image, which [`facts_of`](Self::facts_of) does not read where the file is in a
+    /// store.
+    fn format(&self, facts: Facts, row: RowPlace) -> Result<SampleFormat, ReadError> {
+        let is_known = facts.format != SampleFormat::Unknown || self.file.map().is_some();
+        let Place::InFile { offset, bytes, .. } = self.image(row)? else { return Ok(facts.format) };
+        if is_known {
+            return Ok(facts.format);
+        }
+        let mut magic = Vec::new();
+        self.file.source().read_range_into(offset, bytes.min(MAGIC_BYTES as u64), &mut magic)?;
+        Ok(SampleFormat::from_magic(&magic))
     }
 
     /// The path of a sample, or the name of the file with the number of the row.
@@ -261,7 +284,8 @@ impl SampleSource for RowSource {
 
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
         let row = self.place(index)?;
-        let facts = self.facts(index)?;
+        let mut facts = self.facts(index)?;
+        facts.format = self.format(facts, row).map_err(|e| self.named(e, index, row))?;
         let key = self.key(index, row, facts.format).map_err(|e| e.for_sample(index, None))?;
         let label = usize::try_from(index).ok().and_then(|index| self.labels.labels.get(index));
         let Facts { format, width, height, offset, stored_bytes, bytes } = facts;

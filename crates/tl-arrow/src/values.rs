@@ -220,7 +220,7 @@ fn plain(physical: Physical, bytes: &[u8], count: usize) -> Option<Values> {
         Physical::Double => {
             Values::Doubles(chunks(bytes, count)?.map(f64::from_le_bytes).collect())
         }
-        Physical::Int96 | Physical::Bytes | Physical::Fixed(_) => return None,
+        Physical::Int96 | Physical::Bytes | Physical::Fixed(_) | Physical::Other => return None,
     })
 }
 
@@ -236,7 +236,7 @@ fn split(physical: Physical, bytes: &[u8], count: usize) -> Option<Values> {
         Physical::Int32 | Physical::Float => 4,
         Physical::Int64 | Physical::Double => 8,
         Physical::Fixed(len) => usize::try_from(len).ok()?,
-        Physical::Boolean | Physical::Int96 | Physical::Bytes => return None,
+        Physical::Boolean | Physical::Int96 | Physical::Bytes | Physical::Other => return None,
     };
     let bytes = bytes.get(..count.checked_mul(size)?)?;
     let mut joined = Vec::with_capacity(bytes.len());

@@ -42,7 +42,7 @@ pub struct Dataset {
 
 impl Dataset {
     /// Opens every path and joins the labels of all by class name ([`Labels`]). A TAR archive, a
-    /// TBL file, a Parquet file (feature `arrow`) or a folder has samples, an IDV file or a TBF segment the rows of a [table](Table).
+    /// TBL file, a Parquet or an Arrow file (feature `arrow`) or a folder has samples, an IDV file or a TBF segment the rows of a [table](Table).
     /// The content of a file decides its kind; the name does not.
     ///
     /// # Errors
@@ -442,7 +442,7 @@ impl Dataset {
     }
 }
 
-/// No store of objects, and all formats of containers: with the feature `arrow` Parquet files.
+/// No store of objects, and all formats of containers: with the feature `arrow` Parquet and Arrow files.
 #[must_use]
 pub fn stores() -> Stores {
     let stores = Stores::new();

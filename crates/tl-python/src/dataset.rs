@@ -109,7 +109,10 @@ impl PyDataset {
             let manifest = Manifest { image, label: label.clone(), ..Manifest::default() };
             let lists = ListOptions { manifest, ..ListOptions::default() };
             let dataset = Dataset::open_in(&stores.stores().with_list_options(lists), &paths)?;
-            let has_rows = dataset.shards().iter().any(|shard| shard.kind() == SourceKind::Parquet);
+            let has_rows = dataset
+                .shards()
+                .iter()
+                .any(|shard| matches!(shard.kind(), SourceKind::Parquet | SourceKind::Arrow));
             match label {
                 Some(label) if !has_rows => dataset.with_labels_of(&label),
                 Some(_) | None => Ok(dataset),

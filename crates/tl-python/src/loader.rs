@@ -280,6 +280,7 @@ pub(crate) fn kinds(dataset: &Dataset) -> Vec<&'static str> {
         SourceKind::Tar => "tar",
         SourceKind::Images => "images",
         SourceKind::Parquet => "parquet",
+        SourceKind::Arrow => "arrow",
         SourceKind::Tbl1 | SourceKind::Tbl2 => "tbl",
         SourceKind::Tokens => "tokens",
         SourceKind::Table | _ => TableSource::of(&**shard).map_or("table", |table| table.format()),

@@ -1,4 +1,4 @@
-//! Defects of Parquet files, which errors carry. The crate `tl-arrow` reads these files.
+//! Defects of Parquet and Arrow files, which errors carry. The crate `tl-arrow` reads these files.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use tbl_format::path::PathDefect;
 use crate::escape::Escaped;
 use crate::kind::ErrorKind;
 
-/// A violation of the Parquet format, or a file that has no column that can be samples.
+/// A violation of the Parquet or the Arrow format, or a file that has no column that can be samples.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages name the fields")]
@@ -18,6 +18,21 @@ pub enum ParquetDefect {
     /// The magic is missing at one of the ends, as in a file that was not copied completely.
     #[error("expected PAR1, found {}; was the file copied completely?", Escaped(found))]
     Magic { found: [u8; 4] },
+    /// An Arrow file has no room for a footer.
+    #[error("the file has {bytes} bytes, expected at least {least} of an Arrow file")]
+    ShortArrow { bytes: u64, least: u64 },
+    /// The magic is missing at the end of an Arrow file.
+    #[error(
+        "expected ARROW1, found {}; was the file written and copied completely?",
+        Escaped(found)
+    )]
+    ArrowMagic { found: [u8; 6] },
+    /// A structure of an Arrow file cannot be read.
+    #[error("malformed {what}, expected a flatbuffer")]
+    Flatbuffer { what: &'static str },
+    /// A message of another kind in an Arrow file.
+    #[error("the message is of another kind, expected {expected}")]
+    MessageKind { expected: &'static str },
     /// The footer can only be read with a key.
     #[error("the footer is encrypted, expected a plain one")]
     Encrypted,
@@ -58,7 +73,7 @@ pub enum ParquetDefect {
     #[error("the page is of another kind, expected {expected}")]
     PageKind { expected: &'static str },
     /// A page cannot be decompressed.
-    #[error("damaged page, expected {bytes} bytes compressed by {codec}")]
+    #[error("damaged data, expected {bytes} bytes compressed by {codec}")]
     Compressed { codec: &'static str, bytes: u64 },
     /// The compression is not known here.
     #[error("unknown compression {codec}, expected snappy, gzip, brotli, zstd or lz4_raw")]
@@ -75,7 +90,7 @@ pub enum ParquetDefect {
     /// The path of an image without bytes leads elsewhere.
     #[error(
         "the image has no bytes, and its path {} is unsafe: {defect}; expected a file below the \
-         folder of the Parquet file",
+         folder of the file",
         Escaped(path)
     )]
     UnsafePath { path: Vec<u8>, defect: PathDefect },

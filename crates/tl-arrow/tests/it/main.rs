@@ -1,6 +1,9 @@
-//! Parquet files of several writers, read as samples.
+//! Parquet and Arrow files of several writers, read as samples.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code, helpers included")]
 
+mod arrow;
+mod arrow_damage;
+mod arrow_written;
 mod damage;
 mod nested;
 mod oracles;

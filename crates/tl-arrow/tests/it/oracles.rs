@@ -141,7 +141,7 @@ fn a_row_without_an_image_is_an_error_of_its_sample() {
     assert_eq!(error(1), format!("sample 1: {null}"));
     assert_eq!(error(6), format!("sample 6: {null}"));
     let unsafe_path = "the image has no bytes, and its path ../photographer.jpg is unsafe: it contains \
-                       `..`; expected a file below the folder of the Parquet file";
+                       `..`; expected a file below the folder of the file";
     assert_eq!(error(5), format!("sample 5 (../photographer.jpg): {unsafe_path}"));
 }
 

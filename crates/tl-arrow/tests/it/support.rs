@@ -1,4 +1,4 @@
-//! The files of `testdata/parquet`, and what they hold.
+//! The files of `testdata/parquet` and `testdata/arrow`, and what they hold.
 
 use std::path::PathBuf;
 
@@ -7,29 +7,47 @@ use sha2::{Digest, Sha256};
 use tbl_io::{ListOptions, Manifest, ReadError, SampleSource, Source, Stores};
 use tl_arrow::RowSource;
 
-pub(crate) fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/parquet")
+pub(crate) fn folder(format: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(format)
 }
 
-/// A file of `testdata/parquet` and what it holds.
+/// A file and what it holds.
 pub(crate) struct Case {
     pub(crate) name: String,
+    /// The extension of the file.
+    format: &'static str,
     pub(crate) expected: Value,
 }
 
 impl Case {
+    /// The Parquet files.
     pub(crate) fn all() -> Vec<Self> {
-        let text = std::fs::read(folder().join("expected.json")).unwrap();
-        let Value::Object(cases) = serde_json::from_slice(&text).unwrap() else { panic!() };
-        cases.into_iter().map(|(name, expected)| Self { name, expected }).collect()
+        Self::files("parquet")
     }
 
+    /// The Arrow files and streams.
+    pub(crate) fn all_arrow() -> Vec<Self> {
+        Self::files("arrow")
+    }
+
+    fn files(format: &'static str) -> Vec<Self> {
+        let text = std::fs::read(folder(format).join("expected.json")).unwrap();
+        let Value::Object(cases) = serde_json::from_slice(&text).unwrap() else { panic!() };
+        cases.into_iter().map(|(name, expected)| Self { name, format, expected }).collect()
+    }
+
+    /// A Parquet file.
     pub(crate) fn of(name: &str) -> Self {
         Self::all().into_iter().find(|case| case.name == name).unwrap()
     }
 
+    /// An Arrow file or stream.
+    pub(crate) fn arrow(name: &str) -> Self {
+        Self::all_arrow().into_iter().find(|case| case.name == name).unwrap()
+    }
+
     pub(crate) fn path(&self) -> PathBuf {
-        folder().join(format!("{}.parquet", self.name))
+        folder(self.format).join(format!("{}.{}", self.name, self.format))
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
@@ -37,7 +55,7 @@ impl Case {
     }
 
     pub(crate) fn stores(&self) -> Stores {
-        // The only file with two columns of images.
+        // The files with two columns of images.
         let image = (self.name == "pyarrow_types").then(|| "photo".to_owned());
         let manifest = Manifest { image, ..Manifest::default() };
         Stores::new().with_list_options(ListOptions { manifest, ..ListOptions::default() })

@@ -81,6 +81,7 @@ impl fmt::Display for Missing<'_> {
             SourceKind::Tar => "the archive has no samples, expected members such as NAME.jpg",
             SourceKind::Tbl1 | SourceKind::Tbl2 => "the TBL file has no samples",
             SourceKind::Parquet => "the Parquet file has no rows",
+            SourceKind::Arrow => "the Arrow file has no rows",
             SourceKind::Images => "the file has no images",
             SourceKind::Manifest => "the list has no rows, expected one for each sample",
             SourceKind::Table => "the table has no rows",

@@ -13,12 +13,12 @@ const LISTS: &str = "Lists of samples";
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ListArgs {
     /// The column of a manifest (csv, tsv, jsonl) that names the images (default: path, file_name,
-    /// image or a similar name), or of a Parquet file that has them (default: the only one)
+    /// image or a similar name), or of a Parquet or Arrow file that has them (default: the only one)
     #[arg(long, global = true, value_name = "COLUMN", help_heading = LISTS)]
     image_column: Option<String>,
 
-    /// The column of a manifest or a Parquet file that has the labels: integers, or names of classes
-    /// (default: label)
+    /// The column of a manifest or of a Parquet or Arrow file that has the labels: integers, or names
+    /// of classes (default: label)
     #[arg(long, global = true, value_name = "COLUMN", help_heading = LISTS)]
     label_column: Option<String>,
 

@@ -222,6 +222,7 @@ fn kind_name(kind: SourceKind) -> &'static str {
         SourceKind::Tar => "tar",
         SourceKind::Images => "images",
         SourceKind::Parquet => "parquet",
+        SourceKind::Arrow => "arrow",
         SourceKind::Tbl1 => "tbl1",
         SourceKind::Tbl2 => "tbl2",
         SourceKind::Table => "table",

@@ -1,0 +1,15 @@
+//! Arrow's files and streams (IPC).
+//!
+//! Metadata are read by a parser of this crate, as those of Parquet files are: bounded, without panics,
+//! and with the offset of a defect. Values are looked at where they are in the file.
+
+mod array;
+mod file;
+mod flat;
+mod layout;
+mod message;
+mod places;
+mod schema;
+
+pub(crate) use file::ArrowFile;
+pub(crate) use layout::is_arrow;

@@ -1,0 +1,507 @@
+//! The values of a field in a record batch.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use serde_json::Value as Json;
+use tbl_io::{ParquetDefect, ReadError};
+
+use crate::ipc::file::{ArrowFile, BatchNumber};
+use crate::ipc::message::{Batch, Buffer};
+use crate::ipc::schema::{Cursor, Field, Kind};
+use crate::json;
+use crate::rows::RowFile;
+use crate::thrift::Flaw;
+use crate::values::Value;
+
+/// A field in a record batch or in a dictionary.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Array<'f> {
+    pub(crate) file: &'f ArrowFile,
+    pub(crate) number: BatchNumber,
+    pub(crate) batch: &'f Batch,
+    pub(crate) field: &'f Field,
+    pub(crate) at: Cursor,
+    /// True where the values of a dictionary are stored, and not their numbers.
+    pub(crate) is_dictionary: bool,
+}
+
+/// The bytes of a buffer.
+#[derive(Debug)]
+pub(crate) struct Bytes<'f> {
+    /// The place of the buffer in the file; of its bytes, if they are in the file as they are.
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    content: Content<'f>,
+}
+
+#[derive(Debug)]
+enum Content<'f> {
+    Lent(&'f [u8]),
+    /// Decompressed, or read as a whole.
+    Kept(Rc<Vec<u8>>),
+    /// In a file that is not in memory.
+    InFile(&'f ArrowFile),
+}
+
+/// A value's place in the buffers of its field.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    /// The buffer, counted from the first of the field.
+    pub(crate) buffer: usize,
+    pub(crate) start: u64,
+    pub(crate) len: u64,
+}
+
+/// The most elements that the JSON of a row has: a few bytes of a file can state any number.
+pub(crate) const MAX_ELEMENTS: u32 = 1 << 22;
+
+/// The most bytes of a view that has its value.
+const INLINE: u64 = 12;
+
+/// The bytes of a view.
+const VIEW_BYTES: usize = 16;
+
+impl<'f> Bytes<'f> {
+    pub(crate) fn lent(place: Buffer, bytes: &'f [u8]) -> Self {
+        Self { offset: place.offset, len: place.bytes, content: Content::Lent(bytes) }
+    }
+
+    pub(crate) fn kept(offset: u64, bytes: Rc<Vec<u8>>) -> Self {
+        Self { offset, len: bytes.len() as u64, content: Content::Kept(bytes) }
+    }
+
+    pub(crate) fn in_file(place: Buffer, file: &'f ArrowFile) -> Self {
+        Self { offset: place.offset, len: place.bytes, content: Content::InFile(file) }
+    }
+
+    /// A part; `None` if the buffer does not have it.
+    fn get(&self, start: u64, len: u64) -> Result<Option<Cow<'_, [u8]>>, ReadError> {
+        if start.checked_add(len).is_none_or(|end| end > self.len) {
+            return Ok(None);
+        }
+        let bytes: &[u8] = match &self.content {
+            Content::Lent(bytes) => bytes,
+            Content::Kept(bytes) => bytes,
+            Content::InFile(file) => {
+                return file.bytes(Buffer { offset: self.offset + start, bytes: len }).map(Some);
+            }
+        };
+        let part = |start: u64, len: u64| {
+            let start = usize::try_from(start).ok()?;
+            bytes.get(start..)?.get(..usize::try_from(len).ok()?)
+        };
+        Ok(part(start, len).map(Cow::Borrowed))
+    }
+}
+
+impl<'f> Array<'f> {
+    /// The error of this array: the record batch cannot be what its metadata says.
+    pub(crate) fn damaged(&self, what: &'static str) -> ReadError {
+        self.file.error(Flaw::new(self.batch.offset, ParquetDefect::Damaged { what }))
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.batch.len(self.at)
+    }
+
+    pub(crate) fn buffer(&self, number: usize) -> Result<Bytes<'f>, ReadError> {
+        self.file.buffer(self.number, self.batch, self.batch.buffer_number(self.at, number))
+    }
+
+    /// A part of buffer `number`.
+    fn part<R>(
+        &self,
+        number: usize,
+        start: u64,
+        len: u64,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R, ReadError> {
+        let buffer = self.buffer(number)?;
+        let part = buffer.get(start, len)?;
+        part.map(|part| read(&part)).ok_or_else(|| self.damaged("buffer of a record batch"))
+    }
+
+    /// `N` bytes of each row in buffer `number`.
+    fn number<const N: usize>(&self, number: usize, row: u64) -> Result<[u8; N], ReadError> {
+        let size = N as u64;
+        self.part(number, row.saturating_mul(size), size, |bytes| {
+            bytes.first_chunk().copied().unwrap_or([0; N])
+        })
+    }
+
+    /// Whether the value of a row is there. A buffer without bytes stands for all of them.
+    pub(crate) fn is_valid(&self, row: u64) -> Result<bool, ReadError> {
+        if row >= self.len() {
+            return Err(self.damaged("number of values of a column"));
+        }
+        let is_indexed = self.is_indexed();
+        if !is_indexed && matches!(self.field.kind, Kind::Null | Kind::Other { .. }) {
+            return Ok(false);
+        }
+        let bits = self.buffer(0)?;
+        if bits.len == 0 {
+            return Ok(true);
+        }
+        let byte = bits.get(row / 8, 1)?;
+        let byte = byte.and_then(|byte| byte.first().copied());
+        let byte = byte.ok_or_else(|| self.damaged("bits of missing values"))?;
+        Ok(byte >> (row % 8) & 1 == 1)
+    }
+
+    /// All bits of missing values; `None` if none is missing.
+    pub(crate) fn validity(&self) -> Result<Option<Vec<u8>>, ReadError> {
+        let bits = self.buffer(0)?;
+        if bits.len == 0 {
+            return Ok(None);
+        }
+        let bytes = bits.get(0, self.len().div_ceil(8))?;
+        let bytes = bytes.ok_or_else(|| self.damaged("bits of missing values"))?;
+        Ok(Some(bytes.into_owned()))
+    }
+
+    /// Whether the values are numbers of a dictionary.
+    pub(crate) fn is_indexed(&self) -> bool {
+        self.field.dictionary.is_some() && !self.is_dictionary
+    }
+
+    /// The array and the row that has the value: those of the dictionary, if there is one. `None` for
+    /// null.
+    pub(crate) fn resolve(self, row: u64) -> Result<Option<(Self, u64)>, ReadError> {
+        if !self.is_valid(row)? {
+            return Ok(None);
+        }
+        let Some(dictionary) = self.field.dictionary.filter(|_| !self.is_dictionary) else {
+            return Ok(Some((self, row)));
+        };
+        let index = match dictionary.index_bytes {
+            1 => u64::from(u8::from_le_bytes(self.number(1, row)?)),
+            2 => u16::from_le_bytes(self.number(1, row)?).into(),
+            4 => u32::from_le_bytes(self.number(1, row)?).into(),
+            _ => u64::from_le_bytes(self.number(1, row)?),
+        };
+        let mut left = index;
+        for (number, batch) in self.file.dictionary(dictionary.id, self.number) {
+            let at = Cursor::default();
+            let values = Self { number, batch, at, is_dictionary: true, ..self };
+            if left < values.len() {
+                return Ok(values.is_valid(left)?.then_some((values, left)));
+            }
+            left -= values.len();
+        }
+        Err(self.damaged("number of a value in a dictionary"))
+    }
+
+    /// The array of child `number`.
+    pub(crate) fn child(self, number: usize) -> Option<Self> {
+        let field = self.field.children.get(number)?;
+        Some(Self { field, at: self.at.plus(field.start), is_dictionary: false, ..self })
+    }
+
+    /// The place of the value of a row of bytes, which is there.
+    pub(crate) fn span(&self, row: u64) -> Result<Span, ReadError> {
+        if let Kind::Bytes { offset_bytes, .. } = self.field.kind {
+            let range = self.range(1, offset_bytes, row)?;
+            return Ok(Span { buffer: 2, start: range.start, len: range.end - range.start });
+        }
+        if let Kind::View { .. } = self.field.kind {
+            let view: [u8; VIEW_BYTES] = self.number(1, row)?;
+            let span = span_of_view(&view, row, self.batch.view_buffers(self.at));
+            return span.ok_or_else(|| self.damaged("view of a value"));
+        }
+        if let Kind::Fixed { bytes } = self.field.kind {
+            let len = u64::from(bytes);
+            return Ok(Span { buffer: 1, start: row.saturating_mul(len), len });
+        }
+        Err(self.damaged("type of a column"))
+    }
+
+    /// The places of the values of all rows of a column of bytes, those that are missing included.
+    pub(crate) fn spans(&self, rows: u32) -> Result<Vec<Span>, ReadError> {
+        let damaged = || self.damaged("offsets of a column");
+        let rows = u64::from(rows);
+        if rows == 0 {
+            return Ok(Vec::new());
+        }
+        let Kind::Bytes { offset_bytes, .. } = self.field.kind else {
+            let buffers = self.batch.view_buffers(self.at);
+            let spans = self.part(1, 0, rows.saturating_mul(VIEW_BYTES as u64), |bytes| {
+                let (views, _) = bytes.as_chunks();
+                let span = |(row, view)| span_of_view(view, row, buffers);
+                (0..).zip(views).map(span).collect::<Option<_>>()
+            })?;
+            return spans.ok_or_else(damaged);
+        };
+        let size = u64::from(offset_bytes);
+        let offsets = self.part(1, 0, (rows + 1).saturating_mul(size), |bytes| {
+            if offset_bytes == 4 {
+                let (offsets, _) = bytes.as_chunks();
+                let offset = |bytes: &[u8; 4]| i64::from(i32::from_le_bytes(*bytes));
+                offsets.iter().map(offset).collect()
+            } else {
+                let (offsets, _) = bytes.as_chunks();
+                let offset = |bytes: &[u8; 8]| i64::from_le_bytes(*bytes);
+                offsets.iter().map(offset).collect::<Vec<_>>()
+            }
+        })?;
+        let span = |pair: &[i64]| {
+            let &[start, end] = pair else { return None };
+            let start = u64::try_from(start).ok()?;
+            Some(Span { buffer: 2, start, len: u64::try_from(end).ok()?.checked_sub(start)? })
+        };
+        offsets.windows(2).map(span).collect::<Option<_>>().ok_or_else(damaged)
+    }
+
+    /// The offsets of a row and of the one after it, in buffer `number`.
+    fn range(
+        &self,
+        number: usize,
+        offset_bytes: u8,
+        row: u64,
+    ) -> Result<std::ops::Range<u64>, ReadError> {
+        let (start, end) = match offset_bytes {
+            4 => {
+                let pair: [u8; 8] = self.pair(number, row, 4)?;
+                let [start, end] = halves(pair).map(i32::from_le_bytes).map(i64::from);
+                (start, end)
+            }
+            _ => {
+                let pair: [u8; 16] = self.pair(number, row, 8)?;
+                let [start, end] = halves(pair).map(i64::from_le_bytes);
+                (start, end)
+            }
+        };
+        let offset = |offset| u64::try_from(offset).ok();
+        let range = offset(start).zip(offset(end)).filter(|(start, end)| start <= end);
+        let range = range.map(|(start, end)| start..end);
+        range.ok_or_else(|| self.damaged("offsets of a column"))
+    }
+
+    /// `N` bytes from the `size` bytes of a row on.
+    fn pair<const N: usize>(
+        &self,
+        number: usize,
+        row: u64,
+        size: u64,
+    ) -> Result<[u8; N], ReadError> {
+        self.part(number, row.saturating_mul(size), N as u64, |bytes| {
+            bytes.first_chunk().copied().unwrap_or([0; N])
+        })
+    }
+
+    /// Calls `read` with the value of a row; with `None` for null.
+    pub(crate) fn value(
+        self,
+        row: u64,
+        read: &mut dyn FnMut(Option<Value<'_>>),
+    ) -> Result<(), ReadError> {
+        let Some((array, row)) = self.resolve(row)? else {
+            read(None);
+            return Ok(());
+        };
+        array.stored(row, read)
+    }
+
+    /// Calls `read` with the value of a row, which is there and in no dictionary.
+    fn stored(self, row: u64, read: &mut dyn FnMut(Option<Value<'_>>)) -> Result<(), ReadError> {
+        let value = match self.field.kind {
+            Kind::Boolean => {
+                let byte: [u8; 1] = self.number(1, row / 8)?;
+                Value::Boolean(byte[0] >> (row % 8) & 1 == 1)
+            }
+            Kind::Integer { bytes: 1, is_signed: true } => {
+                Value::Integer(i8::from_le_bytes(self.number(1, row)?).into())
+            }
+            Kind::Integer { bytes: 1, is_signed: false } => {
+                Value::Integer(u8::from_le_bytes(self.number(1, row)?).into())
+            }
+            Kind::Integer { bytes: 2, is_signed: true } => {
+                Value::Integer(i16::from_le_bytes(self.number(1, row)?).into())
+            }
+            Kind::Integer { bytes: 2, is_signed: false } => {
+                Value::Integer(u16::from_le_bytes(self.number(1, row)?).into())
+            }
+            Kind::Integer { bytes: 4, is_signed: true } => {
+                Value::Integer(i32::from_le_bytes(self.number(1, row)?).into())
+            }
+            Kind::Integer { bytes: 4, is_signed: false } => {
+                Value::Integer(u32::from_le_bytes(self.number(1, row)?).into())
+            }
+            // Those without a sign are told by the meaning of the column.
+            Kind::Integer { .. } => Value::Integer(i64::from_le_bytes(self.number(1, row)?)),
+            Kind::Float { bytes: 2 } => {
+                Value::Float(half(u16::from_le_bytes(self.number(1, row)?)))
+            }
+            Kind::Float { bytes: 4 } => Value::Float(f32::from_le_bytes(self.number(1, row)?)),
+            Kind::Float { .. } => Value::Double(f64::from_le_bytes(self.number(1, row)?)),
+            Kind::Decimal { bytes, .. } => {
+                let size = u64::from(bytes);
+                return self.part(1, row.saturating_mul(size), size, |bytes| {
+                    // The greatest byte comes first in Parquet files.
+                    let mut reversed = [0; 16];
+                    let length = bytes.len().min(reversed.len());
+                    reversed.iter_mut().zip(bytes.iter().rev()).for_each(|(to, from)| *to = *from);
+                    read(Some(Value::Bytes(&reversed[..length])));
+                });
+            }
+            Kind::Bytes { .. } | Kind::View { .. } | Kind::Fixed { .. } => {
+                let Span { buffer, start, len } = self.span(row)?;
+                self.file.check_size("bytes of a value", len)?;
+                return self.part(buffer, start, len, |bytes| read(Some(Value::Bytes(bytes))));
+            }
+            Kind::Null
+            | Kind::List { .. }
+            | Kind::ListView { .. }
+            | Kind::FixedList { .. }
+            | Kind::Struct
+            | Kind::Other { .. } => {
+                read(None);
+                return Ok(());
+            }
+        };
+        read(Some(value));
+        Ok(())
+    }
+
+    /// The value of a row as JSON. Each element of a list takes one of `left`.
+    pub(crate) fn json(self, row: u64, left: &mut u32) -> Result<Json, ReadError> {
+        let Some((array, row)) = self.resolve(row)? else { return Ok(Json::Null) };
+        match array.field.kind {
+            Kind::Struct => {
+                let mut object = serde_json::Map::new();
+                for number in 0..array.field.children.len() {
+                    let Some(child) = array.child(number) else { continue };
+                    object.insert(child.field.name.clone(), child.json(row, left)?);
+                }
+                Ok(Json::Object(object))
+            }
+            Kind::List { .. } | Kind::ListView { .. } | Kind::FixedList { .. } => {
+                let range = array.elements(row)?;
+                let Some(child) = array.child(0) else { return Ok(Json::Null) };
+                let mut elements = Vec::new();
+                for element in range {
+                    *left = left.checked_sub(1).ok_or_else(|| {
+                        let what = "elements of a list";
+                        let limit = MAX_ELEMENTS.into();
+                        let defect = ParquetDefect::TooLarge { what, found: limit + 1, limit };
+                        self.file.error(Flaw::new(self.batch.offset, defect))
+                    })?;
+                    elements.push(child.json(element, left)?);
+                }
+                Ok(Json::Array(elements))
+            }
+            kind @ (Kind::Null
+            | Kind::Boolean
+            | Kind::Integer { .. }
+            | Kind::Float { .. }
+            | Kind::Decimal { .. }
+            | Kind::Bytes { .. }
+            | Kind::View { .. }
+            | Kind::Fixed { .. }
+            | Kind::Other { .. }) => {
+                let leaf = kind.leaf();
+                let mut found = Json::Null;
+                array.stored(row, &mut |value| {
+                    found = value.map_or(Json::Null, |value| json::of_value(&leaf, value));
+                })?;
+                Ok(found)
+            }
+        }
+    }
+
+    /// The elements of a row of a list, which is there.
+    fn elements(&self, row: u64) -> Result<std::ops::Range<u64>, ReadError> {
+        let damaged = || self.damaged("offsets of a list");
+        if let Kind::List { offset_bytes } = self.field.kind {
+            return self.range(1, offset_bytes, row);
+        }
+        if let Kind::FixedList { len } = self.field.kind {
+            let len = u64::from(len);
+            let start = row.checked_mul(len).ok_or_else(damaged)?;
+            return Ok(start..start.checked_add(len).ok_or_else(damaged)?);
+        }
+        let [start, len] = match self.field.kind == (Kind::ListView { offset_bytes: 4 }) {
+            true => [
+                i32::from_le_bytes(self.number(1, row)?).into(),
+                i32::from_le_bytes(self.number(2, row)?).into(),
+            ],
+            false => {
+                [i64::from_le_bytes(self.number(1, row)?), i64::from_le_bytes(self.number(2, row)?)]
+            }
+        };
+        let range = u64::try_from(start).ok().zip(u64::try_from(len).ok());
+        let range = range.and_then(|(start, len)| Some(start..start.checked_add(len)?));
+        range.ok_or_else(damaged)
+    }
+}
+
+/// The place of a value by its view. `None` if there is no such buffer.
+pub(crate) fn span_of_view(view: &[u8; VIEW_BYTES], row: u64, buffers: u32) -> Option<Span> {
+    let (words, _) = view.as_chunks::<4>();
+    let word = |number: usize| words.get(number).map(|word| i32::from_le_bytes(*word));
+    let len = u64::try_from(word(0)?).ok()?;
+    if len <= INLINE {
+        return Some(Span { buffer: 1, start: row * VIEW_BYTES as u64 + 4, len });
+    }
+    let buffer = u32::try_from(word(2)?).ok().filter(|&buffer| buffer < buffers)?;
+    let start = u64::try_from(word(3)?).ok()?;
+    Some(Span { buffer: 2 + usize::try_from(buffer).ok()?, start, len })
+}
+
+fn halves<const N: usize, const H: usize>(pair: [u8; N]) -> [[u8; H]; 2] {
+    let (halves, _) = pair.as_chunks::<H>();
+    let half = |number: usize| halves.get(number).copied().unwrap_or([0; H]);
+    [half(0), half(1)]
+}
+
+/// A number of 16 bits as one of 32, which has it exactly.
+fn half(bits: u16) -> f32 {
+    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+    let exponent = i32::from(bits >> 10 & 0x1f);
+    let fraction = f32::from(bits & 0x3ff);
+    sign * match exponent {
+        0 => fraction * f32::from_bits((127 - 24) << 23),
+        31 if fraction > 0.0 => f32::NAN,
+        31 => f32::INFINITY,
+        _ => {
+            let scale = f32::from_bits((exponent.unsigned_abs() + 127 - 15) << 23);
+            (1.0 + fraction / 1024.0) * scale
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_16_bits_are_exact() {
+        for (bits, expected) in [
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x7bff, 65504.0),
+            (0x0001, 5.960_464_5e-8),
+            (0x0400, 6.103_515_6e-5),
+            (0x3555, 0.333_251_95),
+            (0xfc00, f32::NEG_INFINITY),
+            (0x0000, 0.0),
+        ] {
+            assert_eq!(half(bits), expected, "{bits:#x}");
+        }
+        assert!(half(0x7e00).is_nan());
+    }
+
+    #[test]
+    fn views_have_short_values_or_places() {
+        let view = |words: [i32; 4]| {
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let span = span_of_view(&bytes.try_into().unwrap(), 3, 2);
+            span.map(|Span { buffer, start, len }| [buffer as u64, start, len])
+        };
+        assert_eq!(view([12, 0, 0, 0]), Some([1, 52, 12]));
+        assert_eq!(view([13, 0, 1, 40]), Some([3, 40, 13]));
+        assert_eq!(view([13, 0, 2, 40]), None);
+        assert_eq!(view([13, 0, 0, -1]), None);
+        assert_eq!(view([-1, 0, 0, 0]), None);
+    }
+}

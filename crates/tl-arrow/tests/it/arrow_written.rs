@@ -1,0 +1,220 @@
+//! Files and streams that the library of the Arrow project writes, with all kinds of settings.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{BinaryViewBuilder, GenericByteBuilder};
+use arrow_array::types::{GenericBinaryType, GenericStringType, Int16Type};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int64Array, OffsetSizeTrait, RecordBatch, StringViewArray,
+    StructArray,
+};
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use arrow_schema::{DataType, Field, Fields, Schema};
+use proptest::prelude::*;
+use tbl_io::{SampleSource, SampleSourceExt, Source, Stores};
+use tl_arrow::RowSource;
+
+/// A row: no structure, or a structure with or without bytes.
+#[derive(Clone, Debug)]
+struct Row {
+    image: Option<Option<Vec<u8>>>,
+    path: Option<String>,
+    label: Option<i64>,
+    caption: Option<String>,
+}
+
+/// The layout of bytes and texts.
+#[derive(Clone, Copy, Debug)]
+enum Layout {
+    Offsets,
+    LargeOffsets,
+    Views,
+}
+
+#[derive(Clone, Debug)]
+struct Settings {
+    is_stream: bool,
+    codec: Option<CompressionType>,
+    layout: Layout,
+    has_dictionary: bool,
+    batch_rows: usize,
+    alignment: usize,
+    /// Rows in front of the first of each batch, which the writer leaves out.
+    skipped: usize,
+}
+
+fn rows() -> impl Strategy<Value = Vec<Row>> {
+    let image = prop_oneof![
+        1 => Just(None),
+        1 => Just(Some(None)),
+        6 => prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| Some(Some(bytes))),
+    ];
+    let text = || prop::option::of("[a-c]{0,15}");
+    let row = (image, text(), prop::option::of(-3_i64..4), text());
+    let row = row.prop_map(|(image, path, label, caption)| {
+        // An image of its own, so that the column is one of images.
+        let image = image.map(|bytes| bytes.map(|bytes| [&b"\xff\xd8\xff"[..], &bytes].concat()));
+        let path = path.filter(|_| image.is_some());
+        Row { image, path, label, caption }
+    });
+    prop::collection::vec(row, 1..60)
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let codec = prop_oneof![
+        2 => Just(None),
+        1 => Just(Some(CompressionType::LZ4_FRAME)),
+        1 => Just(Some(CompressionType::ZSTD)),
+    ];
+    let layout =
+        prop_oneof![Just(Layout::Offsets), Just(Layout::LargeOffsets), Just(Layout::Views)];
+    let alignment = prop_oneof![Just(8), Just(64)];
+    let shape = (1_usize..70, 0_usize..4);
+    (any::<bool>(), codec, layout, any::<bool>(), shape, alignment).prop_map(
+        |(is_stream, codec, layout, has_dictionary, (batch_rows, skipped), alignment)| Settings {
+            is_stream,
+            codec,
+            layout,
+            has_dictionary,
+            batch_rows,
+            alignment,
+            skipped,
+        },
+    )
+}
+
+fn offsets_binary<O: OffsetSizeTrait>(values: &[Option<Vec<u8>>]) -> ArrayRef {
+    let mut builder = GenericByteBuilder::<GenericBinaryType<O>>::new();
+    values.iter().for_each(|value| builder.append_option(value.as_deref()));
+    Arc::new(builder.finish())
+}
+
+fn offsets_text<O: OffsetSizeTrait>(values: &[Option<String>]) -> ArrayRef {
+    let mut builder = GenericByteBuilder::<GenericStringType<O>>::new();
+    values.iter().for_each(|value| builder.append_option(value.as_deref()));
+    Arc::new(builder.finish())
+}
+
+fn bytes(layout: Layout, values: &[Option<Vec<u8>>]) -> ArrayRef {
+    match layout {
+        Layout::Offsets => offsets_binary::<i32>(values),
+        Layout::LargeOffsets => offsets_binary::<i64>(values),
+        Layout::Views => {
+            // Several buffers.
+            let mut builder = BinaryViewBuilder::new().with_fixed_block_size(64);
+            values.iter().for_each(|value| builder.append_option(value.as_deref()));
+            Arc::new(builder.finish())
+        }
+    }
+}
+
+fn texts(layout: Layout, values: &[Option<String>]) -> ArrayRef {
+    match layout {
+        Layout::Offsets => offsets_text::<i32>(values),
+        Layout::LargeOffsets => offsets_text::<i64>(values),
+        Layout::Views => Arc::new(StringViewArray::from_iter(values.iter().map(Option::as_deref))),
+    }
+}
+
+/// A batch of these rows.
+fn batch(rows: &[Row], settings: &Settings) -> RecordBatch {
+    let of = |value: fn(&Row) -> Option<String>| -> Vec<_> { rows.iter().map(value).collect() };
+    let images: Vec<_> = rows.iter().map(|row| row.image.clone().flatten()).collect();
+    let images = bytes(settings.layout, &images);
+    let paths = texts(settings.layout, &of(|row| row.path.clone()));
+    let fields: Fields = vec![
+        Field::new("bytes", images.data_type().clone(), true),
+        Field::new("path", paths.data_type().clone(), true),
+    ]
+    .into();
+    let is_there: Vec<bool> = rows.iter().map(|row| row.image.is_some()).collect();
+    let image = StructArray::new(fields, vec![images, paths], Some(is_there.into()));
+    let label = Int64Array::from_iter(rows.iter().map(|row| row.label));
+    let captions = of(|row| row.caption.clone());
+    let caption: ArrayRef = if settings.has_dictionary {
+        let captions = captions.iter().map(Option::as_deref);
+        Arc::new(captions.collect::<DictionaryArray<Int16Type>>())
+    } else {
+        texts(settings.layout, &captions)
+    };
+    let columns: [(&str, ArrayRef, bool); 3] = [
+        ("image", Arc::new(image), true),
+        ("label", Arc::new(label), true),
+        ("caption", caption, true),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+}
+
+fn write(rows: &[Row], settings: &Settings) -> Vec<u8> {
+    let options =
+        IpcWriteOptions::try_new(settings.alignment, false, arrow_ipc::MetadataVersion::V5)
+            .unwrap()
+            .try_with_compression(settings.codec)
+            .unwrap();
+    // Dictionaries of a file cannot change.
+    let is_whole = settings.has_dictionary && !settings.is_stream;
+    let batch_rows = if is_whole { rows.len() } else { settings.batch_rows };
+    let extra: Vec<Row> = rows.iter().take(settings.skipped).cloned().collect();
+    let batches = rows.chunks(batch_rows).map(|rows| {
+        let all = [&*extra, rows].concat();
+        batch(&all, settings).slice(extra.len(), rows.len())
+    });
+    let batches: Vec<RecordBatch> = batches.collect();
+    let schema: &Schema = &batches[0].schema();
+    assert!(matches!(schema.field(0).data_type(), DataType::Struct(_)));
+    let mut bytes = Vec::new();
+    if settings.is_stream {
+        let mut writer = StreamWriter::try_new_with_options(&mut bytes, schema, options).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.finish().unwrap();
+    } else {
+        let mut writer = FileWriter::try_new_with_options(&mut bytes, schema, options).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.finish().unwrap();
+    }
+    bytes
+}
+
+fn check(rows: &[Row], settings: &Settings) {
+    let source = Source::from_bytes("a.arrow", write(rows, settings));
+    let samples = RowSource::open(&Stores::new(), source).unwrap();
+    assert_eq!(samples.sample_count(), rows.len() as u64);
+    let labels = rows.iter().map(|row| row.label.unwrap_or(-1)).collect();
+    assert_eq!(samples.stored_labels().unwrap(), Some(labels));
+    // Against the order of the file, so that no buffer is found because it was the last one.
+    for (index, row) in rows.iter().enumerate().rev() {
+        let index = index as u64;
+        let mut bytes = Vec::new();
+        let read = samples.read_into(index, &mut bytes);
+        match row.image.as_ref().and_then(Option::as_ref) {
+            Some(image) => {
+                read.unwrap();
+                assert_eq!(&bytes, image, "row {index}");
+                let facts = samples.facts(index).unwrap();
+                assert_eq!(facts.bytes, image.len() as u64);
+                let view = samples.view(index).unwrap();
+                assert!(view.is_some() || settings.codec.is_some());
+                assert!(view.is_none_or(|view| view == image));
+                let key = samples.entry(index).unwrap().key.unwrap().into_owned();
+                let path = row.path.clone().filter(|path| !path.is_empty());
+                let expected = path.unwrap_or_else(|| format!("a#{index}.jpg"));
+                assert_eq!(String::from_utf8(key).unwrap(), expected);
+            }
+            None => drop(read.unwrap_err()),
+        }
+        let mut fields = Vec::new();
+        samples.read_fields(index, &mut fields).unwrap();
+        let found = fields.iter().map(|field| str::from_utf8(&field.bytes).unwrap());
+        assert_eq!(found.collect::<Vec<_>>(), Vec::from_iter(row.caption.as_deref()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn rows_are_those_that_were_written(rows in rows(), settings in settings()) {
+        check(&rows, &settings);
+    }
+}
