@@ -1,8 +1,9 @@
-//! Copies samples from any sources into a new TBL file or TAR archive, with their names, labels
+//! Copies samples from any sources into a new TBL file, TAR archive or file of another format, with their names, labels
 //! and sidecar fields. What the bytes mean is left to the caller's [`Prepare`].
 
 mod dictionary;
 mod error;
+mod format;
 mod metadata;
 mod pack;
 mod prepare;
@@ -16,6 +17,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 pub use error::ConvertError;
+pub use format::{SampleWriter, TargetFormat};
 pub use prepare::{AsStored, Prepare, Prepared, RowIndex};
 pub use selection::Selection;
 pub use tar_layout::FileLayout;
@@ -25,6 +27,7 @@ use crate::ordered::{self, Plan};
 use crate::sample::{Field, SampleSourceExt, announce_with_fields_after};
 use crate::tbl_version::TblVersion;
 use crate::writer::{Compressed, Compression, Unstored};
+use format::FormatSink;
 use pack::{Pack, Sink, TblSink, Written};
 use selection::Located;
 use tar_layout::TarSink;
@@ -48,6 +51,8 @@ pub enum Target {
     /// become `.cls` members. A sample whose key a reader would mix up with another one's, as
     /// when shards are merged that all count from zero, gets its number into its name.
     Tar,
+    /// A file of a format that another crate writes, such as Parquet.
+    Other(&'static dyn TargetFormat),
 }
 
 /// Options of a conversion.
@@ -149,6 +154,10 @@ pub fn convert<P: Prepare>(
             let sink = TarSink::create(selection, destination, options)?;
             return run(selection, sink, options, new_prepare, on_event);
         }
+        Target::Other(format) => {
+            let sink = FormatSink::create(format, selection, destination, options)?;
+            return run(selection, sink, options, new_prepare, on_event);
+        }
         Target::Tbl1 => (TblVersion::V1, Compression::None),
         Target::Tbl2(compression) => (TblVersion::V2, compression),
     };
@@ -166,9 +175,10 @@ fn run<S: Sink, P: Prepare>(
 ) -> Result<ConvertSummary, ConvertError> {
     let compresses = match options.target {
         Target::Tbl2(Compression::Lz4 | Compression::Zstd(_)) => true,
-        Target::Tbl2(Compression::None | Compression::AsStored) | Target::Tbl1 | Target::Tar => {
-            false
-        }
+        Target::Tbl2(Compression::None | Compression::AsStored)
+        | Target::Tbl1
+        | Target::Tar
+        | Target::Other(_) => false,
     };
     let costly = P::COSTLY || compresses;
     let plan = Plan {
@@ -275,7 +285,9 @@ impl<K: Pack, P: Prepare> Worker<'_, K, P> {
             None
         };
         let mut fields: Vec<Field> = Vec::new();
-        self.selection.read_fields(number, &mut fields).map_err(for_sample)?;
+        self.selection
+            .read_fields_where(number, &mut |_, _| true, &mut fields)
+            .map_err(for_sample)?;
         let metadata = metadata::of_sample(source, index, &entry, label).map_err(for_sample)?;
         let refused = |source_error| ConvertError::Prepare {
             location: source.location().clone(),

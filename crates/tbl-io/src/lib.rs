@@ -60,7 +60,7 @@ pub use atomic_file::{AtomicFile, Placement};
 pub use braces::expand_braces;
 pub use convert::{
     AsStored, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, FileLayout, Prepare,
-    Prepared, RowIndex, Selection, Target, convert,
+    Prepared, RowIndex, SampleWriter, Selection, Target, TargetFormat, convert,
 };
 pub use error::{
     ClassPair, FileKind, ImagesDefect, ParquetDefect, RawDefect, ReadError, TarDefect, TokensDefect,

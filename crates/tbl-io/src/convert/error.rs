@@ -83,8 +83,11 @@ impl ConvertError {
 pub(super) enum PackError {
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    #[error("RAW_U8 pixels do not say their own size and cannot go into a TAR archive")]
-    RawInTar,
+    #[error("RAW_U8 pixels do not say their own size and cannot go into {target}")]
+    RawPixels {
+        /// The target with its article.
+        target: &'static str,
+    },
 }
 
 impl From<Panicked> for ConvertError {

@@ -6,7 +6,7 @@ use super::error::ConvertError;
 use super::metadata::tbl_file;
 use crate::error::ReadError;
 use crate::labels::{LabelOrigin, Labels};
-use crate::sample::{Field, MetadataBlock, SampleSource, SampleSourceExt};
+use crate::sample::{Facts, Field, MetadataBlock, SampleSource, SampleSourceExt};
 use crate::starts::Starts;
 
 /// Consecutive samples of a list of sources, numbered from zero.
@@ -72,7 +72,10 @@ impl<'a> Selection<'a> {
 
     /// Whether a reader could take folders for the labels of samples that all have none. The folders
     /// of all samples count: a part is read with its siblings or without them.
-    pub(super) fn has_folders_for_no_labels(&self) -> Result<bool, ReadError> {
+    ///
+    /// # Errors
+    /// Labels that cannot be read.
+    pub fn has_folders_for_no_labels(&self) -> Result<bool, ReadError> {
         let mut numbers = 0..self.sample_count();
         if numbers.any(|number| !matches!(self.try_label(number), Ok(None))) {
             return Ok(false);
@@ -92,13 +95,13 @@ impl<'a> Selection<'a> {
     }
 
     /// The names of the classes of boxes in all sources, by their numbers in the annotations.
-    pub(super) fn box_class_names(&self) -> &'a [String] {
+    pub fn box_class_names(&self) -> &'a [String] {
         self.labels.box_class_names()
     }
 
     /// The numbers of classes of boxes whose names no list has, because some of them are below 0 or
     /// above 65,535; most often none.
-    pub(super) fn unlisted_box_classes(&self) -> &'a [i64] {
+    pub fn unlisted_box_classes(&self) -> &'a [i64] {
         let is_listed = !self.box_class_names().is_empty();
         let sources = self.sources.iter().filter(|_| !is_listed);
         sources.map(|source| source.box_class_numbers()).find(|all| !all.is_empty()).unwrap_or(&[])
@@ -121,21 +124,37 @@ impl<'a> Selection<'a> {
     }
 
     /// The label of sample `number` of the selection in its class names.
-    pub(super) fn try_label(&self, number: u64) -> Result<Option<i64>, ReadError> {
+    ///
+    /// # Errors
+    /// A label that cannot be read.
+    pub fn try_label(&self, number: u64) -> Result<Option<i64>, ReadError> {
         let (shard, index) = self.place(number);
         self.labels.try_label_of(self.sources.get(shard).copied(), shard, index)
     }
 
-    /// Appends the fields of sample `number` of the selection to `fields`, with the numbers of its
-    /// box classes.
-    pub(super) fn read_fields(
+    /// The properties of sample `number` of the selection.
+    ///
+    /// # Errors
+    /// As for [`SampleSource::facts`].
+    pub fn facts(&self, number: u64) -> Result<Facts, ReadError> {
+        let Located { source, index, .. } = self.locate(number);
+        source.facts(index)
+    }
+
+    /// Appends the fields of sample `number` of the selection that `is_wanted` selects to `fields`, with
+    /// the numbers of its box classes.
+    ///
+    /// # Errors
+    /// As for [`SampleSource::read_fields_where`].
+    pub fn read_fields_where(
         &self,
         number: u64,
+        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
         fields: &mut Vec<Field>,
     ) -> Result<(), ReadError> {
         let (shard, index) = self.place(number);
         let source = self.sources[shard];
-        self.labels.read_fields_of(source, shard, index, &mut |_, _| true, fields)
+        self.labels.read_fields_of(source, shard, index, is_wanted, fields)
     }
 
     /// The number of sample `number` of the selection, counted over all sources.

@@ -273,7 +273,7 @@ impl Pack for TarPacker {
     fn pack(&self, sample: Sample<'_>) -> Result<Member, PackError> {
         let Sample { prepared, key, label, fields, metadata, .. } = sample;
         if prepared.format == SampleFormat::RawU8 {
-            return Err(PackError::RawInTar);
+            return Err(PackError::RawPixels { target: "a TAR archive" });
         }
         let metadata_count = count_own(&metadata, key, label);
         let key = key.map(<[u8]>::to_vec);
@@ -348,7 +348,7 @@ fn labels_are_read_back(selection: &Selection<'_>) -> Result<bool, ConvertError>
     for number in numbers() {
         let Located { source, index, .. } = selection.locate(number);
         fields.clear();
-        selection.read_fields(number, &mut fields)?;
+        selection.read_fields_where(number, &mut |_, _| true, &mut fields)?;
         let name = source.entry(index).ok().and_then(|entry| entry.key).unwrap_or_default();
         if own_label_field(&name, &fields).is_some() {
             source.read_into(index, &mut bytes)?;

@@ -104,6 +104,14 @@ pub enum EncodeError {
     /// The label is beyond the class names of the file.
     #[error("label {label} has no class name, expected a label below {class_count}")]
     LabelWithoutClass { label: i64, class_count: usize },
+    /// A field is larger than the format can say.
+    #[error("field {field} of {bytes} bytes is over the format's limit of {limit}")]
+    FieldTooLarge { field: String, bytes: u64, limit: u64 },
+    /// A field that was a number when the columns were chosen.
+    #[error(
+        "field {field} was a number in all samples before and is not one now: the source changed"
+    )]
+    FieldChanged { field: String },
     /// Version 1 has no code for the format.
     #[error("format {format} does not exist in TBL version 1")]
     Format { format: SampleFormat },
