@@ -37,6 +37,7 @@ mod note;
 mod npy;
 mod open;
 mod ordered;
+mod plain;
 mod ranges;
 mod reader;
 mod repair;
@@ -85,6 +86,7 @@ pub use npy::{NpyArray, NpyError, NpyHeader, NpyKind, npz_member};
 pub use open::{
     allow_open_files, open, open_all, open_all_in, open_each, open_in, open_source, open_source_in,
 };
+pub use plain::PlainReader;
 pub use ranges::{
     BackgroundReads, Part, PartFault, PartReceiver, Pin, RangeFault, Ranges, UnderWay, Unusable,
 };

@@ -30,23 +30,23 @@ pub enum Unpack {
 }
 
 /// Bytes read and written at a time.
-const BUFFER_BYTES: usize = 256 << 10;
+pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
 /// The largest window of a Zstandard frame, 128 MiB: that of `zstd` without `--ultra` or `--long=28`.
-const MAX_WINDOW_LOG: u32 = 27;
+pub(crate) const MAX_WINDOW_LOG: u32 = 27;
 
 /// The time between two looks at a lock that another process holds.
 const LOCK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The compression of a whole file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Compressor {
+pub(crate) enum Compressor {
     Gzip,
     Zstd,
 }
 
 impl Compressor {
-    fn of(source: &Source) -> Result<Option<Self>, ReadError> {
+    pub(crate) fn of(source: &Source) -> Result<Option<Self>, ReadError> {
         let mut magic = [0; 4];
         if source.len() < magic.len() as u64 {
             return Ok(None);
@@ -59,7 +59,7 @@ impl Compressor {
         })
     }
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
@@ -179,7 +179,7 @@ fn make(
     let io_error = |error| ReadError::io(target, error);
     let draft =
         AtomicFile::create(target, Placement { overwrite: true, sync }).map_err(io_error)?;
-    let input = Input { source, at: 0, fault: None };
+    let input = Input::new(source);
     let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
     let mut out = Output { inner: draft.file(), fault: None };
     let done = match compressor {
@@ -191,7 +191,7 @@ fn make(
 }
 
 /// The error of `source`, or of the compressed data.
-fn input_error(input: BufReader<Input<'_>>, compressor: Compressor, error: io::Error) -> ReadError {
+fn input_error(input: BufReader<Input>, compressor: Compressor, error: io::Error) -> ReadError {
     let offset = input.get_ref().at - input.buffer().len() as u64;
     let Input { source, fault, .. } = input.into_inner();
     let location = source.location().clone();
@@ -205,7 +205,7 @@ pub(crate) fn gunzipped_front(source: &Source) -> Result<Option<[u8; 4]>, ReadEr
     if Compressor::of(source)? != Some(Compressor::Gzip) {
         return Ok(None);
     }
-    let mut input = BufReader::new(Input { source, at: 0, fault: None });
+    let mut input = BufReader::new(Input::new(source));
     let mut front = [0; 4];
     let read = GzDecoder::new(&mut input).read_exact(&mut front);
     match input.into_inner().fault {
@@ -220,7 +220,7 @@ pub(crate) fn gunzipped_front(source: &Source) -> Result<Option<[u8; 4]>, ReadEr
 /// # Errors
 /// [`ReadError::Compressed`] with the offset in the compressed file, [`ReadError::Limit`].
 pub(crate) fn gunzipped(source: &Source, limit: u64) -> Result<Source, ReadError> {
-    let input = Input { source, at: 0, fault: None };
+    let input = Input::new(source);
     let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
     let mut out = Output { inner: Limited { bytes: Vec::new(), limit }, fault: None };
     if let Err(error) = gunzip(&mut input, &mut out) {
@@ -256,7 +256,7 @@ impl Write for Limited {
 }
 
 /// Unpacks members one after the other, as `gzip -d` does: zeros after the last one are padding.
-fn gunzip(input: &mut BufReader<Input<'_>>, out: &mut Output<impl Write>) -> io::Result<()> {
+fn gunzip(input: &mut BufReader<Input>, out: &mut Output<impl Write>) -> io::Result<()> {
     loop {
         copy(&mut GzDecoder::new(&mut *input), out)?;
         loop {
@@ -278,7 +278,7 @@ fn gunzip(input: &mut BufReader<Input<'_>>, out: &mut Output<impl Write>) -> io:
     }
 }
 
-fn unzstd(input: &mut BufReader<Input<'_>>, out: &mut Output<impl Write>) -> io::Result<()> {
+fn unzstd(input: &mut BufReader<Input>, out: &mut Output<impl Write>) -> io::Result<()> {
     let mut decoder = zstd::stream::read::Decoder::with_buffer(input)?;
     decoder.window_log_max(MAX_WINDOW_LOG)?;
     copy(&mut decoder, out)
@@ -305,13 +305,34 @@ fn copy(from: &mut impl Read, out: &mut Output<impl Write>) -> io::Result<()> {
 
 /// The compressed file from front to end. A decoder passes on errors of `io` alone, so that the
 /// source's own is kept aside.
-struct Input<'a> {
-    source: &'a Source,
+#[derive(Debug)]
+pub(crate) struct Input {
+    source: Source,
     at: u64,
     fault: Option<ReadError>,
 }
 
-impl Read for Input<'_> {
+impl Input {
+    pub(crate) fn new(source: &Source) -> Self {
+        Self { source: source.clone(), at: 0, fault: None }
+    }
+
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The bytes that were read.
+    pub(crate) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// The source's own error, if the last read failed with one.
+    pub(crate) fn take_fault(&mut self) -> Option<ReadError> {
+        self.fault.take()
+    }
+}
+
+impl Read for Input {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let left = self.source.len() - self.at;
         let len = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));

@@ -14,6 +14,8 @@ use crate::file::{Layout, TokenFile, TokenFormat, TokenOptions, defect};
 use crate::number::TokenType;
 
 pub(crate) use megatron::open as megatron;
+#[cfg(feature = "text")]
+pub(crate) use megatron::{HEADER_BYTES, header};
 
 /// The number of first bytes that identify a format.
 const FRONT_BYTES: usize = 16;

@@ -12,6 +12,8 @@ mod packing;
 mod rows;
 mod sequences;
 mod source;
+#[cfg(feature = "text")]
+mod text;
 mod windows;
 
 pub use documents::Documents;
@@ -21,4 +23,9 @@ pub use open::open_all_in;
 pub use rows::Piece;
 pub use sequences::{DocumentRows, Fill, Long, PackedRows, Packing, Sequences};
 pub use source::TokenSource;
+#[cfg(feature = "text")]
+#[cfg_attr(docsrs, doc(cfg(feature = "text")))]
+pub use text::{
+    OnBadText, TextOptions, TokenTarget, Tokenize, TokenizeEvent, TokenizeSummary, Tokenizer,
+};
 pub use windows::{EpochOffset, Windows};

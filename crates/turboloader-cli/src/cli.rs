@@ -50,6 +50,8 @@ macro_rules! commands {
 // In the order of the help.
 commands! {
     Convert => convert,
+    #[cfg(feature = "text")]
+    Tokenize => tokenize,
     Index => index,
     Info => info,
     Ls => ls,

@@ -32,6 +32,8 @@ mod table;
 mod tar_to_tbl;
 mod text;
 mod threads;
+#[cfg(feature = "text")]
+mod tokenize;
 mod verify;
 mod weights;
 

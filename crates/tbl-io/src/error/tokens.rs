@@ -56,6 +56,12 @@ pub enum TokensDefect {
     /// A number of a document or a token past the end.
     #[error("{what} {number} does not exist, expected one of {count}")]
     OutOfRange { what: &'static str, number: u64, count: u64 },
+    /// A file is not a tokenizer, or one of another version.
+    #[error("not a tokenizer of Hugging Face ({reason}), expected a tokenizer.json")]
+    Tokenizer { reason: String },
+    /// A text has no tokens by the tokenizer, or more than are counted.
+    #[error("the text cannot be tokenized: {reason}")]
+    Encode { reason: String },
     /// A token does not fit the type that is asked for.
     #[error("token {value} does not fit {wanted}")]
     Value { value: String, wanted: &'static str },
@@ -79,6 +85,8 @@ impl TokensDefect {
             | Self::Header { .. }
             | Self::Document { .. }
             | Self::Long { .. }
+            | Self::Tokenizer { .. }
+            | Self::Encode { .. }
             | Self::Value { .. } => ErrorKind::Data,
         }
     }

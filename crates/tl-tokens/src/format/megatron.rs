@@ -14,7 +14,7 @@ use crate::number::TokenType;
 const MAGIC: &[u8; 9] = b"MMIDIDX\0\0";
 const VERSION: u64 = 1;
 /// Magic, version, type, and the numbers of documents and of larger ones.
-const HEADER_BYTES: usize = 9 + 8 + 1 + 8 + 8;
+pub(crate) const HEADER_BYTES: usize = 9 + 8 + 1 + 8 + 8;
 
 pub(super) fn is(front: &[u8; FRONT_BYTES]) -> bool {
     front.starts_with(MAGIC)
@@ -61,6 +61,20 @@ pub(crate) fn open(tokens: &Source, index: &Source) -> Result<(Layout, Documents
     let offset = HEADER_BYTES as u64;
     let documents = Documents::new(index.clone(), offset, documents, item, bytes)?;
     Ok((Layout { format: TokenFormat::Megatron, number, offset: 0, bytes }, documents))
+}
+
+/// The header of an index.
+#[cfg(feature = "text")]
+pub(crate) fn header(number: TokenType, documents: u64, groups: u64) -> [u8; HEADER_BYTES] {
+    let code = (0..=u8::MAX).find(|&code| self::number(code) == Some(number));
+    let code = code.expect("only types with a code are written");
+    let mut header = [0; HEADER_BYTES];
+    header[..9].copy_from_slice(MAGIC);
+    header[9..17].copy_from_slice(&VERSION.to_le_bytes());
+    header[17] = code;
+    header[18..26].copy_from_slice(&documents.to_le_bytes());
+    header[26..].copy_from_slice(&groups.to_le_bytes());
+    header
 }
 
 /// The type with this code, if it is an integer.

@@ -11,4 +11,6 @@ mod damage;
 mod documents;
 mod files;
 mod formats;
+#[cfg(feature = "text")]
+mod text;
 mod windows;

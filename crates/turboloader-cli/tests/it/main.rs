@@ -31,6 +31,7 @@ mod support;
 mod table_batches;
 mod table_conversion;
 mod tables;
+mod tokenize;
 mod tokens;
 mod usage;
 mod views;
