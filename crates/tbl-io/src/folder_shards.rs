@@ -11,14 +11,15 @@ use crate::error::ReadError;
 use crate::escape::Escaped;
 use crate::folder::Folder;
 use crate::location::Location;
+use crate::saved;
 use crate::storage::Stores;
 
-/// The files of a registered format in a folder without images, in the order of their names; `None` for
-/// other folders.
+/// The files of a registered format in a folder without images, in the order of their names or of the
+/// list that `datasets` saves with them; `None` for other folders.
 ///
 /// # Errors
 /// [`ReadError::Io`] for a folder with several splits, such as `train-00000-of-00002.parquet` and
-/// `test-00000-of-00001.parquet`.
+/// `test-00000-of-00001.parquet`, and for a list of `datasets` that cannot be read.
 pub(crate) fn files_of(
     stores: &Stores,
     location: &Location,
@@ -32,8 +33,13 @@ pub(crate) fn files_of(
         let mut formats = stores.formats().iter();
         formats.any(|format| extension == format.extension().as_bytes())
     };
+    let names: Vec<_> = folder.paths().collect();
+    let set = names.iter().map(|name| &**name).collect();
+    if let Some(files) = saved::files_of(stores, location, &set)? {
+        return Ok(Some(files));
+    }
     let mut files = Vec::new();
-    for name in folder.paths() {
+    for name in names {
         if SampleFormat::from_file_name(&name).is_image() {
             return Ok(None);
         }

@@ -42,6 +42,7 @@ mod ranges;
 mod reader;
 mod repair;
 mod sample;
+mod saved;
 mod shard_index;
 mod source;
 mod starts;
