@@ -10,6 +10,7 @@ use tbl_io::{
 use tl_pipeline::{Dataset, LoaderConfig, Shuffle, Work};
 use tl_transform::Recipe;
 
+use crate::arrow_files::write_arrow;
 use crate::content::{Record, record};
 use crate::memory::{bmp, config, loader, pixels, train};
 use crate::parquet_files::{Form, Row, write_parquet};
@@ -106,19 +107,28 @@ fn metadata(root: &Path) -> PathBuf {
 
 fn parquet(root: &Path, name: &str, form: Form, range: std::ops::Range<usize>) -> PathBuf {
     let path = root.join(name);
+    write_parquet(&path, form, &rows(range));
+    path
+}
+
+fn arrow(root: &Path, name: &str, form: Form, range: std::ops::Range<usize>) -> PathBuf {
+    let path = root.join(name);
+    write_arrow(&path, form, &rows(range));
+    path
+}
+
+fn rows(range: std::ops::Range<usize>) -> Vec<Row> {
     let row = |picture: &Picture| {
         let (class, _) = picture.name.split_once('/').unwrap();
         let (name, image) = (picture.name.clone(), picture.file.clone());
         Row { name, image, label: class.to_owned(), text: String::new() }
     };
-    let rows: Vec<Row> = samples()[range].iter().map(row).collect();
-    write_parquet(&path, form, &rows);
-    path
+    samples()[range].iter().map(row).collect()
 }
 
-/// The samples as a folder, an archive, a TBL file, two that are compressed, a manifest, and two
-/// Parquet files.
-pub(crate) fn containers(root: &Path) -> [PathBuf; 8] {
+/// The samples as a folder, an archive, a TBL file, two that are compressed, a manifest, two Parquet
+/// files, and two Arrow files.
+pub(crate) fn containers(root: &Path) -> [PathBuf; 10] {
     [
         folder(root),
         tar(root, "whole.tar", 0..23),
@@ -128,6 +138,8 @@ pub(crate) fn containers(root: &Path) -> [PathBuf; 8] {
         manifest(root),
         parquet(root, "plain.parquet", Form::Plain, 0..23),
         parquet(root, "packed.parquet", Form::Packed, 0..23),
+        arrow(root, "plain.arrow", Form::Plain, 0..23),
+        arrow(root, "packed.arrow", Form::Packed, 0..23),
     ]
 }
 
@@ -158,6 +170,13 @@ fn containers_and_workers_make_no_difference() {
             parquet(root, "a.parquet", Form::Plain, 0..9),
             tar(root, "m.tar", 9..12),
             parquet(root, "c.parquet", Form::Packed, 12..23),
+        ],
+        vec![arrow(root, "plain.arrow", Form::Plain, 0..23)],
+        vec![arrow(root, "packed.arrow", Form::Packed, 0..23)],
+        vec![
+            arrow(root, "a.arrow", Form::Packed, 0..11),
+            parquet(root, "b.parquet", Form::Plain, 11..14),
+            arrow(root, "c.arrow", Form::Plain, 14..23),
         ],
         vec![tbl(root, "v2.tbl", WriteOptions::default(), SampleFormat::Bmp)],
         vec![tbl(root, "lz4.tbl", compressed(Compression::Lz4), SampleFormat::Bmp)],
@@ -191,6 +210,30 @@ fn a_folder_of_parquet_files_has_their_samples() {
     // With an image it is a folder of images.
     std::fs::write(folder.join("1.jpg"), [0xff, 0xd8, 0xff]).unwrap();
     assert_eq!(Dataset::open(&[folder]).unwrap().len(), 1);
+}
+
+#[test]
+fn a_folder_of_arrow_files_has_their_samples() {
+    let root = tempfile::tempdir().unwrap();
+    let expected = batches(&[tar(root.path(), "whole.tar", 0..23)], train(), 2);
+    let folder = root.path().join("data");
+    std::fs::create_dir_all(&folder).unwrap();
+    arrow(&folder, "data-00000-of-00002.arrow", Form::Plain, 0..9);
+    arrow(&folder, "data-00001-of-00002.arrow", Form::Packed, 9..23);
+    assert!(batches(std::slice::from_ref(&folder), train(), 2) == expected);
+    // A cache of `datasets` is a file of other rows, unless the list names it.
+    arrow(&folder, "cache-0.arrow", Form::Plain, 0..3);
+    let error = Dataset::open(std::slice::from_ref(&folder)).unwrap_err().to_string();
+    assert!(
+        error.ends_with("has 2 splits: cache-*, data-*; pass the arrow files of one"),
+        "{error}"
+    );
+    let files = "data-00000-of-00002.arrow data-00001-of-00002.arrow";
+    let files = files.split(' ').map(|name| format!("{{\"filename\": \"{name}\"}}"));
+    let state = format!("{{\"_data_files\": [{}]}}", files.collect::<Vec<_>>().join(", "));
+    std::fs::write(folder.join("state.json"), state).unwrap();
+    std::fs::write(folder.join("dataset_info.json"), "{}").unwrap();
+    assert!(batches(&[folder], train(), 2) == expected);
 }
 
 #[test]

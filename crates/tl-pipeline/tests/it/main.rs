@@ -4,6 +4,7 @@
 
 mod allocations;
 mod archives;
+mod arrow_files;
 mod buckets;
 mod budget;
 mod cache_kills;

@@ -9,7 +9,9 @@ use tbl_io::{
 };
 use tl_pipeline::Dataset;
 
+use crate::arrow_files::write_arrow;
 use crate::memory::Stored;
+use crate::parquet_files::{Form, Row};
 
 /// A kind of source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +30,14 @@ pub(crate) enum Place {
     Coco,
     /// Bytes of the program, with labels that are given in order.
     Memory,
+    /// An Arrow file, with labels that are given in order.
+    Arrow,
+    /// An Arrow stream that is compressed, with labels that are given in order.
+    ArrowStream,
 }
 
 impl Place {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Watched,
         Self::Tar,
         Self::Csv,
@@ -40,6 +46,8 @@ impl Place {
         Self::Images,
         Self::Coco,
         Self::Memory,
+        Self::Arrow,
+        Self::ArrowStream,
     ];
 
     /// Opens samples that are files in `folder`, which is written by the first call. `watched` opens
@@ -66,6 +74,8 @@ impl Place {
             Self::Watched | Self::Csv => open("list.csv"),
             Self::Jsonl => open("list.jsonl"),
             Self::Metadata => open("samples"),
+            Self::Arrow => open("plain.arrow").with_labels(&in_order).unwrap(),
+            Self::ArrowStream => open("packed.arrow").with_labels(&in_order).unwrap(),
             Self::Tar => open("a.tar").with_labels(&by_name).unwrap(),
             Self::Images => {
                 let paths: Vec<PathBuf> =
@@ -101,6 +111,15 @@ impl Place {
             rows[3] += &format!("{comma}{{\"file_name\": \"{key}\", \"id\": {id}}}");
         }
         archive.finish().unwrap();
+        let row = |sample: &Stored| Row {
+            name: sample.key.clone(),
+            image: sample.bytes.clone(),
+            label: String::new(),
+            text: String::new(),
+        };
+        let all: Vec<Row> = samples.iter().map(row).collect();
+        write_arrow(&folder.join("plain.arrow"), Form::Plain, &all);
+        write_arrow(&folder.join("packed.arrow"), Form::Packed, &all);
         let [csv, jsonl, metadata, images] = rows;
         write("list.csv", csv);
         write("list.jsonl", jsonl);

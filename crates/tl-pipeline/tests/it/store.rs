@@ -23,6 +23,7 @@ use tl_pipeline::{
     Shuffle, Work,
 };
 
+use crate::arrow_files::write_arrow;
 use crate::caches::{disk, memory};
 use crate::memory::{bmp, config, pixels, train};
 use crate::parquet_files::{Form, Row, write_parquet};
@@ -324,8 +325,8 @@ pub(crate) fn containers(root: &Path) -> Vec<PathBuf> {
     ]
 }
 
-/// The samples as Parquet files.
-fn parquet_files(root: &Path) -> Vec<PathBuf> {
+/// The samples as Parquet and Arrow files.
+fn files_of_rows(root: &Path) -> Vec<PathBuf> {
     let row = |number| {
         let [(name, image), (_, label), (_, caption)] = files(number).try_into().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -338,7 +339,13 @@ fn parquet_files(root: &Path) -> Vec<PathBuf> {
         write_parquet(&path, form, &rows);
         path
     };
-    files.into_iter().map(write).collect()
+    let arrow = [("plain.arrow", Form::Plain), ("packed.arrow", Form::Packed)];
+    let write_arrow = |(name, form)| {
+        let path = root.join(name);
+        write_arrow(&path, form, &rows);
+        path
+    };
+    files.into_iter().map(write).chain(arrow.into_iter().map(write_arrow)).collect()
 }
 
 /// Everything that the batches of an epoch hold, row by row.
@@ -383,7 +390,7 @@ fn samples_of_a_store_make_the_batches_of_local_ones() {
     let root = tempfile::tempdir().unwrap();
     let store = MemoryStore::default();
     let fields = Fields { keys: true, bytes: vec!["txt".to_owned()], ..Fields::default() };
-    for path in containers(root.path()).into_iter().chain(parquet_files(root.path())) {
+    for path in containers(root.path()).into_iter().chain(files_of_rows(root.path())) {
         let url = upload(&store, &path);
         let (local, stored) = (Dataset::open(&[&path]).unwrap(), store.open_all(&[&url]));
         assert_eq!(local.len(), u64::from(SAMPLES));
