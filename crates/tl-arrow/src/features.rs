@@ -3,6 +3,9 @@
 use serde_json::Value;
 use tbl_io::ParquetDefect;
 
+/// The key of the metadata.
+pub(crate) const KEY: &str = "huggingface";
+
 /// The most bytes of the features; ImageNet's, with all names of 21,841 classes, take 1 MB.
 const MAX_BYTES: usize = 16 << 20;
 

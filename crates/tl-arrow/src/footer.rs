@@ -3,6 +3,8 @@
 use tbl_io::ParquetDefect;
 
 use crate::codec::Codec;
+use crate::features;
+use crate::own;
 use crate::schema::{Element, Schema};
 use crate::thrift::{Flaw, Kind, Thrift};
 
@@ -12,8 +14,16 @@ pub(crate) struct Footer {
     pub(crate) schema: Schema,
     pub(crate) row_count: u64,
     pub(crate) groups: Vec<RowGroup>,
-    /// The value of the key `huggingface`: the features of `datasets`.
+    pub(crate) metadata: Metadata,
+}
+
+/// The metadata of a file that says how its columns are used.
+#[derive(Debug, Default)]
+pub(crate) struct Metadata {
+    /// The features of `datasets`.
     pub(crate) features: Option<Vec<u8>>,
+    /// The uses that the writer of this crate states.
+    pub(crate) own: Option<Vec<u8>>,
 }
 
 /// Rows that are stored together, column by column.
@@ -55,7 +65,7 @@ pub(crate) fn parse(bytes: &[u8], start: u64, file_bytes: u64) -> Result<Footer,
     let mut schema = None;
     let mut row_count = None;
     let mut groups = Vec::new();
-    let mut features = None;
+    let mut metadata = Metadata::default();
     while let Some(field) = thrift.field(&mut last)? {
         match field.id {
             2 => {
@@ -73,7 +83,7 @@ pub(crate) fn parse(bytes: &[u8], start: u64, file_bytes: u64) -> Result<Footer,
                     groups.push(row_group(&mut thrift, leaves, file_bytes)?);
                 }
             }
-            5 => features = find_features(&mut thrift, field)?.or(features),
+            5 => read_metadata(&mut thrift, field, &mut metadata)?,
             8 => return Err(thrift.flaw(ParquetDefect::Encrypted)),
             _ => thrift.skip(field)?,
         }
@@ -86,7 +96,7 @@ pub(crate) fn parse(bytes: &[u8], start: u64, file_bytes: u64) -> Result<Footer,
         let what = "number of rows in row groups";
         return Err(thrift.flaw(ParquetDefect::Count { what, found, expected: row_count }));
     }
-    Ok(Footer { schema, row_count, groups, features })
+    Ok(Footer { schema, row_count, groups, metadata })
 }
 
 fn element<'a>(thrift: &mut Thrift<'a>) -> Result<Element<'a>, Flaw> {
@@ -261,14 +271,13 @@ fn check_range(
     Err(thrift.flaw(ParquetDefect::OutsideFile { what, offset, bytes, file_bytes }))
 }
 
-/// The features of `datasets` among the pairs of key and value.
-fn find_features(
+/// Reads those pairs of key and value that say how columns are used.
+fn read_metadata(
     thrift: &mut Thrift<'_>,
     field: crate::thrift::Field,
-) -> Result<Option<Vec<u8>>, Flaw> {
-    const KEY: &[u8] = b"huggingface";
+    metadata: &mut Metadata,
+) -> Result<(), Flaw> {
     let len = thrift.list(field, Kind::Struct)?;
-    let mut features = None;
     for _ in 0..len {
         let mut last = 0;
         let mut key: &[u8] = b"";
@@ -280,9 +289,14 @@ fn find_features(
                 _ => thrift.skip(field)?,
             }
         }
-        if key == KEY {
-            features = value.map(<[u8]>::to_vec);
-        }
+        let place = if key == features::KEY.as_bytes() {
+            &mut metadata.features
+        } else if key == own::KEY.as_bytes() {
+            &mut metadata.own
+        } else {
+            continue;
+        };
+        *place = value.map(<[u8]>::to_vec);
     }
-    Ok(features)
+    Ok(())
 }

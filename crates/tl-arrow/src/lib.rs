@@ -14,6 +14,7 @@ mod ipc;
 mod json;
 mod labels;
 mod nested;
+mod own;
 mod page;
 mod pages;
 mod places;
@@ -25,6 +26,8 @@ mod source;
 mod text;
 mod thrift;
 mod values;
+mod write;
 
 pub use format::add_to;
 pub use source::RowSource;
+pub use write::PARQUET;

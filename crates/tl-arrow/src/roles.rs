@@ -6,6 +6,7 @@ use tbl_format::SampleFormat;
 use tbl_io::{Manifest, ParquetDefect, ReadError};
 
 use crate::features::{Classes, Features};
+use crate::own::Own;
 use crate::rows::RowFile;
 use crate::schema::{Meaning, Node, Physical};
 use crate::thrift::Flaw;
@@ -17,6 +18,8 @@ pub(crate) struct Roles {
     pub(crate) image: ImageColumn,
     pub(crate) label: Option<LabelColumn>,
     pub(crate) fields: Vec<FieldColumn>,
+    /// The names of the classes of boxes, which only files of this crate's writer have.
+    pub(crate) box_class_names: Vec<String>,
 }
 
 /// A column of bytes, or of a structure with bytes and a path.
@@ -61,6 +64,12 @@ impl Roles {
             Some(text) => Features::parse(text).map_err(setting)?,
             None => Features::default(),
         };
+        let own = file.own().map(Own::parse).transpose().map_err(setting)?;
+        // Other programs keep the metadata and may drop the columns that it names.
+        let own = own.filter(|own| {
+            let label = own.label.iter();
+            label.chain([&own.image]).all(|name| file.schema().column(name).is_some())
+        });
         let columns = file.schema().columns();
         let column = |name: &String| {
             let found = file.schema().column(name);
@@ -69,15 +78,16 @@ impl Roles {
                 setting(ParquetDefect::NoColumn { column: name.clone(), columns })
             })
         };
-        let image = match &options.image {
+        let image = match options.image.as_ref().or(own.as_ref().map(|own| &own.image)) {
             Some(name) => column(name)?,
             None => find_image(file, &features)?,
         };
         let values = bytes_of(file, image)
             .ok_or_else(|| setting(ParquetDefect::NotBytes { column: image.name.clone() }))?;
-        let label = match &options.label {
-            Some(name) => Some(column(name)?),
-            None => match &*features.classes {
+        let label = match (&options.label, &own) {
+            (Some(name), _) => Some(column(name)?),
+            (None, Some(own)) => own.label.as_ref().map(column).transpose()?,
+            (None, None) => match &*features.classes {
                 [only] => file.schema().column(&only.column),
                 _ => file.schema().column(LABEL).filter(|node| is_label(file, node)),
             },
@@ -86,7 +96,7 @@ impl Roles {
         let label = match label {
             Some(node) if is_label(file, node) => Some(LabelColumn {
                 leaf: node.leaves.start,
-                names: declared(features.classes, &node.name),
+                names: declared(features.classes, own.as_ref(), &node.name),
             }),
             Some(node) => {
                 return Err(setting(ParquetDefect::NotLabels { column: node.name.clone() }));
@@ -100,13 +110,17 @@ impl Roles {
             let name = node.name.clone();
             Some(FieldColumn { name, values: field_values(file, node)? })
         });
-        Ok(Self { image: values, label, fields: fields.collect() })
+        let box_class_names = own.map_or_else(Vec::new, |own| own.box_class_names);
+        Ok(Self { image: values, label, fields: fields.collect(), box_class_names })
     }
 }
 
-fn declared(classes: Vec<Classes>, column: &str) -> Vec<String> {
-    let found = classes.into_iter().find(|classes| classes.column == column);
-    found.map_or_else(Vec::new, |classes| classes.names)
+fn declared(classes: Vec<Classes>, own: Option<&Own>, column: &str) -> Vec<String> {
+    if let Some(found) = classes.into_iter().find(|classes| classes.column == column) {
+        return found.names;
+    }
+    let own = own.filter(|own| own.label.as_deref() == Some(column));
+    own.map_or_else(Vec::new, |own| own.class_names.clone())
 }
 
 fn names(columns: &[Node]) -> Vec<String> {

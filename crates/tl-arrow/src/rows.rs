@@ -29,6 +29,11 @@ pub(crate) trait RowFile: fmt::Debug + Send + Sync {
     /// The features of `datasets`, as JSON.
     fn features(&self) -> Option<&[u8]>;
 
+    /// The uses of columns that the writer of this crate states, as JSON. None by default.
+    fn own(&self) -> Option<&[u8]> {
+        None
+    }
+
     fn row_count(&self) -> u64;
 
     /// The place of row `row`; `None` past the end.
@@ -96,7 +101,11 @@ impl RowFile for ParquetFile {
     }
 
     fn features(&self) -> Option<&[u8]> {
-        self.footer().features.as_deref()
+        self.footer().metadata.features.as_deref()
+    }
+
+    fn own(&self) -> Option<&[u8]> {
+        self.footer().metadata.own.as_deref()
     }
 
     fn row_count(&self) -> u64 {

@@ -328,6 +328,10 @@ impl SampleSource for RowSource {
         self.labels.is_declared
     }
 
+    fn box_class_names(&self) -> &[String] {
+        &self.roles.box_class_names
+    }
+
     fn content_id(&self, index: u64, id: &mut Vec<u8>) -> Result<bool, ReadError> {
         let row = self.place(index)?;
         id.extend_from_slice(&self.file.limits().sample_bytes.to_le_bytes());

@@ -8,4 +8,5 @@ mod damage;
 mod nested;
 mod oracles;
 mod support;
+mod write;
 mod written;
