@@ -11,7 +11,7 @@ use std::ops::Range;
 use tbl_format::SampleFormat;
 use tbl_io::{
     Entry, Facts, Field, LabelOrigin, Labels, Note, Opened, ReadError, SampleSource,
-    SampleSourceExt, Stores,
+    SampleSourceExt, Stores, Target,
 };
 use tl_decode::Format;
 use tl_handoff::sync::Arc;
@@ -449,4 +449,13 @@ pub fn stores() -> Stores {
     #[cfg(feature = "arrow")]
     let stores = tl_arrow::add_to(stores);
     stores
+}
+
+/// Parquet files as the target of conversions; `None` without the feature `arrow`.
+#[must_use]
+pub const fn parquet_target() -> Option<Target> {
+    #[cfg(feature = "arrow")]
+    return Some(tl_arrow::PARQUET);
+    #[cfg(not(feature = "arrow"))]
+    None
 }

@@ -23,7 +23,7 @@ use crate::files::compression_of;
 use crate::remote::{DataStores, StoreSettings};
 use crate::warning::warn;
 
-/// Copies the samples of `sources` into a new TBL file, version 2 or 1, or a TAR archive.
+/// Copies the samples of `sources` into a new TBL file, version 2 or 1, a TAR archive or a Parquet file.
 ///
 /// ``compression`` is ``"lz4"``, ``"zstd"`` or ``"zstd:LEVEL"`` with a level of 1 to 22, for samples that
 /// it makes smaller; ``lz4=True`` is the same as ``"lz4"``. Zstandard is for texts, masks and raw pixels,
@@ -59,8 +59,10 @@ pub(crate) fn convert(
         "tbl" => Target::Tbl2(compression),
         "tbl1" => Target::Tbl1,
         "tar" => Target::Tar,
+        "parquet" => tl_pipeline::parquet_target()
+            .ok_or_else(|| Error::setting(&"Parquet files need the feature `arrow`"))?,
         _ => {
-            let message = format!("to is {to}, expected one of tbl, tbl1, tar");
+            let message = format!("to is {to}, expected one of tbl, tbl1, tar, parquet");
             return Err(Error::setting(&message).into());
         }
     };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import pathlib
@@ -17,6 +18,11 @@ FOLDER = pathlib.Path(__file__).parents[3] / "testdata" / "parquet"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text())
 # The others have rows without an image, lists, and two columns of images.
 WHOLE = [name for name in EXPECTED if not name.startswith(("pyarrow_n", "pyarrow_types"))]
+
+# 3 x 2 grey pixels.
+MASK = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAAAAAC4HznGAAAAEElEQVR4nGNgZGJmYGFlAwAARgAWd/XIfwAAAABJRU5ErkJggg=="
+)
 
 
 def path(name: str) -> str:
@@ -104,3 +110,43 @@ def test_lists_and_structures_are_json_fields() -> None:
     boxes = tl.Boxes("sequence:/bbox/*", format="xywh")
     (batch,) = tl.DataLoader(ds.with_fields({"boxes": boxes}), batch_size=12, shuffle=False)
     assert [len(one) for one in batch["boxes"]] == [row % 3 for row in range(12)]
+
+
+def test_written_files_are_those_of_other_readers(tmp_path: pathlib.Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    tbl, target = tmp_path / "a.tbl", tmp_path / "a.parquet"
+    images = [sample.raw("image") for sample in tl.open(path("datasets_5_2"))]
+    with tl.TblWriter(tbl) as writer:
+        for number, image in enumerate(images):
+            fields = {"caption": f"{number}, ü".encode(), "id": str(number * 7).encode()}
+            fields["seg.png"] = MASK
+            writer.add_sample(image, key=f"a/{number}.jpg", fields=fields)
+    assert tl.convert(tbl, target) == 12
+    rows = pq.read_table(target, page_checksum_verification=True).to_pylist()
+    ours = tl.open(target, fields={"caption": tl.Text(), "seg": tl.Bytes("seg.png")})
+    assert len(ours) == len(rows) == 12
+    for number, (row, sample) in enumerate(zip(rows, ours, strict=True)):
+        assert row["image"] == {"bytes": images[number], "path": f"a/{number}.jpg"}
+        assert (row["caption"], row["id"]) == (sample.caption, number * 7)
+        assert row["seg.png"] == {"bytes": MASK, "path": None}
+        assert sample.seg == MASK
+    copy = tmp_path / "b"
+    assert tl.open(target).convert(copy, to="parquet") == 12
+    assert copy.read_bytes() == target.read_bytes()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_load_dataset_opens_written_files_with_their_features(tmp_path: pathlib.Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    datasets.disable_progress_bars()
+    target = tmp_path / "a.parquet"
+    source = tl.open(path("datasets_3_6"), fields={"caption": tl.Text()})
+    assert source.convert(target) == 12
+    theirs = datasets.load_dataset(
+        "parquet", data_files=str(target), split="train", cache_dir=str(tmp_path / "cache")
+    )
+    assert theirs.features["label"].names == source.classes
+    assert isinstance(theirs.features["image"], datasets.Image)
+    for row, sample in zip(theirs, source, strict=True):
+        assert (row["label"], row["caption"]) == (sample.label, sample.caption)
+        assert np.array_equal(np.asarray(row["image"].convert("RGB")), sample.image)

@@ -23,7 +23,7 @@ use crate::output::{self, Progress};
 
 mod metadata;
 
-/// Convert data sets into one TBL file or TAR archive, or a table into another format
+/// Convert data sets into one TBL file, TAR archive or Parquet file, or a table into another format
 ///
 /// Samples keep their order, names, labels, sidecar fields and bytes. From one TBL version 2 file
 /// to another they keep row indexes and metadata blocks as well; docs/format.md lists the blocks
@@ -41,13 +41,18 @@ mod metadata;
 ///   tl convert masks.tar -o masks.tbl --compress zstd:9
 ///   tl convert photos/ -o photos_256.tbl --to raw --size 256
 ///   tl convert train.tbl -o train.tar --to tar
+///   tl convert train.tbl -o train.parquet
 ///   tl convert train.tar -o val.tbl --split 0.9,0.1@0 --part 1 --stratify
 ///   tl convert train.tar -o train.tbl --metadata description.json
 ///   tl convert train.csv -o train.tbl --label-column class
 ///   tl convert instances_val2017.json -o val.tbl --root val2017
 ///
+/// Parquet files of samples have the form that `datasets` writes and `load_dataset` opens: images
+/// uncompressed, labels with the names of classes, sidecar fields as columns.
+///
 /// A table is an IDV, Parquet or CSV file. IDV files convert to each of these, CSV and Parquet
-/// files to IDV; to another format, a CSV file is the manifest of a data set:
+/// files to IDV. To another format, a CSV file is the manifest of a data set, and the rows of a
+/// Parquet file are samples:
 ///   tl convert data.idv -o data.parquet
 ///   tl convert data.csv -o data.idv --schema label=key,price=single
 ///
@@ -132,7 +137,7 @@ pub(crate) enum Target {
     Idv,
     /// Comma-separated values
     Csv,
-    /// A Parquet file
+    /// A Parquet file: samples as `datasets` writes them, or a table
     Parquet,
 }
 
@@ -165,7 +170,8 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         Target::Tbl2 | Target::Raw => FileKind::Tbl2(compression),
         Target::Tbl1 => FileKind::Tbl1,
         Target::Tar => FileKind::Tar,
-        Target::Idv | Target::Csv | Target::Parquet => return Err(NO_TABLE),
+        Target::Parquet => parquet()?,
+        Target::Idv | Target::Csv => return Err(NO_TABLE),
     };
     let mut options = ConvertOptions::new(kind);
     options.workers = args.jobs.unwrap_or_else(output::default_workers);
@@ -217,6 +223,13 @@ impl Target {
         });
         named.unwrap_or(Self::Tbl2)
     }
+}
+
+/// Parquet files as the kind of file to write.
+pub(crate) fn parquet() -> Result<FileKind, Failure> {
+    tl_pipeline::parquet_target().ok_or(Failure::Usage {
+        what: "Parquet files need the feature `arrow`, which this program was built without",
+    })
 }
 
 pub(crate) const NO_TABLE: Failure = Failure::Usage {

@@ -10,13 +10,14 @@ use crate::args::GlobalArgs;
 use crate::convert::{self, Target};
 use crate::failure::{Failure, Verdict};
 
-/// Join several data sets into one TBL file without re-encoding
+/// Join several data sets into one file without re-encoding
 ///
 /// Samples keep the same data as with `tl convert`. Metadata of whole files is kept from every
 /// source, in their order; a block that several sources share is kept once.
 ///
-/// Example:
+/// Examples:
 ///   tl merge part-0.tbl part-1.tbl -o train.tbl
+///   tl merge part-0.tbl part-1.tbl -o train.parquet
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
@@ -41,10 +42,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let dataset = convert::open(global, &args.sources)?;
     let sources = dataset.shards();
-    let kind = if Target::for_file(&args.output) == Target::Tar {
-        FileKind::Tar
-    } else {
-        target_of(sources)
+    let kind = match Target::for_file(&args.output) {
+        Target::Tar => FileKind::Tar,
+        Target::Parquet => convert::parquet()?,
+        Target::Tbl2 | Target::Tbl1 | Target::Raw | Target::Idv | Target::Csv => target_of(sources),
     };
     let mut options = ConvertOptions::new(kind);
     (options.sync, options.overwrite) = (!args.no_sync, args.force);

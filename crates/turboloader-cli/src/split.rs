@@ -11,7 +11,7 @@ use tbl_io::{AsStored, ConvertOptions, ConvertSummary, SourceKind, Target as Fil
 use turboloader::Probe;
 
 use crate::args::GlobalArgs;
-use crate::convert;
+use crate::convert::{self, Target};
 use crate::failure::{Failure, Verdict};
 use crate::merge::{has_tbl2_only, target_of};
 
@@ -27,6 +27,7 @@ const MIN_DIGITS: usize = 5;
 ///   tl split train.tbl -o shards/ --shards 8
 ///   tl split train.tbl -o shards/ --samples-per-shard 10000
 ///   tl split train.tar -o 'train-{}.tar' --shards 4
+///   tl split train.tbl -o 'train-{}.parquet' --shards 4
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -70,6 +71,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     }
     let cuts = cuts(args, sample_count);
     let kind = match sources.first().map(|source| source.kind()) {
+        _ if Target::for_file(&args.output) == Target::Parquet => convert::parquet()?,
         Some(SourceKind::Tar | SourceKind::Folder) => FileKind::Tar,
         _ => target_of(sources),
     };
@@ -89,7 +91,8 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let mut class_names = 0;
     for (path, cut) in paths.iter().zip(cuts) {
         let part = selection.part(cut);
-        let mut summary = if kind == FileKind::Tar || has_tbl2_only(sources) {
+        let is_as_stored = matches!(kind, FileKind::Tar | FileKind::Other(_));
+        let mut summary = if is_as_stored || has_tbl2_only(sources) {
             convert::write(&part, path, &options, AsStored::default, global)?
         } else {
             convert::write(&part, path, &options, Probe::default, global)?

@@ -191,6 +191,24 @@ fn check_tbl(expected: &[Seen], view: &DatasetView, copy: &DatasetView) {
     assert_eq!(copy.dataset().box_class_names(), view.dataset().box_class_names());
 }
 
+/// Fails unless a copy in a Parquet file is the same, and so is a TBL file of it.
+fn check_parquet(expected: &[Seen], view: &DatasetView, copy: &DatasetView, tbl: &DatasetView) {
+    // Null labels are -1, and samples without a name are named after the file.
+    let mut expected = expected.to_vec();
+    for (number, sample) in expected.iter_mut().enumerate() {
+        sample.key = sample.key.take().or_else(|| Some(format!("a#{number}.jpg")));
+    }
+    for copy in [copy, tbl] {
+        let mut found = see_all(copy);
+        for sample in &mut found {
+            sample.label = sample.label.filter(|&label| label != -1);
+        }
+        assert_eq!(found, expected);
+        assert_eq!(copy.dataset().class_names(), view.dataset().class_names());
+        assert_eq!(copy.dataset().box_class_names(), view.dataset().box_class_names());
+    }
+}
+
 /// Fails unless a copy in a TAR archive is the same, apart from what the archive cannot have.
 fn check_tar(expected: &[Seen], copy: &DatasetView, unstored: Unstored) {
     let found = see_all(copy);
@@ -267,6 +285,10 @@ proptest! {
             let names = view.dataset().box_class_names();
             let named = names.iter().filter(|name| !name.is_empty()).count() as u64;
             prop_assert_eq!(unstored.box_class_names, named);
+            let (copy, unstored) = written(&view, &at("a.parquet"), tl_arrow::PARQUET);
+            prop_assert_eq!(unstored, Unstored::default());
+            let (tbl, _) = written(&copy, &at("b.tbl"), Target::Tbl2(Compression::None));
+            check_parquet(&expected, &view, &copy, &tbl);
         }
     }
 }

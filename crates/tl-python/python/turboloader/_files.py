@@ -220,7 +220,9 @@ def convert(
     progress_callback: Callable[[int, int], Any] | None = None,
     store: StoreLike = None,
 ) -> int:
-    """Copy all samples of one or several data sets into a TBL file or a TAR archive.
+    """Copy all samples of one or several data sets into a TBL file, TAR archive or Parquet file.
+
+    Parquet files of samples have the form that `datasets` writes.
 
     Or a table into another: an IDV file from or to CSV and Parquet, or into another IDV file. Which
     of them a table is, the end of its name says.
@@ -301,9 +303,10 @@ def convert(
         ending = os.path.splitext(os.fspath(destination))[1].lower()
         if ending in _OTHER_ENDINGS:
             raise SettingError(
-                f"{os.fspath(destination)} ends with {ending}, expected .tbl or .tar, or to='tbl'"
+                f"{os.fspath(destination)} ends with {ending}, expected .tbl, .tar or .parquet, "
+                "or to='tbl'"
             )
-        to = "tar" if ending == ".tar" else "tbl"
+        to = {".tar": "tar", ".parquet": "parquet"}.get(ending, "tbl")
     return _native.convert(
         paths if data is None else data._native,
         os.fspath(destination),
@@ -317,10 +320,8 @@ def convert(
     )
 
 
-_TABLES = ("idv", "csv", "parquet")
-
-# Tables that hold no samples. The rows of a Parquet file may be samples too.
-_TABLES_ALONE = ("idv", "csv")
+# Tables that hold no samples. A CSV file may be a manifest, and Parquet files may hold samples.
+_TABLES = ("idv", "csv")
 
 # The ends of names of files that are never written.
 _OTHER_ENDINGS = (".zip", ".gz", ".tgz", ".zst", ".h5", ".hdf5", ".tfrecord", ".beton", ".npz")
@@ -332,8 +333,10 @@ def _is_table(to: str | None, destination: PathLike, paths: list[str]) -> bool:
     def ends(path: PathLike, kinds: tuple[str, ...]) -> bool:
         return os.path.splitext(os.fspath(path))[1][1:].lower() in kinds
 
+    if to == "parquet" or (to is None and ends(destination, ("parquet",))):
+        return any(ends(path, ("idv",)) for path in paths)
     writes_table = ends(destination, _TABLES) if to is None else to in _TABLES
-    return writes_table or any(ends(path, _TABLES_ALONE) for path in paths)
+    return writes_table or any(ends(path, _TABLES) for path in paths)
 
 
 def convert_tar_to_tbl(

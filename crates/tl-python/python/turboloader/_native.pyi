@@ -849,7 +849,7 @@ def convert(
     compression: str | None = None,
 ) -> int:
     """
-    Copies the samples of `sources` into a new TBL file, version 2 or 1, or a TAR archive.
+    Copies the samples of `sources` into a new TBL file, version 2 or 1, a TAR archive or a Parquet file.
 
     ``compression`` is ``"lz4"``, ``"zstd"`` or ``"zstd:LEVEL"`` with a level of 1 to 22, for samples that
     it makes smaller; ``lz4=True`` is the same as ``"lz4"``. Zstandard is for texts, masks and raw pixels,

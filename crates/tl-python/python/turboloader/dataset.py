@@ -840,7 +840,7 @@ class Dataset:
         sync: bool = True,
         progress_callback: Callable[[int, int], Any] | None = None,
     ) -> int:
-        """Write these samples, with names, labels and fields, into a TBL file or a TAR archive.
+        """Write these samples, with names, labels and fields, into a TBL, TAR or Parquet file.
 
         The parameters are those of `turboloader.convert`. Returns how many samples were written.
         """

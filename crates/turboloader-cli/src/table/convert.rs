@@ -120,6 +120,10 @@ fn target_of(sources: &[PathBuf], to: Target) -> Result<Option<TableFormat>, Fai
         // A CSV file may also be the manifest of a data set, and the rows of a Parquet file samples.
         is_list &= format.is_none_or(|format| format != TableFormat::Idv);
     }
+    // Of Parquet files and manifests, Parquet files of samples are written.
+    if to == Target::Parquet && is_list {
+        return Ok(None);
+    }
     let format = match to {
         Target::Idv => Some(TableFormat::Idv),
         Target::Csv => Some(TableFormat::Csv),

@@ -78,3 +78,30 @@ fn rows_without_an_image_and_choices_of_columns_are_named() {
     );
     assert_eq!((&lines[0]["key"], &lines[11]["label"]), (&"gravel.jpg".into(), &11.into()));
 }
+
+#[test]
+fn samples_are_written_as_parquet_files() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let source = file("datasets_3_6.parquet");
+    for (from, to) in
+        [(&*source, "a.parquet"), (&at("a.parquet"), "a.tbl"), (&at("a.tbl"), "b.parquet")]
+    {
+        assert_eq!(tl(["convert", from, "-o", &at(to), "--quiet"]).text(), "");
+    }
+    let read = |name: &str| std::fs::read(at(name)).expect("the file is readable");
+    assert!(read("a.parquet") == read("b.parquet"));
+    let digest = |path: &str| tl(["digest", path]).text();
+    assert_eq!(digest(&at("b.parquet")), digest(&source));
+    let caption = |path: &str| tl(["cat", path, "5", "--field", "caption"]).text();
+    assert_eq!(caption(&at("b.parquet")), caption(&source));
+    // Shards, and one file of them.
+    let pattern = at("part-{}.parquet");
+    tl(["split", &at("a.tbl"), "-o", &pattern, "--samples-per-shard", "5"]).good();
+    let parts: Vec<String> = (0..3).map(|part| at(&format!("part-0000{part}.parquet"))).collect();
+    let merged = at("merged.parquet");
+    tl(["merge", &parts[0], &parts[1], &parts[2], "-o", &merged]).good();
+    assert!(read("merged.parquet") == read("a.parquet"));
+    let error = tl(["convert", &source, "-o", &merged]).error(2);
+    assert!(error.ends_with("merged.parquet: exists already (-f replaces it)"), "{error}");
+}

@@ -335,8 +335,11 @@ fn tables_are_not_mixed_with_samples() {
     let error = run(&tar, &at("out.tar"), &["--columns", "a"]).error(2);
     assert_eq!(error, "tl: --columns, --schema and --time-unit are for tables");
     let csv = write(folder.path(), "in.csv", b"a\n1\n");
-    let error = run(&csv, &at("out.parquet"), &[]).error(2);
-    assert!(error.ends_with("(convert to .idv first)"), "{error}");
+    // A CSV file of samples is a manifest.
+    let error = run(&csv, &at("out.parquet"), &[]).error(1);
+    let expected = "in.csv: line 2, column `a`: 1 named files do not exist, first `1`";
+    assert!(error.ends_with(expected), "{error}");
+    assert!(!at("out.parquet").exists());
 }
 
 /// Every IDV file there is.
