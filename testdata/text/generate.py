@@ -52,7 +52,8 @@ def texts() -> list[str]:
         found += (docs / page).read_text().split("\n\n")[:40]
     found += ODD
     lines = [
-        json.dumps({"id": i, "text": text}, ensure_ascii=i % 2 == 0) for i, text in enumerate(found)
+        json.dumps({"id": i, "text": text}, ensure_ascii=i % 2 == 0)
+        for i, text in enumerate(found)
     ]
     TEXTS.write_text("".join(line + "\n" for line in lines))
     return found
@@ -117,11 +118,16 @@ def wordpiece(corpus: list[str]) -> Tokenizer:
 def unigram(corpus: list[str]) -> Tokenizer:
     """As that of T5."""
     made = Tokenizer(models.Unigram())
-    made.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace("  ", " ")])
+    made.normalizer = normalizers.Sequence(
+        [normalizers.NFKC(), normalizers.Replace("  ", " ")]
+    )
     made.pre_tokenizer = pre_tokenizers.Metaspace()
     special = ["<pad>", "</s>", "<unk>"]
     trainer = trainers.UnigramTrainer(
-        vocab_size=VOCABULARY, special_tokens=special, unk_token="<unk>", show_progress=False
+        vocab_size=VOCABULARY,
+        special_tokens=special,
+        unk_token="<unk>",
+        show_progress=False,
     )
     made.train_from_iterator(corpus, trainer)
     made.post_processor = processors.TemplateProcessing(

@@ -22,6 +22,8 @@ mod memory;
 mod names;
 #[cfg(not(feature = "tables"))]
 mod no_tables;
+#[cfg(not(feature = "text"))]
+mod no_text;
 mod recipe;
 mod remote;
 mod report;
@@ -30,6 +32,8 @@ mod settings;
 #[cfg(feature = "tables")]
 mod table;
 mod tensor;
+#[cfg(feature = "text")]
+mod tokenize;
 mod tokens;
 mod user;
 mod warning;
@@ -63,6 +67,9 @@ mod native {
     #[cfg(not(feature = "tables"))]
     #[pymodule_export]
     use crate::no_tables::{convert_table, idv_file, tbf_segment};
+    #[cfg(not(feature = "text"))]
+    #[pymodule_export]
+    use crate::no_text::tokenize;
     #[pymodule_export]
     use crate::recipe::{PyRecipe, signatures};
     #[pymodule_export]
@@ -76,6 +83,9 @@ mod native {
     use crate::table::{PyIdvFile, PyTbfSegment, convert_table};
     #[pymodule_export]
     use crate::tensor::Tensor;
+    #[cfg(feature = "text")]
+    #[pymodule_export]
+    use crate::tokenize::tokenize;
     #[pymodule_export]
     use crate::tokens::tokens;
 

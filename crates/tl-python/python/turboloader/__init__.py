@@ -26,7 +26,7 @@ from ._files import (
     verify,
 )
 from ._native import Batch, ImageInfo, Recipe, Report, Tensor, __version__
-from ._tokens import tokens
+from ._tokens import tokenize, tokens
 from .dataset import Dataset, Sample, Stats, concat, mix, open
 from .exceptions import *  # noqa: F403
 from .fields import *  # noqa: F403
@@ -77,6 +77,7 @@ __all__ = [
     "pairs",
     "probe",
     "settings",
+    "tokenize",
     "tokens",
     "transforms",
     "verify",

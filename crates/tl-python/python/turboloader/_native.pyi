@@ -49,6 +49,7 @@ __all__ = [
     "signatures",
     "tensor_of",
     "tl",
+    "tokenize",
     "tokens",
     "verify",
     "with_classes",
@@ -958,6 +959,19 @@ def tl(arguments: list[str]) -> int:
     """
     Runs the `tl` command with these arguments, the program's name first, and returns its exit code.
     Help and version end the process.
+    """
+
+def tokenize(
+    sources: list[str],
+    destination: str | PathLike[str],
+    settings: dict[str, Any],
+    *,
+    progress_callback: Callable[[int, int], Any] | None = None,
+    stores: Store | None = None,
+) -> dict[str, Any]:
+    """
+    Tokenizes texts into a file of tokens, and returns a dict of ``documents``, ``tokens``, ``dtype``
+    and ``skipped``.
     """
 
 def tokens(paths: list[str], settings: dict[str, Any], stores: Store | None = None) -> Dataset:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
 from . import _native
 from ._advice import advised
-from ._checks import check_choice, check_flags, one_or_more, path_list, type_name
-from ._paths import absolute, expand, shown
+from ._checks import check_choice, check_flags, one_or_more, path_list, type_name, whole
+from ._paths import absolute, expand, refuse_url, shown
 from .dataset import Dataset
 from .exceptions import SettingError
 from .settings import Store, StoreLike, as_store
 
-__all__ = ["tokens"]
+__all__ = ["tokenize", "tokens"]
 
 PathLike = str | os.PathLike[str]
 
@@ -128,3 +128,97 @@ def tokens(
 def _opened(paths: list[str], settings: dict[str, Any], name: str, store: Store | None) -> Dataset:
     made = _native.tokens(paths, settings, store)
     return Dataset(made, _opened, (paths, settings, name, store), name=name)
+
+
+# The largest text unless another one is allowed: 64 MiB.
+_TEXT: Final = 64 << 20
+
+
+def tokenize(
+    sources: PathLike | Sequence[PathLike],
+    destination: PathLike,
+    *,
+    tokenizer: PathLike,
+    field: str = "text",
+    end_token: str | int | None = None,
+    special_tokens: bool = False,
+    to: Literal["megatron", "raw"] = "megatron",
+    on_error: Literal["raise", "skip"] = "raise",
+    max_document: int = _TEXT,
+    num_workers: int = 0,
+    overwrite: bool = False,
+    sync: bool = True,
+    progress_callback: Callable[[int, int], Any] | None = None,
+    store: StoreLike = None,
+) -> dict[str, Any]:
+    """Tokenize texts into a file that `tokens` opens, as ``tl tokenize`` does.
+
+    The result does not depend on the number of threads: documents keep the order of the files and
+    of the texts in them. Files have their names only when all is well.
+
+    Parameters
+    ----------
+    sources
+        JSON Lines, Parquet files, other files, which are one text each, or folders of them; ``.gz``
+        and ``.zst`` are unpacked on the way. Patterns are expanded. Paths or URLs.
+    destination
+        The file of tokens on this machine.
+    tokenizer
+        A ``tokenizer.json`` of Hugging Face, as ``save_pretrained`` of ``transformers`` writes it.
+        Its truncation and padding are not applied.
+    field
+        The key of the text in JSON Lines, or its column.
+    end_token
+        The token after each document, by its name or number; documents without tokens get none.
+    special_tokens
+        Whether to have the tokens that the tokenizer puts around a text, such as ``[CLS]``.
+    to
+        ``"megatron"`` for the ``.bin`` of Megatron-LM with an ``.idx`` of documents next to it,
+        ``"raw"`` for tokens alone.
+    on_error
+        ``"skip"`` leaves out texts that cannot be used, with a warning for the first ten.
+    max_document
+        The largest text, in bytes.
+    num_workers
+        The number of threads; 0 for one per core.
+    overwrite
+        Whether to replace files of these names.
+    sync
+        Whether to wait until the data is on the disk.
+    progress_callback
+        Called with the bytes of the files that were read and those of all. An exception ends the
+        work.
+    store
+        A `Store`: how stores that URLs name are read.
+
+    Returns
+    -------
+    dict
+        How many ``documents`` and ``tokens`` were written, the ``dtype`` of the tokens, which
+        `tokens` takes for raw ones, and how many texts were ``skipped``.
+    """
+    refuse_url(destination)
+    check_flags(special_tokens=special_tokens, overwrite=overwrite, sync=sync)
+    check_choice("to", to, ("megatron", "raw"))
+    check_choice("on_error", on_error, ("raise", "skip"))
+    settings = {
+        "tokenizer": os.fspath(tokenizer),
+        "to": to,
+        "field": field,
+        "end_token": None if end_token is None else str(end_token),
+        "special_tokens": special_tokens,
+        "skip": on_error == "skip",
+        "document_bytes": one_or_more("max_document", max_document, most=1 << 30),
+        "num_workers": whole("num_workers", num_workers),
+        "overwrite": overwrite,
+        "sync": sync,
+    }
+    made: dict[str, Any] = _native.tokenize(
+        expand(path_list(sources, "sources")),
+        os.fspath(destination),
+        settings,
+        progress_callback=progress_callback,
+        stores=as_store(store),
+    )
+    kind, bits = made["dtype"][0], made["dtype"][1:]
+    return made | {"dtype": f"{'uint' if kind == 'u' else 'int'}{bits}"}

@@ -60,11 +60,14 @@ impl Tokenizer {
         self.vocabulary
     }
 
-    /// The token that is called `name`, or has this number.
+    /// The token that has this number, or else is called `name`: digits are tokens of most tokenizers,
+    /// and end no document.
     #[must_use]
     pub fn token(&self, name: &str) -> Option<u32> {
-        let number = || name.parse().ok().filter(|&id| u64::from(id) < self.vocabulary);
-        self.inner.token_to_id(name).or_else(number)
+        match name.parse() {
+            Ok(number) => Some(number).filter(|&id| u64::from(id) < self.vocabulary),
+            Err(_) => self.inner.token_to_id(name),
+        }
     }
 
     /// A number that tells the tokenizer from others, for saved states.

@@ -1,0 +1,82 @@
+"""Texts into files of tokens, against Python's `tokenizers` as committed."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+import turboloader as tl
+
+TEXTS = pathlib.Path(__file__).resolve().parents[3] / "testdata" / "text"
+LINES = TEXTS / "texts.jsonl"
+BPE = TEXTS / "bpe.json"
+
+
+def ids(tokenizer):
+    """The tokens of each text by Python's `tokenizers`."""
+    lines = (TEXTS / "expected.jsonl").read_text().splitlines()
+    return [json.loads(line)[tokenizer] for line in lines]
+
+
+@pytest.mark.parametrize("end_token", ["<|endoftext|>", 0])
+def test_files_are_those_of_megatron(tmp_path, end_token):
+    output = tmp_path / "corpus.bin"
+    seen = []
+    made = tl.tokenize(
+        LINES,
+        output,
+        tokenizer=BPE,
+        end_token=end_token,
+        num_workers=2,
+        progress_callback=lambda *step: seen.append(step),
+    )
+    assert made == {"documents": 101, "tokens": 10_615, "dtype": "uint16", "skipped": 0}
+    assert output.read_bytes() == (TEXTS / "megatron.bin").read_bytes()
+    assert output.with_suffix(".idx").read_bytes() == (TEXTS / "megatron.idx").read_bytes()
+    size = LINES.stat().st_size
+    assert seen[-1] == (size, size)
+    rows = tl.tokens(output, length=64, documents="pad")
+    expected = ids("bpe")
+    assert len(rows) == len(expected)
+    assert rows[1]["tokens"][: len(expected[1])].tolist() == expected[1][:64]
+
+
+def test_raw_tokens_have_the_type_that_is_returned(tmp_path):
+    output = tmp_path / "raw.bin"
+    made = tl.tokenize([LINES], output, tokenizer=TEXTS / "unigram.json", to="raw")
+    expected = ids("unigram")
+    stored = np.fromfile(output, made["dtype"])
+    np.testing.assert_array_equal(stored, np.concatenate(expected))
+    assert not output.with_suffix(".idx").exists()
+    assert len(tl.tokens(output, dtype=made["dtype"], length=100)) == (made["tokens"] - 1) // 100
+
+
+def test_bad_texts_are_errors_or_warnings(tmp_path):
+    lines = tmp_path / "a.jsonl"
+    lines.write_text('{"text": "a"}\n{"body": "b"}\n')
+    output = tmp_path / "a.bin"
+    with pytest.raises(tl.exceptions.FormatError, match="line 2, column `text`: the object has no"):
+        tl.tokenize(lines, output, tokenizer=BPE)
+    assert list(tmp_path.iterdir()) == [lines]
+    with pytest.warns(UserWarning, match="left out: .*a.jsonl: at byte 14: line 2"):
+        made = tl.tokenize(lines, output, tokenizer=BPE, on_error="skip")
+    assert (made["documents"], made["skipped"]) == (1, 1)
+    with pytest.raises(FileExistsError):
+        tl.tokenize(lines, output, tokenizer=BPE, on_error="skip")
+    with pytest.raises(tl.exceptions.SettingError, match='no token "nothing"'):
+        tl.tokenize(lines, output, tokenizer=BPE, end_token="nothing", overwrite=True)
+    with pytest.raises(tl.exceptions.SettingError, match="to"):
+        tl.tokenize(lines, output, tokenizer=BPE, to="hdf5")
+    with pytest.raises(tl.exceptions.LoaderError, match="not a tokenizer of Hugging Face"):
+        tl.tokenize(lines, output, tokenizer=lines, overwrite=True)
+
+
+def test_an_exception_of_the_callback_ends_the_work(tmp_path):
+    def fail(done, total):
+        raise KeyError(done)
+
+    with pytest.raises(KeyError):
+        tl.tokenize(LINES, tmp_path / "a.bin", tokenizer=BPE, progress_callback=fail)
+    assert list(tmp_path.iterdir()) == []
