@@ -28,6 +28,12 @@ const HINT: usize = 128;
 /// The operation in whose stream of an epoch the offset of windows is drawn.
 const OFFSET_STREAM: u8 = 3;
 
+/// Writes stored tokens.
+type WriteTokens<'w> = dyn FnMut(&[u8]) -> Result<(), ReadError> + 'w;
+
+/// Calls a function with stored tokens: so many from a first one on.
+type ReadTokens<'r> = dyn FnMut(u64, u64, &mut WriteTokens<'_>) -> Result<(), ReadError> + 'r;
+
 /// Writes the tokens of samples into their rows.
 #[derive(Debug)]
 pub(crate) struct TokenGatherer {
@@ -173,6 +179,17 @@ impl TokenGatherer {
         buffer: &mut Vec<u8>,
         scratch: &mut TokenScratch,
     ) -> Result<usize, ReadError> {
+        let (source, local) = dataset.locate(draw.sample)?;
+        let source = token_source(source);
+        if let Some(piece) = source.read_text(local, buffer)? {
+            let file = source.file();
+            let item = file.number().bytes() as u64;
+            let mut read = |first: u64, count: u64, write: &mut WriteTokens<'_>| {
+                let at = |token: u64| usize::try_from(token * item).unwrap_or(usize::MAX);
+                write(buffer.get(at(first)..at(first + count)).unwrap_or_default())
+            };
+            return self.gather_documents(file, &[piece], parts, &mut read, None);
+        }
         let TokenScratch { pieces, next, next_pieces, next_of } = scratch;
         let file = if next_of.take() == Some(draw) {
             mem::swap(pieces, next_pieces);
@@ -186,7 +203,10 @@ impl TokenGatherer {
         *next_of = next.filter(|_| next_file.is_some());
         let mut ahead = next_file.map(|file| Ahead::new(file, next_pieces));
         if self.sequences.has_documents() {
-            return self.gather_documents(file, pieces, parts, buffer, ahead.as_mut());
+            let mut read = |first: u64, count: u64, write: &mut WriteTokens<'_>| {
+                file.read(first, count, buffer, write).flatten()
+            };
+            return self.gather_documents(file, pieces, parts, &mut read, ahead.as_mut());
         }
         let mut bytes = 0;
         for &Piece { first, count, .. } in &*pieces {
@@ -235,13 +255,14 @@ impl TokenGatherer {
     }
 
     /// Writes pieces of documents one after the other, with the target and the position of each
-    /// token, and fills the rest of the row.
+    /// token, and fills the rest of the row. `read` calls a function with stored tokens: so many from a
+    /// first one on.
     fn gather_documents(
         &self,
         file: &TokenFile,
         pieces: &[Piece],
         parts: &mut Parts<'_, RowExtras>,
-        buffer: &mut Vec<u8>,
+        read: &mut ReadTokens<'_>,
         mut ahead: Option<&mut Ahead<'_>>,
     ) -> Result<usize, ReadError> {
         let item = self.number.bytes();
@@ -252,10 +273,10 @@ impl TokenGatherer {
         let mut at = 0;
         let mut bytes = 0;
         for &Piece { first, count, continues, .. } in pieces {
-            let read = count + u64::from(continues && targets);
+            let stored_count = count + u64::from(continues && targets);
             let count = usize::try_from(count).unwrap_or(usize::MAX);
             let end = at + count;
-            let write = |stored: &[u8]| {
+            read(first, stored_count, &mut |stored: &[u8]| {
                 bytes += stored.len();
                 let tokens = &mut parts.columns.get(0)[at * item..end * item];
                 let ahead = ahead.as_deref_mut();
@@ -268,8 +289,7 @@ impl TokenGatherer {
                 let (known, last) = targets.split_at_mut(next.len() / stored_item * item);
                 last.copy_from_slice(if last.is_empty() { &[] } else { &self.ignore });
                 self.convert_into(file, first + 1, next, known, None)
-            };
-            file.read(first, read, buffer, write).flatten()?;
+            })?;
             let places = parts.columns.get(positions)[at * 4..end * 4].as_chunks_mut().0;
             for (place, position) in places.iter_mut().zip(0i32..) {
                 *place = position.to_ne_bytes();

@@ -50,6 +50,7 @@ fn read(error: &ReadError) -> Error {
         }
         ReadError::ChangedWhileOpen { .. } => Class::Storage,
         ReadError::List { source, .. } if source.kind() == ErrorKind::Setting => Class::Setting,
+        ReadError::Tokens { source, .. } if source.kind() == ErrorKind::Setting => Class::Setting,
         ReadError::NoStore { .. } | ReadError::NotMapped { .. } => Class::Setting,
         _ => Class::Format,
     };

@@ -19,17 +19,45 @@ use crate::remote::{DataStores, StoreSettings};
 /// Messages of texts that are left out; the others are counted.
 const MAX_LISTED: usize = 10;
 
+/// The texts and their tokenizer, as Python describes them.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct TextSettings {
+    tokenizer: PathBuf,
+    field: String,
+    end_token: Option<String>,
+    special_tokens: bool,
+    document_bytes: u64,
+}
+
+impl TextSettings {
+    pub(crate) fn tokenizer(&self) -> Result<Tokenizer, Error> {
+        Ok(Tokenizer::open(&Source::open(&self.tokenizer)?)?)
+    }
+
+    pub(crate) fn options(&self, tokenizer: &Tokenizer) -> Result<TextOptions, Error> {
+        let unknown = |name: &str| {
+            let file = Location::new(&self.tokenizer);
+            let expected = "expected a name or a number";
+            Error::setting(&format!("{file}: no token {name:?}, {expected}"))
+        };
+        let token = |name: &String| tokenizer.token(name).ok_or_else(|| unknown(name));
+        Ok(TextOptions {
+            field: self.field.clone(),
+            special_tokens: self.special_tokens,
+            end_token: self.end_token.as_ref().map(token).transpose()?,
+            document_bytes: self.document_bytes,
+        })
+    }
+}
+
 /// The work, as Python describes it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct TokenizeSettings {
-    tokenizer: PathBuf,
+    text: TextSettings,
     to: String,
-    field: String,
-    end_token: Option<String>,
-    special_tokens: bool,
     skip: bool,
-    document_bytes: u64,
     num_workers: usize,
     overwrite: bool,
     sync: bool,
@@ -37,15 +65,6 @@ pub(crate) struct TokenizeSettings {
 
 impl TokenizeSettings {
     fn job<'t>(&self, tokenizer: &'t Tokenizer) -> Result<Tokenize<'t>, Error> {
-        let end_token = match &self.end_token {
-            Some(name) => Some(tokenizer.token(name).ok_or_else(|| {
-                let tokenizer = Location::new(&self.tokenizer);
-                Error::setting(&format!(
-                    "{tokenizer}: no token {name:?}, expected a name or a number"
-                ))
-            })?),
-            None => None,
-        };
         let to = match self.to.as_str() {
             "megatron" => TokenTarget::Megatron,
             "raw" => TokenTarget::Raw,
@@ -56,12 +75,7 @@ impl TokenizeSettings {
         };
         let workers = NonZeroUsize::new(self.num_workers).or_else(|| available_parallelism().ok());
         Ok(Tokenize {
-            text: TextOptions {
-                field: self.field.clone(),
-                special_tokens: self.special_tokens,
-                end_token,
-                document_bytes: self.document_bytes,
-            },
+            text: self.text.options(tokenizer)?,
             to,
             on_bad: if self.skip { OnBadText::Skip } else { OnBadText::Raise },
             workers: workers.unwrap_or(NonZeroUsize::MIN),
@@ -91,7 +105,7 @@ pub(crate) fn tokenize<'py>(
     let mut heard = Heard::new(progress_callback);
     let mut skipped = Vec::new();
     let summary = detached(py, || -> Result<_, Error> {
-        let tokenizer = Tokenizer::open(&Source::open(&settings.tokenizer)?)?;
+        let tokenizer = settings.text.tokenizer()?;
         let job = settings.job(&tokenizer)?;
         Ok(job.run(&stores, &inputs, &destination, &mut |event| match event {
             TokenizeEvent::Progress { bytes, of } => heard.tell(bytes, of),

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use tl_pipeline::Dataset;
 use tl_tokens::{
     DocumentRows, EpochOffset, Fill, Long, PackedRows, Packing, Sequences, TokenOptions, TokenType,
@@ -31,10 +32,11 @@ pub(crate) struct TokenSettings {
     long: String,
     pad: i64,
     ignore: i64,
+    text: Option<Py<PyDict>>,
 }
 
 impl TokenSettings {
-    fn options(&self) -> Result<TokenOptions, Error> {
+    fn options(&self, py: Python<'_>) -> PyResult<TokenOptions> {
         let number = |name: &String| {
             TokenType::named(name).ok_or_else(|| {
                 let known: Vec<&str> = TokenType::ALL.into_iter().map(TokenType::name).collect();
@@ -43,7 +45,12 @@ impl TokenSettings {
             })
         };
         let number = self.dtype.as_ref().map(number).transpose()?;
-        Ok(TokenOptions { number, tensor: self.tensor.clone() })
+        let mut options = TokenOptions { number, ..TokenOptions::default() };
+        options.tensor.clone_from(&self.tensor);
+        if let Some(text) = &self.text {
+            set_text(&mut options, text.bind(py))?;
+        }
+        Ok(options)
     }
 
     fn sequences(&self) -> Result<Sequences, Error> {
@@ -83,6 +90,22 @@ impl TokenSettings {
     }
 }
 
+/// Sets the tokenizer, for files of texts.
+#[cfg(feature = "text")]
+fn set_text(options: &mut TokenOptions, settings: &Bound<'_, PyDict>) -> PyResult<()> {
+    let settings: crate::tokenize::TextSettings = settings.extract()?;
+    let tokenizer = settings.tokenizer()?;
+    let text = settings.options(&tokenizer)?;
+    let tokenizer = std::sync::Arc::new(tokenizer);
+    options.text = Some(tl_tokens::TextInput { tokenizer, options: text });
+    Ok(())
+}
+
+#[cfg(not(feature = "text"))]
+fn set_text(_: &mut TokenOptions, _: &Bound<'_, PyDict>) -> PyResult<()> {
+    Err(Error::setting(&"tokenizer needs the feature `text`, which this build lacks").into())
+}
+
 fn positive(name: &str, value: u32) -> Result<NonZeroU32, Error> {
     let none = || Error::setting(&format!("{name} is 0, expected at least 1"));
     NonZeroU32::new(value).ok_or_else(none)
@@ -104,7 +127,7 @@ pub(crate) fn tokens(
     stores: Option<StoreSettings>,
 ) -> PyResult<PyDataset> {
     let stores = DataStores::new(&stores.unwrap_or_default())?;
-    let options = settings.options()?;
+    let options = settings.options(py)?;
     let sequences = settings.sequences()?;
     let open = || Dataset::open_tokens(&stores.stores(), &paths, &options, sequences);
     let dataset = interruptible(py, open)?.map_err(Error::from)?;

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import pathlib
+import pickle
 
 import numpy as np
 import pytest
@@ -80,3 +82,73 @@ def test_an_exception_of_the_callback_ends_the_work(tmp_path):
     with pytest.raises(KeyError):
         tl.tokenize(LINES, tmp_path / "a.bin", tokenizer=BPE, progress_callback=fail)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "end"), [("bpe", "<|endoftext|>"), ("wordpiece", None)])
+def test_texts_give_the_batches_of_the_file_that_tokenize_writes(tmp_path, name, end):
+    options = {"tokenizer": TEXTS / f"{name}.json", "end_token": end}
+    output = tmp_path / "corpus.bin"
+    tl.tokenize(LINES, output, **options)
+    rows = {"length": 40, "documents": "pad", "pad": 3, "ignore": 4}
+    stored = tl.tokens(output, **rows)
+    texts = tl.tokens(LINES, **rows, **options)
+    assert len(texts) == len(stored) == 101
+    for dtype in ("int64", "int32", "stored"):
+        settings = {"batch_size": 8, "shuffle": True, "dtype": dtype}
+        ours = tl.DataLoader(texts, num_workers=3, **settings)
+        theirs = tl.DataLoader(stored, num_workers=1, **settings)
+        for one, other in zip(ours, theirs, strict=True):
+            for field in ("tokens", "targets", "positions", "index"):
+                np.testing.assert_array_equal(one[field].numpy(), other[field].numpy())
+            for one_row, other_row in zip(one["cu_seqlens"], other["cu_seqlens"], strict=True):
+                np.testing.assert_array_equal(one_row, other_row)
+
+
+def test_texts_resume_and_pickle(tmp_path):
+    texts = tl.tokens(LINES, length=24, documents="pad", tokenizer=BPE)
+    settings = {"batch_size": 8, "shuffle": True, "seed": 3}
+    whole = [batch["tokens"].numpy().copy() for batch in tl.DataLoader(texts, **settings)]
+    loader = tl.DataLoader(texts, **settings)
+    for _batch, _ in zip(loader, range(5), strict=False):
+        state = loader.state_dict()
+    again = pickle.loads(pickle.dumps(texts))
+    loader = tl.DataLoader(again, num_workers=2, **settings)
+    loader.load_state_dict(state)
+    for one, other in zip(loader, whole[5:], strict=True):
+        np.testing.assert_array_equal(one["tokens"].numpy(), other)
+    other = tl.DataLoader(
+        tl.tokens(LINES, length=24, documents="pad", tokenizer=BPE, end_token=0), **settings
+    )
+    with pytest.raises(tl.exceptions.StateError):
+        other.load_state_dict(state)
+
+
+def test_rows_that_need_all_tokens_are_refused(tmp_path):
+    for rows in (
+        {},
+        {"documents": "best_fit"},
+        {"documents": "split"},
+        {"documents": "pad", "long": "split"},
+    ):
+        with pytest.raises(tl.exceptions.SettingError, match="tl tokenize"):
+            tl.tokens(LINES, length=24, tokenizer=BPE, **rows)
+    packed = tmp_path / "texts.jsonl.gz"
+    packed.write_bytes(gzip.compress(LINES.read_bytes()))
+    with pytest.raises(tl.exceptions.SettingError, match="unpack it"):
+        tl.tokens(packed, length=24, documents="pad", tokenizer=BPE)
+
+
+def test_bad_texts_are_bad_samples(tmp_path):
+    lines = tmp_path / "a.jsonl"
+    lines.write_text('{"text": "good"}\n{"text": 7}\n{"text": "also good"}\n')
+    texts = tl.tokens(lines, length=4, documents="pad", tokenizer=BPE)
+    with pytest.raises(tl.exceptions.FormatError, match=r"sample 1.*line 2, column `text`"):
+        list(tl.DataLoader(texts, batch_size=3))
+    with pytest.warns(UserWarning, match="bad samples are skipped"):
+        batches = list(tl.DataLoader(texts, batch_size=3, errors="skip"))
+    assert [batch["index"].tolist() for batch in batches] == [[0, 2]]
+    lines.write_text('\n{"text": "good"}\n  \n{"text": 7}')
+    texts = tl.tokens(lines, length=4, documents="pad", tokenizer=BPE)
+    assert len(texts) == 2
+    with pytest.raises(tl.exceptions.FormatError, match="at byte 30: column `text`"):
+        list(tl.DataLoader(texts, batch_size=3))

@@ -22,6 +22,8 @@ pub enum TokenFormat {
     Npy,
     /// A tensor of a safetensors file.
     Safetensors,
+    /// Texts, whose tokens are made when they are read.
+    Text,
 }
 
 impl TokenFormat {
@@ -34,6 +36,7 @@ impl TokenFormat {
             Self::Megatron => "megatron",
             Self::Npy => "npy",
             Self::Safetensors => "safetensors",
+            Self::Text => "texts",
         }
     }
 }
@@ -51,6 +54,10 @@ pub struct TokenOptions {
     pub number: Option<TokenType>,
     /// The tensor of a safetensors file. Default: the only one of one dimension of integers.
     pub tensor: Option<String>,
+    /// The tokenizer, for files of texts.
+    #[cfg(feature = "text")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "text")))]
+    pub text: Option<crate::text::TextInput>,
 }
 
 /// Successive tokens of a file: the one sequence that sequences for training are cut from.
@@ -80,6 +87,8 @@ pub struct TokenFile {
     offset: u64,
     len: u64,
     documents: Option<Documents>,
+    #[cfg(feature = "text")]
+    text: Option<crate::text::TextDocuments>,
 }
 
 /// The place of the tokens in a file, as its header says.
@@ -104,7 +113,26 @@ impl TokenFile {
         source: Source,
         options: &TokenOptions,
     ) -> Result<Self, ReadError> {
+        #[cfg(feature = "text")]
+        if let Some(input) = &options.text {
+            return Self::of_text(crate::text::TextDocuments::open(stores, source, input)?);
+        }
         format::open(stores, source, options)
+    }
+
+    /// Texts as a file whose number of tokens is not known.
+    #[cfg(feature = "text")]
+    fn of_text(text: crate::text::TextDocuments) -> Result<Self, ReadError> {
+        let number = text.number();
+        let layout = Layout { format: TokenFormat::Text, number, offset: 0, bytes: 0 };
+        let file = Self::new(text.source().clone(), layout, None)?;
+        Ok(Self { text: Some(text), ..file })
+    }
+
+    /// The texts that its tokens are made of, if it has texts.
+    #[cfg(feature = "text")]
+    pub(crate) fn text(&self) -> Option<&crate::text::TextDocuments> {
+        self.text.as_ref()
     }
 
     /// Opens the two files of Megatron-LM.
@@ -133,7 +161,20 @@ impl TokenFile {
             Err(ReadError::NotMapped { .. } | ReadError::Limit { .. }) => None,
             Err(error) => return Err(error),
         };
-        Ok(Self { source, mapped, format, number, offset, len: bytes / item, documents })
+        let len = bytes / item;
+        #[cfg(feature = "text")]
+        let text = None;
+        Ok(Self {
+            source,
+            mapped,
+            format,
+            number,
+            offset,
+            len,
+            documents,
+            #[cfg(feature = "text")]
+            text,
+        })
     }
 
     /// The file.
@@ -160,7 +201,7 @@ impl TokenFile {
         self.number
     }
 
-    /// The number of tokens.
+    /// The number of tokens; 0 for texts, whose tokens are not known before they are read.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len

@@ -6,6 +6,7 @@ mod bytes;
 mod documents;
 mod file;
 mod format;
+mod mix;
 mod number;
 mod open;
 mod packing;
@@ -26,6 +27,7 @@ pub use source::TokenSource;
 #[cfg(feature = "text")]
 #[cfg_attr(docsrs, doc(cfg(feature = "text")))]
 pub use text::{
-    OnBadText, TextOptions, TokenTarget, Tokenize, TokenizeEvent, TokenizeSummary, Tokenizer,
+    OnBadText, TextInput, TextOptions, TokenTarget, Tokenize, TokenizeEvent, TokenizeSummary,
+    Tokenizer,
 };
 pub use windows::{EpochOffset, Windows};

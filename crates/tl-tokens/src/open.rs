@@ -20,6 +20,10 @@ pub fn open_all_in<L: AsRef<OsStr>>(
     options: &TokenOptions,
     sequences: Sequences,
 ) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
+    #[cfg(feature = "text")]
+    if options.text.is_some() {
+        return open_texts(stores, locations, options, sequences);
+    }
     let open = |opened| match opened {
         Opened::Folder(folder) => {
             let location = folder.location().clone();
@@ -31,4 +35,28 @@ pub fn open_all_in<L: AsRef<OsStr>>(
         }
     };
     tbl_io::open_each(stores, locations, open)
+}
+
+/// Opens files of texts. JSON Lines are not the manifests that [`open_each`](tbl_io::open_each) takes
+/// them for.
+#[cfg(feature = "text")]
+fn open_texts<L: AsRef<OsStr>>(
+    stores: &Stores,
+    locations: &[L],
+    options: &TokenOptions,
+    sequences: Sequences,
+) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
+    let mut sources: Vec<Box<dyn SampleSource>> = Vec::new();
+    for location in locations {
+        for location in stores.expand(location)? {
+            let source = stores.open_file(&location)?.ok_or_else(|| {
+                let location = location.clone();
+                ReadError::NotAFile { location, found: FileKind::Directory }
+            })?;
+            let file = TokenFile::open(stores, source, options)?;
+            sources.push(Box::new(TokenSource::new(file, sequences)?));
+        }
+    }
+    tbl_io::allow_open_files(sources.len());
+    Ok(sources)
 }

@@ -47,6 +47,16 @@ impl TokenSource {
     /// [`TokensDefect::NoDocuments`] where documents are asked for and the file has none; when packing,
     /// [`TokensDefect::Long`], [`TokensDefect::Document`], and those of reading.
     pub fn new(file: TokenFile, sequences: Sequences) -> Result<Self, ReadError> {
+        #[cfg(feature = "text")]
+        if let Some(text) = file.text() {
+            let is_one_row =
+                matches!(&sequences, Sequences::Documents(rows) if rows.long != Long::Split);
+            if !is_one_row {
+                return Err(file.defect(0, TokensDefect::TextRows));
+            }
+            let count = text.len();
+            return Ok(Self { file, sequences, rows: None, count });
+        }
         let documents = || {
             let none = || file.defect(0, TokensDefect::NoDocuments);
             file.documents().ok_or_else(none)
@@ -97,7 +107,53 @@ impl TokenSource {
     /// windows and for one document per row.
     #[must_use]
     pub fn packing_id(&self) -> u64 {
+        #[cfg(feature = "text")]
+        if let Some(text) = self.file.text() {
+            return text.id();
+        }
         self.rows.as_ref().map_or(0, Rows::id)
+    }
+
+    /// Replaces `tokens` with those of sample `index`, as they are stored in files, where they are made
+    /// of a text, and returns the piece of them that is the row. `None` for the tokens of a file, which
+    /// [`pieces`](Self::pieces) finds.
+    ///
+    /// # Errors
+    /// [`ReadError::SampleOutOfRange`]; those of texts, [`TokensDefect::Long`], and those of reading.
+    #[cfg(feature = "text")]
+    pub fn read_text(&self, index: u64, tokens: &mut Vec<u8>) -> Result<Option<Piece>, ReadError> {
+        let (Some(text), Sequences::Documents(rows)) = (self.file.text(), &self.sequences) else {
+            return Ok(None);
+        };
+        self.check(index)?;
+        text.read(index, tokens)?;
+        let length = tokens.len() as u64 / self.file.number().bytes() as u64;
+        let count = length.min(rows.length.get().into());
+        if count < length && rows.long == Long::Error {
+            let length = u32::try_from(length).unwrap_or(u32::MAX);
+            let most = rows.length.get();
+            let (offset, _) = text.range(index);
+            let long = TokensDefect::Long { document: index, length, most };
+            return Err(self.file.defect(offset, long));
+        }
+        Ok(Some(Piece { first: 0, count, continues: count < length }))
+    }
+
+    /// `None`: without the feature `text` no tokens are made.
+    ///
+    /// # Errors
+    /// None.
+    #[cfg(not(feature = "text"))]
+    pub fn read_text(&self, _: u64, _: &mut Vec<u8>) -> Result<Option<Piece>, ReadError> {
+        Ok(None)
+    }
+
+    fn check(&self, index: u64) -> Result<(), ReadError> {
+        if index < self.count {
+            return Ok(());
+        }
+        let location = self.file.location().clone();
+        Err(ReadError::SampleOutOfRange { location, index, sample_count: self.count })
     }
 
     /// Replaces `pieces` with those of sample `index` in an epoch with this offset, in the order of the
@@ -117,10 +173,7 @@ impl TokenSource {
     ) -> Result<(), ReadError> {
         assert!(offset < self.sequences.offsets(), "offset {offset} of {:?}", self.sequences);
         pieces.clear();
-        if index >= self.count {
-            let location = self.file.location().clone();
-            return Err(ReadError::SampleOutOfRange { location, index, sample_count: self.count });
-        }
+        self.check(index)?;
         let (documents, rows) = match (&self.sequences, &self.rows, self.file.documents()) {
             (Sequences::Windows(windows), ..) => {
                 pieces.push(windows.piece(index, offset));
@@ -184,6 +237,13 @@ impl SampleSource for TokenSource {
 
     /// The offset is that of the first token.
     fn facts(&self, index: u64) -> Result<Facts, ReadError> {
+        #[cfg(feature = "text")]
+        if let Some(text) = self.file.text() {
+            self.check(index)?;
+            let (offset, bytes) = text.range(index);
+            let format = SampleFormat::Unknown;
+            return Ok(Facts { format, width: 0, height: 0, offset, stored_bytes: bytes, bytes });
+        }
         let (offset, bytes) = match self.window(index)? {
             Some(range) => range,
             None => {
@@ -204,6 +264,11 @@ impl SampleSource for TokenSource {
                 return self.file.source().read_range_into(offset, len, bytes);
             }
             bytes.clear();
+            if let Some(piece) = self.read_text(index, bytes)? {
+                let count = usize::try_from(piece.count).unwrap_or(usize::MAX);
+                bytes.truncate(count.saturating_mul(self.file.number().bytes()));
+                return Ok(());
+            }
             let mut buffer = Vec::new();
             for Piece { first, count, .. } in self.pieces_of(index)? {
                 let append = |stored: &[u8]| bytes.extend_from_slice(stored);

@@ -1,13 +1,17 @@
 //! Texts: their tokens by a tokenizer of Hugging Face.
 
 mod blocks;
+mod documents;
 mod draft;
 mod files;
 mod line;
+mod target;
 mod tokenize;
 mod tokenizer;
 
-pub use draft::TokenTarget;
+pub(crate) use documents::TextDocuments;
+pub use documents::TextInput;
+pub use target::TokenTarget;
 pub use tokenize::{OnBadText, Tokenize, TokenizeEvent, TokenizeSummary};
 pub use tokenizer::Tokenizer;
 

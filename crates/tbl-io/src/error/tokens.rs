@@ -62,6 +62,15 @@ pub enum TokensDefect {
     /// A text has no tokens by the tokenizer, or more than are counted.
     #[error("the text cannot be tokenized: {reason}")]
     Encode { reason: String },
+    /// Sequences of texts that take all tokens to be found.
+    #[error(
+        "tokens of texts are made when they are read, as one document a row that is not split: for \
+         other rows write them first, with `tl tokenize`"
+    )]
+    TextRows,
+    /// Lines that cannot be read by position.
+    #[error("a compressed file of texts: unpack it, or write its tokens with `tl tokenize`")]
+    CompressedText,
     /// A token does not fit the type that is asked for.
     #[error("token {value} does not fit {wanted}")]
     Value { value: String, wanted: &'static str },
@@ -71,9 +80,12 @@ impl TokensDefect {
     /// The party at fault.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoType | Self::NoDocuments | Self::OtherType { .. } | Self::NoTensor { .. } => {
-                ErrorKind::Setting
-            }
+            Self::NoType
+            | Self::NoDocuments
+            | Self::OtherType { .. }
+            | Self::NoTensor { .. }
+            | Self::TextRows
+            | Self::CompressedText => ErrorKind::Setting,
             Self::OutOfRange { .. } => ErrorKind::NotFound,
             Self::Partial { .. }
             | Self::Length { .. }

@@ -266,7 +266,7 @@ fn samples_cost_no_allocations() {
     let open = |count: usize| {
         let path = folder.path().join("a.bin");
         std::fs::write(&path, vec![7; 2 * (count * 8 + 1)]).unwrap();
-        let options = TokenOptions { number: Some(TokenType::U16), tensor: None };
+        let options = TokenOptions { number: Some(TokenType::U16), ..TokenOptions::default() };
         let windows = Windows::new(NonZeroU32::new(8).unwrap());
         Dataset::open_tokens(&tbl_io::Stores::new(), &[path], &options, windows.into()).unwrap()
     };

@@ -26,6 +26,9 @@ PathLike = str | os.PathLike[str]
 # The largest length: windows are counted in 32 bits.
 _MOST: Final = (1 << 32) - 1
 
+# The largest text unless another one is allowed: 64 MiB.
+_TEXT: Final = 64 << 20
+
 
 @advised
 def tokens(
@@ -42,6 +45,11 @@ def tokens(
     pad: int = 0,
     ignore: int = -100,
     tensor: str | None = None,
+    tokenizer: PathLike | None = None,
+    field: str = "text",
+    end_token: str | int | None = None,
+    special_tokens: bool = False,
+    max_document: int = _TEXT,
     store: StoreLike = None,
 ) -> Dataset:
     """Open files of tokens, cut into sequences of one length: the samples of the data set.
@@ -89,6 +97,13 @@ def tokens(
         The target after the last document of a row, and of the last token of each document.
     tensor
         The tensor of a safetensors file; by default the only one of one dimension of integers.
+    tokenizer
+        A ``tokenizer.json``, for files of texts instead of tokens: JSON Lines, Parquet, or one text
+        each. Workers tokenize each document when its row is read, so only ``documents="pad"`` is
+        possible, without ``long="split"``; other rows need the file that `tokenize` writes. Batches
+        are those of that file. Opening reads JSON Lines once and keeps 8 bytes a line.
+    field, end_token, special_tokens, max_document
+        With ``tokenizer``: as for `tokenize`.
     store
         A `Store`: how stores that URLs name are read.
 
@@ -120,6 +135,9 @@ def tokens(
         "long": long,
         "pad": operator.index(pad),
         "ignore": operator.index(ignore),
+        "text": None
+        if tokenizer is None
+        else _text(absolute(os.fspath(tokenizer)), field, end_token, special_tokens, max_document),
     }
     name = repr(shown(os.fspath(path))) if isinstance(path, (str, os.PathLike)) else ""
     return _opened(paths, settings, name or f"{len(paths)} sources", as_store(store))
@@ -128,10 +146,6 @@ def tokens(
 def _opened(paths: list[str], settings: dict[str, Any], name: str, store: Store | None) -> Dataset:
     made = _native.tokens(paths, settings, store)
     return Dataset(made, _opened, (paths, settings, name, store), name=name)
-
-
-# The largest text unless another one is allowed: 64 MiB.
-_TEXT: Final = 64 << 20
 
 
 def tokenize(
@@ -198,17 +212,13 @@ def tokenize(
         `tokens` takes for raw ones, and how many texts were ``skipped``.
     """
     refuse_url(destination)
-    check_flags(special_tokens=special_tokens, overwrite=overwrite, sync=sync)
+    check_flags(overwrite=overwrite, sync=sync)
     check_choice("to", to, ("megatron", "raw"))
     check_choice("on_error", on_error, ("raise", "skip"))
     settings = {
-        "tokenizer": os.fspath(tokenizer),
+        "text": _text(tokenizer, field, end_token, special_tokens, max_document),
         "to": to,
-        "field": field,
-        "end_token": None if end_token is None else str(end_token),
-        "special_tokens": special_tokens,
         "skip": on_error == "skip",
-        "document_bytes": one_or_more("max_document", max_document, most=1 << 30),
         "num_workers": whole("num_workers", num_workers),
         "overwrite": overwrite,
         "sync": sync,
@@ -222,3 +232,21 @@ def tokenize(
     )
     kind, bits = made["dtype"][0], made["dtype"][1:]
     return made | {"dtype": f"{'uint' if kind == 'u' else 'int'}{bits}"}
+
+
+def _text(
+    tokenizer: PathLike,
+    field: str,
+    end_token: str | int | None,
+    special_tokens: bool,
+    max_document: int,
+) -> dict[str, Any]:
+    """Return the texts and their tokenizer as the native side takes them."""
+    check_flags(special_tokens=special_tokens)
+    return {
+        "tokenizer": os.fspath(tokenizer),
+        "field": field,
+        "end_token": None if end_token is None else str(end_token),
+        "special_tokens": special_tokens,
+        "document_bytes": one_or_more("max_document", max_document, most=1 << 30),
+    }

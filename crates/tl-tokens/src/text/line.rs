@@ -14,8 +14,8 @@ const EXPECTED: &str = "a string";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
     pub(crate) location: &'a Location,
-    /// From 1.
-    pub(crate) number: u64,
+    /// From 1; unknown where the file has lines of spaces.
+    pub(crate) number: Option<u64>,
     /// The offset of the line in the plain file.
     pub(crate) offset: u64,
     pub(crate) bytes: &'a [u8],
@@ -30,11 +30,11 @@ impl<'a> Line<'a> {
         let field = &*options.field;
         let most = options.document_bytes;
         if self.bytes.len() as u64 > most {
-            return Err(too_long(self.location, Some(self.number), self.offset, most));
+            return Err(too_long(self.location, self.number, self.offset, most));
         }
         // Editors of Windows put a byte order mark in front.
-        let bytes = match self.number {
-            1 => self.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(self.bytes),
+        let bytes = match self.offset {
+            0 => self.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(self.bytes),
             _ => self.bytes,
         };
         if bytes.trim_ascii().is_empty() {
@@ -54,19 +54,18 @@ impl<'a> Line<'a> {
                 _ => (format!("not JSON ({reason})"), "an object"),
             };
             let column = (expected == EXPECTED).then_some(field);
-            bad_text(self.location, Some(self.number), column, offset, reason, expected)
+            bad_text(self.location, self.number, column, offset, reason, expected)
         })?;
         found.map(Some).ok_or_else(|| {
             let reason = "the object has no such key".to_owned();
-            let line = Some(self.number);
-            bad_text(self.location, line, Some(field), self.offset, reason, EXPECTED)
+            bad_text(self.location, self.number, Some(field), self.offset, reason, EXPECTED)
         })
     }
 
     /// The error of a text that cannot be tokenized.
     pub(crate) fn defect(&self, defect: &TokensDefect) -> ReadError {
         let reason = defect.to_string();
-        bad_text(self.location, Some(self.number), None, self.offset, reason, "another text")
+        bad_text(self.location, self.number, None, self.offset, reason, "another text")
     }
 }
 
@@ -137,7 +136,8 @@ mod tests {
 
     fn text(line: &[u8], number: u64) -> Result<Option<String>, String> {
         let location = Location::new("a.jsonl");
-        let line = Line { location: &location, number, offset: 100, bytes: line };
+        let offset = if number == 1 { 0 } else { 100 };
+        let line = Line { location: &location, number: Some(number), offset, bytes: line };
         let text = line.text(&TextOptions::default());
         text.map(|text| text.map(Cow::into_owned)).map_err(|error| error.to_string())
     }

@@ -14,9 +14,10 @@ use tbl_io::{ConvertError, Location, Placement, ReadError, Stores, TokensDefect}
 
 use super::TextOptions;
 use super::blocks::{Block, Blocks};
-use super::draft::{Draft, TokenTarget};
+use super::draft::Draft;
 use super::files::TextFiles;
 use super::line::Line;
+use super::target::TokenTarget;
 use super::tokenizer::Tokenizer;
 use crate::number::TokenType;
 
@@ -274,6 +275,7 @@ impl Worker<'_> {
             Block::Lines { location, line, offset, bytes } => {
                 let mut at = offset;
                 for (number, bytes) in (line..).zip(bytes.split_inclusive(|&byte| byte == b'\n')) {
+                    let number = Some(number);
                     let line = Line { location: &location, number, offset: at, bytes };
                     at += bytes.len() as u64;
                     if let Some(text) = line.text(options).transpose() {

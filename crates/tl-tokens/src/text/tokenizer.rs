@@ -4,8 +4,7 @@ use std::fmt;
 
 use tbl_io::{ReadError, Source, TokensDefect};
 
-use crate::file::defect;
-use crate::rows::mix;
+use crate::mix::mix;
 
 /// The largest `tokenizer.json` that is read: those of today's models have up to 35 MB.
 const MAX_FILE_BYTES: u64 = 1 << 28;
@@ -37,7 +36,9 @@ impl Tokenizer {
         source.read_range_into(0, source.len(), &mut bytes)?;
         let damaged = |error: &dyn fmt::Display| {
             let reason = error.to_string().replace(char::is_control, " ");
-            defect(source, 0, TokensDefect::Tokenizer { reason })
+            let location = source.location().clone();
+            let source = TokensDefect::Tokenizer { reason };
+            ReadError::Tokens { location, offset: 0, source }
         };
         let mut inner =
             tokenizers::Tokenizer::from_bytes(&bytes).map_err(|error| damaged(&error))?;
@@ -95,6 +96,14 @@ impl Tokenizer {
         Ok(())
     }
 }
+
+impl PartialEq for Tokenizer {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Tokenizer {}
 
 impl fmt::Debug for Tokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

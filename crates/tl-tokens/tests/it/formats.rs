@@ -157,7 +157,7 @@ fn safetensors_have_one_tensor_of_tokens_or_its_name() {
     let file = |header: &str, tensor: Option<&str>| {
         let source = Source::from_bytes("a.safetensors", safetensors(header, &data));
         let tensor = tensor.map(str::to_owned);
-        TokenFile::open(&Stores::new(), source, &TokenOptions { tensor, number: None })
+        TokenFile::open(&Stores::new(), source, &TokenOptions { tensor, ..TokenOptions::default() })
     };
     check(file(header, None), TokenFormat::Safetensors, &[1, 2]);
     check(file(header, Some("ids")), TokenFormat::Safetensors, &[1, 2]);

@@ -5,12 +5,13 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
-use tbl_io::{ConvertError, Location, ReadError, Source, Stores};
+use tbl_io::{ConvertError, Location, ReadError, SampleSource, Source, Stores, TokensDefect};
 use tl_tokens::{
-    OnBadText, TextOptions, TokenTarget, TokenType, Tokenize, TokenizeEvent, TokenizeSummary,
-    Tokenizer,
+    DocumentRows, Fill, Long, OnBadText, TextInput, TextOptions, TokenFile, TokenOptions,
+    TokenSource, TokenTarget, TokenType, Tokenize, TokenizeEvent, TokenizeSummary, Tokenizer,
 };
 
 pub(crate) fn data(name: &str) -> PathBuf {
@@ -327,4 +328,67 @@ fn other_files_are_no_tokenizers() {
         );
         assert!(error.ends_with("expected a tokenizer.json"), "{error}");
     }
+}
+
+/// Texts as documents of at most `length` tokens.
+fn documents(source: Source, length: u32, long: Long) -> Result<TokenSource, ReadError> {
+    let tokenizer = Arc::new(tokenizer("bpe"));
+    let text = Some(TextInput { tokenizer, options: TextOptions::default() });
+    let options = TokenOptions { text, ..TokenOptions::default() };
+    let length = length.try_into().unwrap();
+    let rows = DocumentRows { length, targets: true, long, fill: Fill::default() };
+    let file = TokenFile::open(&Stores::new(), source, &options)?;
+    TokenSource::new(file, tl_tokens::Sequences::Documents(rows))
+}
+
+#[test]
+fn lines_are_documents_without_a_pass_over_their_tokens() {
+    let source = documents(Source::open(data("texts.jsonl")).unwrap(), 50, Long::Truncate).unwrap();
+    assert_eq!(source.sample_count(), 101);
+    let mut bytes = Vec::new();
+    for (number, row) in lines("expected.jsonl").iter().enumerate() {
+        let expected = ids(&row["bpe"]);
+        let piece = source.read_text(number as u64, &mut bytes).unwrap().unwrap();
+        let all: Vec<u32> =
+            bytes.chunks_exact(2).map(|id| u16::from_le_bytes([id[0], id[1]]).into()).collect();
+        assert_eq!(all, expected);
+        let count = expected.len().min(50);
+        assert_eq!((piece.count, piece.continues), (count as u64, count < expected.len()));
+        source.read_into(number as u64, &mut bytes).unwrap();
+        assert_eq!(bytes.len(), 2 * count);
+    }
+    let error = source.read_text(101, &mut bytes).unwrap_err();
+    assert!(matches!(error, ReadError::SampleOutOfRange { index: 101, sample_count: 101, .. }));
+}
+
+#[test]
+fn lines_of_spaces_are_no_documents_and_every_end_of_a_file_is_one() {
+    let texts = ["a", "b\\nc", "d"];
+    for (separator, end) in [("\n", ""), ("\n", "\n"), ("\r\n \n", "\n\n"), ("\n\t\n\n", " ")] {
+        let texts = texts.map(|text| format!("{{\"text\": \"{text}\"}}"));
+        let file = format!("\n{}{end}", texts.join(separator));
+        let source = Source::from_bytes("a.jsonl", file.clone().into_bytes());
+        let source = documents(source, 8, Long::Truncate).unwrap();
+        assert_eq!(source.sample_count(), 3, "{file:?}");
+        for (number, text) in texts.iter().enumerate() {
+            let offset = source.facts(number as u64).unwrap().offset;
+            assert_eq!(offset as usize, file.find(text).unwrap(), "{file:?}");
+        }
+    }
+    assert_eq!(
+        documents(Source::from_bytes("a.jsonl", vec![]), 8, Long::Truncate).unwrap().sample_count(),
+        0
+    );
+}
+
+#[test]
+fn long_documents_and_rows_that_need_all_lengths_are_refused() {
+    let open = || Source::open(data("texts.jsonl")).unwrap();
+    let error = documents(open(), 5, Long::Split).unwrap_err();
+    assert!(matches!(error, ReadError::Tokens { source: TokensDefect::TextRows, .. }));
+    let source = documents(open(), 5, Long::Error).unwrap();
+    let error = source.read_text(1, &mut Vec::new()).unwrap_err();
+    let ReadError::Tokens { offset, source, .. } = error else { panic!("{error}") };
+    assert!(matches!(source, TokensDefect::Long { document: 1, most: 5, .. }), "{source}");
+    assert_eq!(offset, lines("texts.jsonl")[0].to_string().len() as u64 + 4);
 }

@@ -67,7 +67,7 @@ fn a_file_that_is_cut_short_is_an_error_and_never_zeros() {
     let path = folder.path().join("a.bin");
     let tokens: Vec<u16> = (1..=20_000).collect();
     std::fs::write(&path, u16s(&tokens)).unwrap();
-    let options = TokenOptions { number: Some(TokenType::U16), tensor: None };
+    let options = TokenOptions { number: Some(TokenType::U16), ..TokenOptions::default() };
     let file = TokenFile::open(&Stores::new(), Source::open(&path).unwrap(), &options).unwrap();
     let source =
         TokenSource::new(file, windows(1000, None, true, EpochOffset::None).into()).unwrap();
@@ -95,7 +95,7 @@ fn a_terabyte_without_data_opens_and_reads_at_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.bin");
     std::fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
-    let options = TokenOptions { number: Some(TokenType::U16), tensor: None };
+    let options = TokenOptions { number: Some(TokenType::U16), ..TokenOptions::default() };
     let file = TokenFile::open(&Stores::new(), Source::open(&path).unwrap(), &options).unwrap();
     assert!(!file.is_remote(), "it is mapped");
     let source =
