@@ -155,7 +155,10 @@ impl Mapped {
         let bytes = self.range(offset, len)?;
         let Memory::File { registration, .. } = &self.memory else { return Ok(read(bytes)) };
         let result = call_opaque(read, bytes);
-        let reaches_end = call_opaque(|bytes| bytes.last().is_some_and(|&b| b != 0), bytes);
+        // A file that was cut short reads as zeros up to the end of its last page, and later pages fault.
+        // So a byte that is not zero, at the end of the range or after it, proves that the file had it.
+        let reaches_end = |bytes: &[u8]| bytes.iter().any(|&byte| byte != 0);
+        let reaches_end = call_opaque(reaches_end, self.end_of(offset, len));
         if registration.is_damaged() {
             return Err(self.changed(offset, len));
         }
@@ -218,6 +221,21 @@ impl Mapped {
         let range = start.zip(usize::try_from(len).ok());
         let bytes = range.and_then(|(start, len)| mapped.get(start..)?.get(..len));
         bytes.ok_or_else(|| self.changed(offset, len))
+    }
+
+    /// The last byte of a range that lies inside the mapped part, and those after it in its page as far
+    /// as numbers of 64 bits need them, whose last bytes are often zero.
+    fn end_of(&self, offset: u64, len: u64) -> &[u8] {
+        /// Two numbers: the one after the range may be zero.
+        const LOOK_AHEAD: u64 = 16;
+        /// The smallest page of any system. A byte in another page could fault.
+        const PAGE_BYTES: u64 = 4096;
+        let end = offset + len;
+        let Some(last) = end.checked_sub(1).filter(|_| len > 0) else { return &[] };
+        let mapped_end = self.offset + self.len as u64;
+        let page_end = (last | (PAGE_BYTES - 1)).saturating_add(1);
+        let until = mapped_end.min(page_end).min(end.saturating_add(LOOK_AHEAD));
+        self.range(last, until - last).unwrap_or_default()
     }
 
     /// Whether the file still reaches to the end of a range that lies inside the mapped part.

@@ -119,6 +119,43 @@ fn zeros_are_those_of_the_file_or_an_error() {
 }
 
 #[test]
+fn a_cut_inside_numbers_that_end_with_zeros_is_an_error() {
+    for item in [2, 4, 8usize] {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        // One number is zero, and the last ones lie across a page.
+        let numbers = (0..(PAGE as usize + 64) / item).map(|number| number as u64 % 200 * 3);
+        let bytes: Vec<u8> =
+            numbers.flat_map(|number| number.to_le_bytes()[..item].to_vec()).collect();
+        file.write_all(&bytes).unwrap();
+        let mapped = map_all(&file);
+        for (first, count) in [(0, 1), (0, 2), (1, 7), (PAGE as usize / item - 2, 4)] {
+            let start = (first * item) as u64;
+            let len = (count * item) as u64;
+            let expected = &bytes[first * item..][..count * item];
+            assert_eq!(mapped.with(start, len, <[u8]>::to_vec).unwrap(), expected);
+        }
+        for cut in (0..bytes.len() as u64).filter(|cut| cut % PAGE < 40) {
+            // A fault would make every later access of a mapping an error.
+            std::fs::write(file.path(), &bytes).unwrap();
+            let mapped = map_all(&file);
+            set_len(&file, cut);
+            let item = item as u64;
+            let mut ranges = Vec::new();
+            for count in [1, 3] {
+                // Ends in the number that is cut, and up to two after it.
+                let ends = (1..=3).map(|more| (cut / item + more) * item);
+                let fits = |&end: &u64| end >= count * item && end <= bytes.len() as u64;
+                ranges.extend(ends.filter(fits).map(|end| (end, count)));
+            }
+            for (end, count) in ranges {
+                let read = mapped.with(end - count * item, count * item, <[u8]>::to_vec);
+                assert_changed(read);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_file_cut_while_threads_read_it_gives_values_or_errors() {
     let file = file_of_pages(64);
     let whole: u64 = (1..=64).map(|value| value * PAGE).sum();
