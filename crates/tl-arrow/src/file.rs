@@ -32,7 +32,7 @@ const TAIL_BYTES: u64 = 8;
 /// Bytes that are read at the end of a file, which have the footer of most.
 const TAIL_READ: u64 = 64 << 10;
 
-/// Memory for each row: its label, and the place and the format of its image.
+/// Memory for each row of samples: its label, and the place and the format of its image.
 const ROW_BYTES: u64 = 18;
 
 /// The first bytes of a page, which have the header of most.
@@ -80,6 +80,12 @@ impl ParquetFile {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let images = OnceLock::new();
         Ok(Self { source, limits, id, map: OnceLock::new(), footer, starts, pages, images })
+    }
+
+    /// Fails if the places of all rows take more memory than samples may.
+    pub(crate) fn check_rows(&self) -> Result<(), ReadError> {
+        let need = self.row_count().saturating_mul(ROW_BYTES);
+        self.check_size("bytes for places of rows", need)
     }
 
     pub(crate) fn source(&self) -> &Source {
@@ -437,11 +443,5 @@ fn read_footer(source: &Source, limits: ReadLimits) -> Result<Footer, ReadError>
         tail.drain(..first);
     }
     let footer = footer::parse(&tail, start, start).map_err(|flaw| in_file(source, flaw))?;
-    let need = footer.row_count.saturating_mul(ROW_BYTES);
-    let limit = limits.sample_bytes;
-    if need > limit {
-        let what = "bytes for places of rows";
-        return Err(ReadError::Limit { location: source.location().clone(), what, limit, need });
-    }
     Ok(footer)
 }

@@ -24,6 +24,8 @@ pub(crate) struct Metadata {
     pub(crate) features: Option<Vec<u8>>,
     /// The uses that the writer of this crate states.
     pub(crate) own: Option<Vec<u8>>,
+    /// The schema of Arrow, in base 64.
+    pub(crate) arrow: Option<Vec<u8>>,
 }
 
 /// Rows that are stored together, column by column.
@@ -42,6 +44,10 @@ pub(crate) struct Chunk {
     /// The offset of its first page.
     pub(crate) start: u64,
     pub(crate) bytes: u64,
+    /// Bytes of its decompressed pages, as far as the writer states them.
+    pub(crate) decompressed: u64,
+    /// The number of nulls, if the writer states it.
+    pub(crate) nulls: Option<u64>,
     /// The place of its offset index.
     pub(crate) index: Option<IndexPlace>,
     pub(crate) is_encrypted: bool,
@@ -139,6 +145,7 @@ fn logical(thrift: &mut Thrift<'_>, element: &mut Element<'_>) -> Result<(), Fla
         let mut last = 0;
         while let Some(field) = thrift.field(&mut last)? {
             match field.id {
+                1 => element.bits = thrift.integer(field)?,
                 2 => element.is_unsigned = !thrift.boolean(field)?,
                 _ => thrift.skip(field)?,
             }
@@ -219,8 +226,16 @@ fn column_chunk(thrift: &mut Thrift<'_>, file_bytes: u64) -> Result<Chunk, Flaw>
 }
 
 impl Chunk {
-    const ENCRYPTED: Self =
-        Self { codec: Err(-1), values: 0, start: 0, bytes: 0, index: None, is_encrypted: true };
+    const ENCRYPTED: Self = Self {
+        codec: Err(-1),
+        values: 0,
+        start: 0,
+        bytes: 0,
+        decompressed: 0,
+        nulls: None,
+        index: None,
+        is_encrypted: true,
+    };
 }
 
 fn chunk_metadata(thrift: &mut Thrift<'_>, file_bytes: u64) -> Result<Chunk, Flaw> {
@@ -230,13 +245,20 @@ fn chunk_metadata(thrift: &mut Thrift<'_>, file_bytes: u64) -> Result<Chunk, Fla
     let mut bytes = None;
     let mut data = None;
     let mut dictionary = None;
+    let mut decompressed = 0;
+    let mut nulls = None;
     while let Some(field) = thrift.field(&mut last)? {
         match field.id {
             4 => codec = Some(thrift.integer(field)?),
             5 => values = Some(thrift.count(field, "number of values of a column")?),
+            6 => decompressed = thrift.count(field, "decompressed bytes of a column")?,
             7 => bytes = Some(thrift.count(field, "bytes of a column")?),
             9 => data = Some(thrift.count(field, "offset of a column")?),
             11 => dictionary = Some(thrift.count(field, "offset of a dictionary")?),
+            12 => {
+                thrift.structure(field)?;
+                nulls = null_count(thrift)?;
+            }
             _ => thrift.skip(field)?,
         }
     }
@@ -253,9 +275,24 @@ fn chunk_metadata(thrift: &mut Thrift<'_>, file_bytes: u64) -> Result<Chunk, Fla
         values,
         start,
         bytes,
+        decompressed,
+        nulls,
         index: None,
         is_encrypted: false,
     })
+}
+
+/// Reads the statistics of a column, as far as they are needed.
+fn null_count(thrift: &mut Thrift<'_>) -> Result<Option<u64>, Flaw> {
+    let mut last = 0;
+    let mut nulls = None;
+    while let Some(field) = thrift.field(&mut last)? {
+        match field.id {
+            3 => nulls = Some(thrift.count(field, "number of nulls of a column")?),
+            _ => thrift.skip(field)?,
+        }
+    }
+    Ok(nulls)
 }
 
 fn check_range(
@@ -293,6 +330,8 @@ fn read_metadata(
             &mut metadata.features
         } else if key == own::KEY.as_bytes() {
             &mut metadata.own
+        } else if key == b"ARROW:schema" {
+            &mut metadata.arrow
         } else {
             continue;
         };

@@ -5,6 +5,7 @@
 
 mod array;
 mod file;
+mod fixed;
 mod flat;
 mod layout;
 mod message;
@@ -12,4 +13,5 @@ mod places;
 mod schema;
 
 pub(crate) use file::ArrowFile;
+pub(crate) use fixed::{FixedLists, fixed_lists};
 pub(crate) use layout::is_arrow;

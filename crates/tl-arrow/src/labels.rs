@@ -8,6 +8,7 @@ use tbl_io::{Escaped, ParquetDefect, ReadError};
 use crate::roles::LabelColumn;
 use crate::rows::RowFile;
 use crate::schema::{Meaning, Physical};
+use crate::text;
 use crate::thrift::Flaw;
 use crate::values::Value;
 
@@ -38,7 +39,7 @@ impl RowLabels {
             let error = |defect| Err(file.error(Flaw::new(offset, defect)));
             labels.push(match value {
                 None => NULL,
-                Some(Value::Integer(label)) if is_unsigned => low_half(label),
+                Some(Value::Integer(label)) if is_unsigned => text::low_half(label),
                 Some(Value::Integer(label)) => label,
                 Some(Value::Boolean(label)) => label.into(),
                 Some(Value::Bytes(text)) => {
@@ -80,9 +81,4 @@ fn class(classes: &mut BTreeMap<Vec<u8>, usize>, text: &[u8]) -> i64 {
         None => *classes.entry(text.to_vec()).or_insert(next),
     };
     i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn low_half(value: i64) -> i64 {
-    let [a, b, c, d, ..] = value.to_le_bytes();
-    u32::from_le_bytes([a, b, c, d]).into()
 }

@@ -23,6 +23,7 @@ mod rows;
 mod runs;
 mod schema;
 mod source;
+mod table;
 mod text;
 mod thrift;
 mod values;
@@ -30,4 +31,5 @@ mod write;
 
 pub use format::add_to;
 pub use source::RowSource;
+pub use table::{ColumnContent, Missing, NumberType, ParquetBlock, ParquetColumn, ParquetColumns};
 pub use write::PARQUET;

@@ -154,7 +154,7 @@ fn bytes_of(file: &dyn RowFile, node: &Node) -> Option<ImageColumn> {
 
 /// The values of a field; `None` for structures and lists with bytes that are not text, which JSON
 /// cannot hold.
-fn field_values(file: &dyn RowFile, node: &Node) -> Option<FieldValues> {
+pub(crate) fn field_values(file: &dyn RowFile, node: &Node) -> Option<FieldValues> {
     if let Some(found) = bytes_of(file, node) {
         return Some(FieldValues::Single(found));
     }
@@ -166,7 +166,9 @@ fn field_values(file: &dyn RowFile, node: &Node) -> Option<FieldValues> {
     let is_text = |leaf| {
         let leaf = file.schema().leaf(leaf);
         match leaf.physical {
-            Physical::Bytes | Physical::Fixed(_) => leaf.meaning != Meaning::Plain,
+            Physical::Bytes | Physical::Fixed(_) => {
+                !matches!(leaf.meaning, Meaning::Plain | Meaning::Half)
+            }
             Physical::Int96 | Physical::Other => false,
             Physical::Boolean
             | Physical::Int32

@@ -16,6 +16,8 @@ pub(crate) struct Element<'a> {
     pub(crate) scale: i64,
     pub(crate) logical: Option<i16>,
     pub(crate) is_unsigned: bool,
+    /// Bits of an integer; 0 where the physical type says it.
+    pub(crate) bits: i64,
 }
 
 /// The type of the values that a leaf stores.
@@ -48,6 +50,8 @@ pub(crate) enum Meaning {
     Unsigned,
     /// Integers with so many digits after the point.
     Decimal(i64),
+    /// Floats of 16 bits.
+    Half,
 }
 
 /// The number of values that a node may have in its parent.
@@ -63,6 +67,8 @@ pub(crate) enum Repetition {
 pub(crate) struct Leaf {
     pub(crate) physical: Physical,
     pub(crate) meaning: Meaning,
+    /// Bits of an integer that has fewer than its physical type; otherwise 0.
+    pub(crate) bits: u8,
     /// The level of a value that is not null.
     pub(crate) max_definition: u8,
     /// The number of lists that it is in.
@@ -232,12 +238,19 @@ fn leaf(element: &Element<'_>, levels: Levels) -> Result<Leaf, ParquetDefect> {
         (Some(12), _) | (_, Some(19)) => Meaning::Json,
         (Some(5), _) | (_, Some(5)) => Meaning::Decimal(element.scale),
         (_, Some(11..=14)) => Meaning::Unsigned,
+        (Some(15), _) if physical == Physical::Fixed(2) => Meaning::Half,
         _ if element.is_unsigned => Meaning::Unsigned,
         _ => Meaning::Plain,
+    };
+    let bits = match (element.converted, element.bits) {
+        (Some(11 | 15), _) | (_, 8) => 8,
+        (Some(12 | 16), _) | (_, 16) => 16,
+        _ => 0,
     };
     Ok(Leaf {
         physical,
         meaning,
+        bits: if physical == Physical::Int32 { bits } else { 0 },
         max_definition: levels.definition,
         max_repetition: levels.repetition,
     })

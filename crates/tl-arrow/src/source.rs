@@ -17,6 +17,7 @@ use crate::labels::RowLabels;
 use crate::places::{MAGIC_BYTES, Place};
 use crate::roles::{FieldColumn, FieldValues, ImageColumn, Roles};
 use crate::rows::RowFile;
+use crate::table::ParquetColumns;
 use crate::text;
 use crate::thrift::Flaw;
 use crate::values::Value;
@@ -71,7 +72,11 @@ impl RowSource {
         let limits = ReadLimits::default();
         let file: Box<dyn RowFile> = match is_arrow(&source)? {
             true => Box::new(ArrowFile::open(source, limits)?),
-            false => Box::new(ParquetFile::open(source, limits)?),
+            false => {
+                let file = ParquetFile::open(source, limits)?;
+                file.check_rows()?;
+                Box::new(file)
+            }
         };
         let roles = Roles::find(&*file, options)?;
         let labels = roles.label.as_ref().map(|column| RowLabels::read(&*file, column));
@@ -81,6 +86,17 @@ impl RowSource {
         let stem =
             name.as_bytes().iter().map(|&byte| if byte == b'.' { b'_' } else { byte }).collect();
         Ok(Self { file, stores: stores.clone(), roles, labels, stem })
+    }
+
+    /// The columns of all rows, if the file is a Parquet file.
+    ///
+    /// # Errors
+    /// As for [`ParquetColumns::open`].
+    pub fn parquet_columns(&self) -> Result<Option<ParquetColumns>, ReadError> {
+        if self.file.kind() != SourceKind::Parquet {
+            return Ok(None);
+        }
+        ParquetColumns::open(self.file.source().clone()).map(Some)
     }
 
     fn place(&self, index: u64) -> Result<RowPlace, ReadError> {

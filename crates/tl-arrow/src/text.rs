@@ -16,17 +16,22 @@ pub(crate) fn field(leaf: &Leaf, value: Value<'_>) -> Vec<u8> {
             Meaning::Decimal(scale) => {
                 decimal_of_bytes(bytes, scale).map_or_else(|| bytes.to_vec(), String::into_bytes)
             }
-            Meaning::Plain | Meaning::Text | Meaning::Json | Meaning::Unsigned => bytes.to_vec(),
+            Meaning::Plain | Meaning::Text | Meaning::Json | Meaning::Unsigned | Meaning::Half => {
+                bytes.to_vec()
+            }
         },
     }
 }
 
+/// The number of 32 bits without a sign that is in the lower half.
+pub(crate) fn low_half(value: i64) -> i64 {
+    let [a, b, c, d, ..] = value.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d]).into()
+}
+
 fn integer(leaf: &Leaf, value: i64) -> String {
     match (leaf.meaning, leaf.physical) {
-        (Meaning::Unsigned, Physical::Int32) => {
-            let [a, b, c, d, ..] = value.to_le_bytes();
-            u32::from_le_bytes([a, b, c, d]).to_string()
-        }
+        (Meaning::Unsigned, Physical::Int32) => low_half(value).to_string(),
         (Meaning::Unsigned, _) => value.cast_unsigned().to_string(),
         (Meaning::Decimal(scale), _) => decimal(value.into(), scale),
         _ => value.to_string(),
@@ -62,7 +67,7 @@ mod tests {
     use super::*;
 
     fn check(meaning: Meaning, physical: Physical, value: Value<'_>, expected: &str) {
-        let leaf = Leaf { physical, meaning, max_definition: 0, max_repetition: 0 };
+        let leaf = Leaf { physical, meaning, bits: 0, max_definition: 0, max_repetition: 0 };
         let found = field(&leaf, value);
         assert_eq!(String::from_utf8(found).unwrap(), expected);
     }

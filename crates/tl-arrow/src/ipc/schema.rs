@@ -311,7 +311,7 @@ impl Kind {
             | Self::Struct
             | Self::Other { .. } => plain(Physical::Other),
         };
-        Leaf { physical, meaning, max_definition: 0, max_repetition: 0 }
+        Leaf { physical, meaning, bits: 0, max_definition: 0, max_repetition: 0 }
     }
 }
 

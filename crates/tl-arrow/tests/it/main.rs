@@ -4,6 +4,7 @@
 mod arrow;
 mod arrow_damage;
 mod arrow_written;
+mod columns;
 mod damage;
 mod nested;
 mod oracles;
