@@ -42,7 +42,9 @@ pub struct Dataset {
 
 impl Dataset {
     /// Opens every path and joins the labels of all by class name ([`Labels`]). A TAR archive, a
-    /// TBL file, a Parquet or an Arrow file (feature `arrow`) or a folder has samples, an IDV file or a TBF segment the rows of a [table](Table).
+    /// TBL file or a folder has samples, an IDV file or a TBF segment the rows of a [table](Table).
+    /// The rows of a Parquet or Arrow file (feature `arrow`) are samples if it has images; those of a
+    /// Parquet file are a table otherwise.
     /// The content of a file decides its kind; the name does not.
     ///
     /// # Errors
@@ -65,7 +67,7 @@ impl Dataset {
             Opened::Folder(folder) => Ok::<Box<dyn SampleSource>, PipelineError>(folder),
             Opened::File(source) => match table::open(&source)? {
                 Some(table) => Ok(Box::new(TableSource::boxed(table)) as _),
-                None => Ok(tbl_io::open_source_in(stores, source)?),
+                None => table::open_samples(stores, source),
             },
         };
         Self::from_sources(tbl_io::open_each(stores, locations, open)?)
@@ -120,6 +122,24 @@ impl Dataset {
         }
         let labels = Arc::new(labels);
         Ok(Self { shards, starts, labels, table_labels: TableLabels::default() })
+    }
+
+    /// The same rows as tables: those of Parquet files of images. `None` if a source has samples alone.
+    ///
+    /// # Errors
+    /// If the files have different columns, or one of them cannot be read.
+    pub fn as_tables(&self) -> Result<Option<Self>, PipelineError> {
+        let mut tables: Vec<Arc<dyn SampleSource>> = Vec::new();
+        for shard in &self.shards {
+            if TableSource::of(&**shard).is_some() {
+                tables.push(Arc::clone(shard));
+            } else if let Some(table) = table::of_samples(&**shard)? {
+                tables.push(Arc::new(TableSource::boxed(table)));
+            } else {
+                return Ok(None);
+            }
+        }
+        Self::from_shared(tables).map(Some)
     }
 
     /// The tables, in order; none where the sources have samples.

@@ -91,6 +91,8 @@ pub use schedule::{Shard, Tail};
 pub use stage::{Stage, StageTimes};
 pub use state::LoaderState;
 pub use stats::LoaderStats;
+#[cfg(feature = "arrow")]
+pub use table::ParquetTable;
 pub use table::{
     ColumnNumber, ColumnRequest, ColumnSpec, ColumnType, ColumnValues, ColumnView, Columns,
     Content, Direction, Meaning, Neighbors, RowValues, Table, TableColumn, TableKind, TableSource,

@@ -79,6 +79,12 @@ impl Loader {
         config.sampler = sampler_of(view, config.sampler)?;
         let mut dataset = Arc::clone(view.dataset());
         dataset.require_samples()?;
+        if matches!(config.work, Work::Columns(_))
+            && dataset.tables().next().is_none()
+            && let Some(tables) = dataset.as_tables()?
+        {
+            dataset = Arc::new(tables);
+        }
         if config.readers == Readers::Workers
             && reads_samples(&config.work, &dataset)
             && dataset.is_remote()

@@ -1,7 +1,7 @@
 //! Tables as data sets: rows of columns instead of samples of bytes.
 //!
 //! A [`Table`] has columns and their values; with the feature `tables`, IDV files and TBF segments
-//! are tables. In a [`Dataset`](crate::Dataset) it is a [`TableSource`], whose samples are its
+//! are tables, and with `arrow` Parquet files. In a [`Dataset`](crate::Dataset) it is a [`TableSource`], whose samples are its
 //! rows, so that order, ranks, state and errors do not depend on columns.
 
 mod blocks;
@@ -16,6 +16,8 @@ mod layout;
 mod neighbors;
 mod number;
 mod open;
+#[cfg(feature = "arrow")]
+mod parquet;
 mod source;
 mod view;
 
@@ -31,6 +33,8 @@ pub use columns::{ColumnRequest, Columns, Direction, Neighbors};
 pub use file::{IdvBytes, IdvTable, TbfTable};
 pub use kind::TableKind;
 pub use number::{ColumnNumber, ColumnType};
+#[cfg(feature = "arrow")]
+pub use parquet::ParquetTable;
 pub use source::TableSource;
 pub use view::{ColumnSpec, ColumnView};
 
@@ -38,7 +42,7 @@ pub(crate) use gather::{Gatherer, TableScratch};
 pub(crate) use identity::hash_table;
 pub(crate) use labels::TableLabels;
 pub(crate) use number::from_little_endian;
-pub(crate) use open::{check, open};
+pub(crate) use open::{check, of_samples, open, open_samples};
 
 /// Rows of columns that any number of threads read at any place.
 pub trait Table: Send + Sync + fmt::Debug {

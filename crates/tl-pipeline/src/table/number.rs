@@ -181,14 +181,14 @@ impl From<u64> for Wide {
 }
 
 impl Wide {
-    /// `None` for a missing number.
+    /// `None` for a missing number; `least` is the least one of the type.
     #[inline]
-    fn with(self, meaning: Meaning) -> Option<Self> {
+    fn with(self, meaning: Meaning, least: i64) -> Option<Self> {
         Some(match (meaning, self) {
             (Meaning::Key { .. }, Self::Whole(0)) | (Meaning::TwoIsMissing, Self::Whole(2)) => {
                 return None;
             }
-            (Meaning::LeastIsMissing, Self::Whole(i64::MIN)) => return None,
+            (Meaning::LeastIsMissing, Self::Whole(number)) if number == least => return None,
             (Meaning::Key { .. }, Self::Whole(number)) => Self::Whole(number.saturating_sub(1)),
             (Meaning::Key { .. }, Self::Large(number)) => (number - 1).into(),
             (_, number) => number,
@@ -240,6 +240,25 @@ impl Wide {
 /// Above this not every whole number is an `f64`, so that one may be another that was rounded.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
+/// The least number of a type with signs.
+fn least_of(number: ColumnType) -> i64 {
+    match number {
+        ColumnType::I8 => i8::MIN.into(),
+        ColumnType::I16 => i16::MIN.into(),
+        ColumnType::I32 => i32::MIN.into(),
+        ColumnType::I64
+        | ColumnType::Bool
+        | ColumnType::U8
+        | ColumnType::U16
+        | ColumnType::U32
+        | ColumnType::U64
+        | ColumnType::F16
+        | ColumnType::Bf16
+        | ColumnType::F32
+        | ColumnType::F64 => i64::MIN,
+    }
+}
+
 /// Writes `stored` numbers as `f32`.
 pub(crate) fn write_as_f32(number: ColumnType, meaning: Meaning, stored: &[u8], out: &mut [u8]) {
     let mut places = out.chunks_exact_mut(size_of::<f32>());
@@ -248,8 +267,9 @@ pub(crate) fn write_as_f32(number: ColumnType, meaning: Meaning, stored: &[u8], 
             place.copy_from_slice(&value.to_ne_bytes());
         }
     };
+    let least = least_of(number);
     for_numbers!(number, stored, value => {
-        put(Wide::from(value).with(meaning).map_or(f32::NAN, Wide::to_f32));
+        put(Wide::from(value).with(meaning, least).map_or(f32::NAN, Wide::to_f32));
     });
 }
 
@@ -262,7 +282,7 @@ pub(crate) fn label(
     let mut label = Ok(None);
     for_numbers!(number, stored, value => {
         let value = Wide::from(value);
-        if let Some(value) = value.with(meaning).filter(|value| !value.is_nan()) {
+        if let Some(value) = value.with(meaning, least_of(number)).filter(|value| !value.is_nan()) {
             let whole = value.to_label().ok_or(TableError::Label { value: value.to_f64() });
             label = whole.map(Some);
         }
@@ -335,6 +355,11 @@ mod tests {
         assert_eq!(labels(ColumnType::U8, Meaning::TwoIsMissing, &[2]), Some(None));
         let ticks = labels(ColumnType::I64, Meaning::LeastIsMissing, i64::MIN.as_bytes());
         assert_eq!(ticks, Some(None));
+        // The least number is that of the type.
+        let days = floats(ColumnType::I32, Meaning::LeastIsMissing, [i32::MIN, -7].as_bytes());
+        assert!(days[0].is_nan() && days[1] == -7.0, "{days:?}");
+        let days = labels(ColumnType::I32, Meaning::LeastIsMissing, i32::MIN.as_bytes());
+        assert_eq!(days, Some(None));
     }
 
     #[test]

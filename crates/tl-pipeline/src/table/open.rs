@@ -1,11 +1,13 @@
 //! Opening tables by what they are.
 
-use tbl_io::{SampleSource, Source};
+use tbl_io::{ParquetDefect, ReadError, SampleSource, Source, Stores};
 use tl_handoff::sync::Arc;
 
 #[cfg(not(feature = "tables"))]
 use crate::error::TableError;
 use crate::error::{ColumnsError, PipelineError};
+#[cfg(feature = "arrow")]
+use crate::table::ParquetTable;
 #[cfg(feature = "tables")]
 use crate::table::file::open as open_as;
 use crate::table::layout::describe;
@@ -21,6 +23,53 @@ fn open_as(kind: TableKind, source: &Source) -> Result<Box<dyn Table>, PipelineE
     let location = source.location().clone();
     let source = TableError::NoFeature { kind };
     Err(PipelineError::Table { location, source })
+}
+
+/// Opens a data set of samples; a Parquet file that has none is a table.
+pub(crate) fn open_samples(
+    stores: &Stores,
+    source: Source,
+) -> Result<Box<dyn SampleSource>, PipelineError> {
+    let kept = source.clone();
+    let error = match tbl_io::open_source_in(stores, source) {
+        Ok(samples) => return Ok(samples),
+        Err(error) => error,
+    };
+    let has_no_images =
+        matches!(&error, ReadError::Parquet { source: ParquetDefect::NoImages { .. }, .. });
+    if has_no_images && let Some(table) = open_parquet(kept)? {
+        return Ok(Box::new(TableSource::boxed(table)));
+    }
+    Err(error.into())
+}
+
+/// The table that a source of samples is too: the rows of a Parquet file. `None` for other sources.
+#[cfg(feature = "arrow")]
+pub(crate) fn of_samples(
+    source: &dyn SampleSource,
+) -> Result<Option<Box<dyn Table>>, PipelineError> {
+    let source: &dyn std::any::Any = source;
+    let Some(samples) = source.downcast_ref::<tl_arrow::RowSource>() else { return Ok(None) };
+    let columns = samples.parquet_columns()?;
+    Ok(columns.map(|columns| Box::new(ParquetTable::of(columns)) as _))
+}
+
+#[cfg(feature = "arrow")]
+fn open_parquet(source: Source) -> Result<Option<Box<dyn Table>>, PipelineError> {
+    if !tl_arrow::ParquetColumns::is(&source)? {
+        return Ok(None);
+    }
+    Ok(Some(Box::new(ParquetTable::from_source(source)?)))
+}
+
+#[cfg(not(feature = "arrow"))]
+pub(crate) fn of_samples(_: &dyn SampleSource) -> Result<Option<Box<dyn Table>>, PipelineError> {
+    Ok(None)
+}
+
+#[cfg(not(feature = "arrow"))]
+fn open_parquet(_: Source) -> Result<Option<Box<dyn Table>>, PipelineError> {
+    Ok(None)
 }
 
 /// True if the sources are tables, which must have the same columns.

@@ -14,4 +14,5 @@ mod going_on;
 mod graphs;
 mod labels;
 mod oracle;
+mod parquet;
 mod requests;
