@@ -241,7 +241,9 @@ def pyarrow_nested(path):
     """Lists and structures: of objects as `datasets` has them, maps, and lists of lists."""
     box = [[0.5, 1.0, 2.25, 3.0], None, []]
     objects = [
-        None if row == 4 else [{"bbox": box[n % 3], "category": n} for n in range(row % 4)]
+        None
+        if row == 4
+        else [{"bbox": box[n % 3], "category": n} for n in range(row % 4)]
         for row in range(COUNT)
     ]
     kind = pyarrow.struct(
@@ -265,10 +267,7 @@ def pyarrow_nested(path):
             pyarrow.map_(pyarrow.string(), pyarrow.int64()),
         ),
         "plain": pyarrow.array(
-            [
-                {"x": row, "text": None if row % 2 else str(row)}
-                for row in range(COUNT)
-            ],
+            [{"x": row, "text": None if row % 2 else str(row)} for row in range(COUNT)],
             pyarrow.struct([("x", pyarrow.int16()), ("text", pyarrow.string())]),
         ),
         "names": pyarrow.StructArray.from_arrays([names], ["name"]),

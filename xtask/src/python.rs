@@ -22,8 +22,9 @@ const FOR_BUILDS: [&str; 2] = ["maturin>=1.16,<2", "ruff>=0.17,<0.18"];
 const FOR_TYPES: [&str; 2] = ["basedpyright>=1.40,<2", "mypy>=1.18,<2"];
 
 /// The libraries that batches are handed to, and those that tests compare with.
-const FRAMEWORKS: [&str; 15] = [
+const FRAMEWORKS: [&str; 16] = [
     "accelerate",
+    "datasets",
     "jax",
     "lightning",
     "maturin>=1.16,<2",

@@ -105,6 +105,10 @@ impl ParquetFile {
         &self.footer
     }
 
+    pub(crate) fn footer_mut(&mut self) -> &mut Footer {
+        &mut self.footer
+    }
+
     pub(crate) fn row_count(&self) -> u64 {
         self.footer.row_count
     }

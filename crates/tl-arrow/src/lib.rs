@@ -14,6 +14,7 @@ mod ipc;
 mod json;
 mod labels;
 mod nested;
+mod options;
 mod own;
 mod page;
 mod pages;
@@ -30,6 +31,7 @@ mod values;
 mod write;
 
 pub use format::add_to;
+pub use options::RowOptions;
 pub use source::RowSource;
 pub use table::{ColumnContent, Missing, NumberType, ParquetBlock, ParquetColumn, ParquetColumns};
 pub use write::PARQUET;

@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 
 use tbl_format::SampleFormat;
-use tbl_io::{Manifest, ParquetDefect, ReadError};
+use tbl_io::{ParquetDefect, ReadError};
 
 use crate::features::{Classes, Features};
+use crate::options::RowOptions;
 use crate::own::Own;
 use crate::rows::RowFile;
 use crate::schema::{Meaning, Node, Physical};
@@ -58,9 +59,10 @@ const LABEL: &str = "label";
 
 impl Roles {
     /// Finds the columns that `options` name, or that the features and the first values give.
-    pub(crate) fn find(file: &dyn RowFile, options: &Manifest) -> Result<Self, ReadError> {
+    pub(crate) fn find(file: &dyn RowFile, options: &RowOptions) -> Result<Self, ReadError> {
         let setting = |defect| file.error(Flaw::new(0, defect));
-        let features = match file.features() {
+        let given = options.features.as_deref().map(str::as_bytes);
+        let features = match given.or(file.features()) {
             Some(text) => Features::parse(text).map_err(setting)?,
             None => Features::default(),
         };

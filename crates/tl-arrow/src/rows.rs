@@ -26,6 +26,8 @@ pub(crate) trait RowFile: fmt::Debug + Send + Sync {
 
     fn schema(&self) -> &Schema;
 
+    fn schema_mut(&mut self) -> &mut Schema;
+
     /// The features of `datasets`, as JSON.
     fn features(&self) -> Option<&[u8]>;
 
@@ -98,6 +100,10 @@ impl RowFile for ParquetFile {
 
     fn schema(&self) -> &Schema {
         &self.footer().schema
+    }
+
+    fn schema_mut(&mut self) -> &mut Schema {
+        &mut self.footer_mut().schema
     }
 
     fn features(&self) -> Option<&[u8]> {

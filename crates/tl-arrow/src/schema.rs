@@ -133,6 +133,20 @@ impl Schema {
         Self { columns, leaves }
     }
 
+    /// The same stored columns, of which rows have those that the first name of each pair names, under
+    /// the second.
+    pub(crate) fn select(&self, names: &[(String, String)]) -> Result<Self, ParquetDefect> {
+        let selected = names.iter().map(|(stored, name)| {
+            let missing = || ParquetDefect::NoColumn {
+                column: stored.clone(),
+                columns: self.columns.iter().map(|column| column.name.clone()).collect(),
+            };
+            let found = self.column(stored).ok_or_else(missing)?;
+            Ok(Node { name: name.clone(), ..found.clone() })
+        });
+        Ok(Self { columns: selected.collect::<Result<_, _>>()?, leaves: self.leaves.clone() })
+    }
+
     /// The columns of rows.
     pub(crate) fn columns(&self) -> &[Node] {
         &self.columns

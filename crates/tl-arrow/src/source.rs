@@ -14,6 +14,7 @@ use tbl_io::{
 use crate::file::{MAGIC, ParquetFile, RowPlace};
 use crate::ipc::{ArrowFile, is_arrow};
 use crate::labels::RowLabels;
+use crate::options::RowOptions;
 use crate::places::{MAGIC_BYTES, Place};
 use crate::roles::{FieldColumn, FieldValues, ImageColumn, Roles};
 use crate::rows::RowFile;
@@ -40,6 +41,10 @@ pub struct RowSource {
     labels: RowLabels,
     /// The name of the file without its extension, for rows without a path.
     stem: Vec<u8>,
+    /// The folder that paths of images are relative to.
+    folder: Location,
+    /// The folder that absolute paths may lead into.
+    root: Option<Location>,
 }
 
 /// Whether a file is a Parquet file, by its first bytes; an encrypted one counts.
@@ -61,16 +66,29 @@ impl RowSource {
         Ok(is_parquet(source)? || is_arrow(source)?)
     }
 
-    /// Reads the schema and the labels of a file: of a Parquet file, or else of an Arrow file or stream. Images that are files of their own are opened in
-    /// `stores`, whose [options](tbl_io::Manifest) name the columns.
+    /// Reads the schema and the labels of a file: of a Parquet file, or else of an Arrow file or
+    /// stream. Images that are files of their own are opened in `stores`, whose
+    /// [options](tbl_io::Manifest) name the columns and the folder of these files.
+    ///
+    /// # Errors
+    /// As for [`open_with`](Self::open_with).
+    pub fn open(stores: &Stores, source: Source) -> Result<Self, ReadError> {
+        let options = RowOptions::of_manifest(&stores.list_options().manifest);
+        Self::open_with(stores, source, &options)
+    }
+
+    /// As [`open`](Self::open), with these options instead of those of `stores`.
     ///
     /// # Errors
     /// [`ReadError::Parquet`] with the offset of a defect, or the columns of which one must be named;
     /// [`ReadError::Limit`] for more rows than memory is taken for.
-    pub fn open(stores: &Stores, source: Source) -> Result<Self, ReadError> {
-        let options = &stores.list_options().manifest;
+    pub fn open_with(
+        stores: &Stores,
+        source: Source,
+        options: &RowOptions,
+    ) -> Result<Self, ReadError> {
         let limits = ReadLimits::default();
-        let file: Box<dyn RowFile> = match is_arrow(&source)? {
+        let mut file: Box<dyn RowFile> = match is_arrow(&source)? {
             true => Box::new(ArrowFile::open(source, limits)?),
             false => {
                 let file = ParquetFile::open(source, limits)?;
@@ -78,6 +96,10 @@ impl RowSource {
                 Box::new(file)
             }
         };
+        if let Some(columns) = &options.columns {
+            let selected = file.schema().select(columns);
+            *file.schema_mut() = selected.map_err(|defect| file.error(Flaw::new(0, defect)))?;
+        }
         let roles = Roles::find(&*file, options)?;
         let labels = roles.label.as_ref().map(|column| RowLabels::read(&*file, column));
         let labels = labels.transpose()?.unwrap_or_default();
@@ -85,7 +107,9 @@ impl RowSource {
         // Names of samples end at their first dot.
         let stem =
             name.as_bytes().iter().map(|&byte| if byte == b'.' { b'_' } else { byte }).collect();
-        Ok(Self { file, stores: stores.clone(), roles, labels, stem })
+        let folder = options.folder.clone().unwrap_or_else(|| file.source().location().folder());
+        let root = options.root.clone();
+        Ok(Self { file, stores: stores.clone(), roles, labels, stem, folder, root })
     }
 
     /// The columns of all rows, if the file is a Parquet file.
@@ -137,20 +161,21 @@ impl RowSource {
         })
     }
 
-    /// The file of an image that has a path and no bytes. It must be below the folder of this file.
+    /// The file of an image that has a path and no bytes.
     fn own_file(&self, column: ImageColumn, row: RowPlace, at: u64) -> Result<Source, ReadError> {
         let error = |defect| self.file.error(Flaw::new(at, defect));
         let Some(path) = self.path(column, row)? else {
             return Err(error(ParquetDefect::NullImage));
         };
-        let folder = self.location().folder();
-        let checked = RelativePath::new(&path).and_then(|_| match folder.url() {
-            Some(_) => check_web_name(&path),
+        let below_root = self.root.as_ref().and_then(|root| Some((root, below(root, &path)?)));
+        let (folder, name) = below_root.unwrap_or((&self.folder, &path));
+        let checked = RelativePath::new(name).and_then(|_| match folder.url() {
+            Some(_) => check_web_name(name),
             None => Ok(()),
         });
         checked
             .map_err(|defect| error(ParquetDefect::UnsafePath { path: path.clone(), defect }))?;
-        let location = folder.join(&path);
+        let location = folder.join(name);
         let opened = self.stores.open_file(&location)?;
         let source = opened.ok_or_else(|| error(ParquetDefect::NotAFile { path: path.clone() }))?;
         self.file.check_size("sample bytes", source.len())?;
@@ -283,6 +308,13 @@ impl RowSource {
         source.read_range_into(0, source.len(), &mut bytes)?;
         Ok(Some(bytes))
     }
+}
+
+/// The part of an absolute path below `root`.
+fn below<'p>(root: &Location, path: &'p [u8]) -> Option<&'p [u8]> {
+    let root = root.as_os_str().as_bytes();
+    let root = root.strip_suffix(b"/").unwrap_or(root);
+    path.strip_prefix(root)?.strip_prefix(b"/").filter(|_| path.starts_with(b"/"))
 }
 
 impl SampleSource for RowSource {

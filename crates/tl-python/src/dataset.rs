@@ -10,7 +10,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tbl_io::{Entry, Field, ListOptions, Manifest, SourceKind};
-use tl_decode::{DecodeOptions, Image};
+use tl_decode::{DecodeOptions, Exif, Image};
 use tl_pipeline::{
     Dataset, DatasetView, Filter, Fold, Length, MixStage, PipelineError, Replacement, SampleFault,
     SampleRenderer, Split, Stored, Target, ViewError, Weights,
@@ -109,10 +109,8 @@ impl PyDataset {
             let manifest = Manifest { image, label: label.clone(), ..Manifest::default() };
             let lists = ListOptions { manifest, ..ListOptions::default() };
             let dataset = Dataset::open_in(&stores.stores().with_list_options(lists), &paths)?;
-            let has_rows = dataset
-                .shards()
-                .iter()
-                .any(|shard| matches!(shard.kind(), SourceKind::Parquet | SourceKind::Arrow));
+            let are_rows = |kind| matches!(kind, SourceKind::Parquet | SourceKind::Arrow);
+            let has_rows = dataset.shards().iter().any(|shard| are_rows(shard.kind()));
             match label {
                 Some(label) if !has_rows => dataset.with_labels_of(&label),
                 Some(_) | None => Ok(dataset),
@@ -384,10 +382,11 @@ impl PyDataset {
         fields.into_iter().map(field).collect()
     }
 
-    /// The pixels of the sample at ``place``, of shape (height, width, 3).
-    fn image(&self, py: Python<'_>, place: u64) -> PyResult<Tensor> {
+    /// The pixels of the sample at ``place``, of shape (height, width, 3); with ``exif`` upright.
+    fn image(&self, py: Python<'_>, place: u64, exif: bool) -> PyResult<Tensor> {
         let index = self.at(place)?;
-        let image = detached(py, || self.decoded(index))??;
+        let exif = if exif { Exif::Apply } else { Exif::Ignore };
+        let image = detached(py, || self.decoded(index, exif))??;
         let shape = vec![image.height as usize, image.width as usize, 3];
         Ok(Tensor::new(Memory::of(&image.data)?, shape, Element::U8))
     }
@@ -476,7 +475,7 @@ impl PyDataset {
         Self::new(dataset.into(), DataStores::joined([&*self.stores, stores]))
     }
 
-    fn decoded(&self, index: u64) -> Result<Image, Error> {
+    fn decoded(&self, index: u64, exif: Exif) -> Result<Image, Error> {
         let fault = |fault| self.error(index, fault);
         let dataset = self.view.dataset();
         let entry = dataset.entry(index).map_err(|error| fault(error.into()))?;
@@ -484,7 +483,8 @@ impl PyDataset {
         dataset.read_into(index, &mut bytes).map_err(|error| fault(error.into()))?;
         let size = (entry.width, entry.height);
         let stored = Stored { format: entry.format, size, bytes: &mut bytes, row_index: None };
-        let mut renderer = SampleRenderer::new(&Recipe::decode(), DecodeOptions::default());
+        let options = DecodeOptions { exif, ..DecodeOptions::default() };
+        let mut renderer = SampleRenderer::new(&Recipe::decode(), options);
         let mut image = Image::new();
         let draw = Draw { seed: 0, epoch: 0, sample: index };
         let rendered = renderer.render(stored, draw, Target::Image(&mut image));

@@ -27,6 +27,8 @@ mod no_text;
 mod recipe;
 mod remote;
 mod report;
+#[cfg(feature = "arrow")]
+mod rows;
 mod samples;
 mod settings;
 #[cfg(feature = "tables")]
@@ -76,6 +78,9 @@ mod native {
     use crate::remote::expand;
     #[pymodule_export]
     use crate::report::PyReport;
+    #[cfg(feature = "arrow")]
+    #[pymodule_export]
+    use crate::rows::rows;
     #[pymodule_export]
     use crate::samples::PySamples;
     #[cfg(feature = "tables")]
@@ -100,6 +105,10 @@ mod native {
     /// The types of numbers in batches.
     #[pymodule_export]
     const DTYPES: [&str; 13] = crate::element::DTYPES;
+
+    /// Whether this build reads Parquet and Arrow files.
+    #[pymodule_export]
+    const HAS_ARROW: bool = cfg!(feature = "arrow");
 
     /// Whether this build reads stores and web servers.
     #[pymodule_export]

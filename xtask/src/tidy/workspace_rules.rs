@@ -38,6 +38,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "tbf-format",
             "tbl-format",
             "tbl-io",
+            "tl-arrow",
             "tl-decode",
             "tl-pipeline",
             "tl-simd",

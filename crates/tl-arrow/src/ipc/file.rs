@@ -329,6 +329,10 @@ impl RowFile for ArrowFile {
         &self.schema
     }
 
+    fn schema_mut(&mut self) -> &mut Schema {
+        &mut self.schema
+    }
+
     fn features(&self) -> Option<&[u8]> {
         self.features.as_deref()
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tbl_io::{Labels, Note, SampleSource, SampleSourceExt, Source, SourceKind, Stores};
-use tl_arrow::RowSource;
+use tl_arrow::{RowOptions, RowSource};
 
 use crate::support::{Case, read_all, sha256};
 
@@ -205,4 +205,34 @@ fn files_are_told_by_their_first_bytes() {
         open(b"ARROW1\0\0 and no footer"),
         "a: at byte 16: expected ARROW1, found footer; was the file written and copied completely?"
     );
+}
+
+#[test]
+fn columns_are_selected_under_other_names() {
+    let open = |case: &Case, columns: &[(&str, &str)], features: Option<&str>| {
+        let owned = |&(stored, name): &(&str, &str)| (stored.to_owned(), name.to_owned());
+        let columns = Some(columns.iter().map(owned).collect());
+        let features = features.map(str::to_owned);
+        let options = RowOptions { columns, features, ..RowOptions::default() };
+        let source = Source::from_bytes("a", case.bytes());
+        RowSource::open_with(&Stores::new(), source, &options)
+    };
+    let case = Case::arrow("pyarrow_types");
+    let features = r#"{"info": {"features": {"image": {"_type": "Image"},
+        "class": {"_type": "ClassLabel", "names": ["no", "yes"]}}}}"#;
+    let columns = [("mask", "image"), ("label", "class"), ("text", "txt")];
+    let samples = open(&case, &columns, Some(features)).unwrap();
+    assert_eq!((samples.class_names().len(), samples.declares_classes()), (2, true));
+    let mut fields = Vec::new();
+    samples.read_fields(0, &mut fields).unwrap();
+    assert_eq!(fields.len(), 1);
+    assert_eq!(fields[0].extension, b"txt");
+    let hash = sha256(read_all(&samples)[0].as_ref().unwrap());
+    assert_eq!(Some(&*hash), case.expected["masks"][0].as_str());
+    let error = open(&case, &[("masks", "image")], None).unwrap_err().to_string();
+    assert!(error.starts_with("a: no column masks, the columns are photo, mask, "), "{error}");
+    // Rows of Parquet files too.
+    let samples = open(&Case::of("pyarrow_2"), &[("image", "photo")], None).unwrap();
+    assert_eq!(samples.stored_labels().unwrap(), Some(Vec::new()));
+    assert_eq!(read_all(&samples).len(), 12);
 }

@@ -1,5 +1,6 @@
 //! Files and streams that the library of the Arrow project writes, with all kinds of settings.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryViewBuilder, GenericByteBuilder};
@@ -12,8 +13,8 @@ use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, Field, Fields, Schema};
 use proptest::prelude::*;
-use tbl_io::{SampleSource, SampleSourceExt, Source, Stores};
-use tl_arrow::RowSource;
+use tbl_io::{ListOptions, Location, Manifest, SampleSource, SampleSourceExt, Source, Stores};
+use tl_arrow::{RowOptions, RowSource};
 
 /// A row: no structure, or a structure with or without bytes.
 #[derive(Clone, Debug)]
@@ -217,4 +218,49 @@ proptest! {
     fn rows_are_those_that_were_written(rows in rows(), settings in settings()) {
         check(&rows, &settings);
     }
+}
+
+#[test]
+fn images_without_bytes_are_files_below_the_folders_of_the_options() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.jpg"), b"\xff\xd8\xff of its own").unwrap();
+    let absolute = folder.path().join("a.jpg").to_str().unwrap().to_owned();
+    let paths = ["a.jpg".to_owned(), absolute, "../a.jpg".to_owned()];
+    let row = |image, path| Row { image: Some(image), path, label: None, caption: None };
+    let mut rows: Vec<Row> = paths.into_iter().map(|path| row(None, Some(path))).collect();
+    rows.push(row(Some(b"\xff\xd8\xff".to_vec()), None));
+    let settings = Settings {
+        is_stream: true,
+        codec: None,
+        layout: Layout::Offsets,
+        has_dictionary: false,
+        batch_rows: 9,
+        alignment: 8,
+        skipped: 0,
+    };
+    let bytes = write(&rows, &settings);
+    let read = |given: Option<&Path>, root: Option<&Path>| {
+        let location = |path: &Path| Location::new(path);
+        let options = RowOptions {
+            folder: given.map(location),
+            root: root.map(location),
+            ..RowOptions::default()
+        };
+        let source = Source::from_bytes("elsewhere/a", bytes.clone());
+        let samples = RowSource::open_with(&Stores::new(), source, &options).unwrap();
+        [0, 1, 2].map(|index| samples.read_into(index, &mut Vec::new()).is_ok())
+    };
+    let here = folder.path();
+    assert_eq!(read(None, None), [false; 3]);
+    assert_eq!(read(Some(here), None), [true, false, false]);
+    assert_eq!(read(None, Some(here)), [false, true, false]);
+    assert_eq!(read(None, Some(Path::new("/"))), [false, true, false]);
+    assert_eq!(read(Some(here), Some(&here.join("a"))), [true, false, false]);
+    // The root of the options for manifests is both.
+    let manifest = Manifest { root: Some(Location::new(here)), ..Manifest::default() };
+    let options = ListOptions { manifest, ..ListOptions::default() };
+    let source = Source::from_bytes("elsewhere/a", bytes.clone());
+    let samples = RowSource::open(&Stores::new().with_list_options(options), source).unwrap();
+    let entry = samples.entry(1).unwrap();
+    assert_eq!((entry.key.as_deref(), entry.bytes), (Some(&b"a.jpg"[..]), 14));
 }

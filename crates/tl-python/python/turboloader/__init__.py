@@ -25,6 +25,7 @@ from ._files import (
     probe,
     verify,
 )
+from ._huggingface import from_hf
 from ._native import Batch, ImageInfo, Recipe, Report, Tensor, __version__
 from ._tokens import tokenize, tokens
 from .dataset import Dataset, Sample, Stats, concat, mix, open
@@ -68,6 +69,7 @@ __all__ = [
     "exceptions",
     "fields",
     "from_arrays",
+    "from_hf",
     "from_items",
     "imagenet",
     "manifest",

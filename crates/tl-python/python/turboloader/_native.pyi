@@ -16,6 +16,7 @@ from .settings import Store
 
 __all__ = [
     "DTYPES",
+    "HAS_ARROW",
     "HAS_REMOTE",
     "Batch",
     "Dataset",
@@ -46,6 +47,7 @@ __all__ = [
     "open_raw_view",
     "pairs",
     "probe",
+    "rows",
     "signatures",
     "tensor_of",
     "tl",
@@ -63,6 +65,11 @@ TensorField = Literal["image", "label", "soft_label", "index", "valid", "size", 
 DTYPES: Final[list[str]]
 """
 The types of numbers in batches.
+"""
+
+HAS_ARROW: Final[bool]
+"""
+Whether this build reads Parquet and Arrow files.
 """
 
 HAS_REMOTE: Final[bool]
@@ -207,8 +214,8 @@ class Dataset:
         self, /, fold: SupportsIndex, of: SupportsIndex, seed: SupportsIndex, stratify: bool
     ) -> tuple[Dataset, Dataset]:
         """The other folds, and this one."""
-    def image(self, /, place: SupportsIndex) -> Tensor:
-        """The pixels of the sample at ``place``, of shape (height, width, 3)."""
+    def image(self, /, place: SupportsIndex, exif: bool) -> Tensor:
+        """The pixels of the sample at ``place``, of shape (height, width, 3); with ``exif`` upright."""
     def index(self, /, place: SupportsIndex) -> int:
         """The number in the stored data set of the sample at ``place``."""
     def indices(self, /) -> Tensor:
@@ -945,6 +952,12 @@ def pairs(
 
 def probe(data: bytes) -> ImageInfo:
     """Reads the header of an image: JPEG, PNG, WebP, BMP or TIFF."""
+
+def rows(tables: list[dict[str, Any]], settings: dict[str, Any]) -> tuple[Dataset, list[int]]:
+    """
+    Opens the rows of tables, one table after the other, and returns the number of the first row of each
+    too. Paths of images may lead anywhere.
+    """
 
 def signatures() -> tuple[str, str]:
     """

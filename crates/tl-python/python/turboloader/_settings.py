@@ -61,7 +61,18 @@ OutputFormat = Literal["tensor", "numpy", "torch", "jax", "tf"]
 Tail = Literal["drop", "pad", "uneven"]
 Parity = Literal["pil", "tensor"]
 FileFormat = Literal[
-    "folder", "imagefolder", "tar", "webdataset", "tbl", "idv", "tbf", "files", "images", "manifest"
+    "folder",
+    "imagefolder",
+    "tar",
+    "webdataset",
+    "tbl",
+    "parquet",
+    "arrow",
+    "idv",
+    "tbf",
+    "files",
+    "images",
+    "manifest",
 ]
 
 # Whether channels come last in an output format; None for the recipe's choice.
@@ -92,6 +103,7 @@ _KINDS = {
     "tbf": "tbf",
     "files": "files",
     "images": "images",
+    "arrow": "arrow",
     "parquet": "parquet",
     "manifest": "manifest",
 }
@@ -209,7 +221,7 @@ class Settings:
     decode: bool = True
     decode_margin: float | None = None
     parity: Parity | None = None
-    exif: bool = False
+    exif: bool | None = None
     batch_transform: BatchTransform | Sequence[BatchTransform] = ()
     keys: bool = False
     labels: Any = field(default=None, repr=False)
@@ -251,15 +263,19 @@ class Settings:
             )
         check_fields(self.fields)
         data = opened(self.data, self.store)
+        exif = self.exif
+        if exif is None:
+            exif = self.decode and data is not None and data.exif
+        check_flags(exif=exif)
         if self.labels is not None:
             data = self._labelled(data)
-            return replace(self, data=data, labels=None, store=None)
+            return replace(self, data=data, exif=exif, labels=None, store=None)
         if data is None:
-            return replace(self, data=expand(path_list(self.data)))
+            return replace(self, data=expand(path_list(self.data)), exif=exif)
         columns = cast("Columns | None", self.columns)
         if data.label_column is not None and (columns is None or columns.label is None):
             columns = replace(columns or Columns(), label=data.label_column)
-        return replace(self, data=data, columns=columns)
+        return replace(self, data=data, columns=columns, exif=exif)
 
     def _labelled(self, data: Dataset | None) -> Dataset:
         """Open a data set with other labels."""

@@ -72,16 +72,17 @@ def open(
     Parameters
     ----------
     path
-        A folder, a TAR archive, a TBL or Parquet file, a table, a manifest or images; a list of
-        these; or a pattern such as ``"train-*.tar"``, ``"train-{000..099}.tar"`` or
+        A folder, a TAR archive, a TBL, Parquet or Arrow file, a table, a manifest or images; a list
+        of these; or a pattern such as ``"train-*.tar"``, ``"train-{000..099}.tar"`` or
         ``"photos/*.jpg"``. Paths or URLs.
     format
         The expected format, such as ``"folder"``, ``"tar"`` or ``"tbl"``; another one is an error.
         By default any: it is detected from the content.
     image
-        The column of a Parquet file that has the images. By default the only one.
+        The column of a Parquet or Arrow file that has the images. By default the only one.
     label
-        The column of a table or a Parquet file that has the labels, which are then read.
+        The column of a table, or of a Parquet or Arrow file, that has the labels, which are then
+        read.
     labels
         Labels instead of those of the data set: integers or names of classes, for all samples in
         order; a dict by the names of samples, with or without their extensions; or the path of a
@@ -132,8 +133,8 @@ def _reopened(
 
 
 def _of_table(made: Native, label: str | None) -> str | None:
-    """Return the column that loaders take labels from; samples of Parquet files have theirs."""
-    return None if "parquet" in made.kinds else label
+    """Return the column that loaders take labels from; rows that are samples have theirs."""
+    return None if {"parquet", "arrow"} & set(made.kinds) else label
 
 
 def _opened(
@@ -245,6 +246,7 @@ def mix(
     made = _native.Dataset.mix(native, str(length), later)
     name = f"mix of {len(parts)}"
     mixed = Dataset(made, _mixed, (parts, length, later), name=name, label=_label(parts))
+    mixed.exif = _exif([part for part, _ in parts])
     return mixed.with_fields(_fields(part for part, _ in parts))
 
 
@@ -284,7 +286,19 @@ def _checked(dataset: Any) -> Dataset:
 def _joined(parts: Sequence[Dataset], made: Native) -> Dataset:
     name = f"concat of {len(parts)}"
     joined = Dataset(made, concat, tuple(parts), name=name, label=parts[0].label_column)
+    joined.exif = _exif(parts)
     return joined.with_fields(_fields(parts))
+
+
+def _exif(parts: Sequence[Dataset]) -> bool:
+    """Return whether images are turned by their EXIF orientation, which all parts agree on."""
+    if len({part.exif for part in parts}) > 1:
+        raise SettingError(
+            "some data sets are of from_hf, which turns images by their EXIF orientation, and "
+            "others are not: pass exif=False to from_hf, and exif=True to the loader if all are to "
+            "be turned"
+        )
+    return parts[0].exif
 
 
 def _fields(parts: Iterable[Dataset]) -> dict[str, Field]:
@@ -319,6 +333,9 @@ class Dataset:
         The column of a table that has the labels.
     fields : dict
         What batches have from files next to images, by name; see `with_fields`.
+    exif : bool
+        Whether images are turned by their EXIF orientation unless a loader says otherwise: True for
+        data sets of `from_hf`.
 
     Examples
     --------
@@ -346,6 +363,7 @@ class Dataset:
         self.label_column = label
         self.classes: list[str] = native.class_names
         self.fields: dict[str, Field] = {}
+        self.exif = False
         # Connections to stores belong to the process that made them, and workers may be forked.
         self._process = os.getpid() if any(map(is_url, native.locations())) else None
 
@@ -364,7 +382,7 @@ class Dataset:
         self, made: Native, rebuild: Callable[..., Dataset], arguments: tuple[Any, ...]
     ) -> Dataset:
         dataset = Dataset(made, rebuild, arguments, name=self._name, label=self.label_column)
-        dataset.fields = self.fields
+        dataset.fields, dataset.exif = self.fields, self.exif
         return dataset
 
     def with_labels(self, labels: Labels, *, allow_unlabelled: bool = False) -> Dataset:
@@ -1147,7 +1165,7 @@ class Sample(Mapping[str, Any]):
                 return self._values[name]
         if name == self._main:
             if name == "image":
-                return self._native.image(self._place)
+                return self._native.image(self._place, self._dataset.exif)
             return self._native.read(self._place)
         if name not in self._files:
             raise KeyError(f"{name}: the sample has {', '.join(self)}")

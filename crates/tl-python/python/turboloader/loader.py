@@ -91,8 +91,8 @@ class DataLoader(Generic[Format, Names]):
     ----------
     data
         A `Dataset`, which `turboloader.open` returns, or a view of one; or what that opens: a TAR
-        archive, a TBL or Parquet file or a folder of classes; or a table, which is an IDV or TBF
-        file; a list of these; or a pattern such as ``"train-*.tar"`` or
+        archive, a TBL, Parquet or Arrow file or a folder of classes; or a table, which is an IDV or
+        TBF file; a list of these; or a pattern such as ``"train-*.tar"`` or
         ``"train-{000..099}.tar"``. A file's format is detected from its content, not its name.
     batch_size
         The number of samples in a batch of each rank.
@@ -145,7 +145,7 @@ class DataLoader(Generic[Format, Names]):
         tensors.
     exif
         Whether to turn images upright by their EXIF or XMP orientation, as Pillow's
-        ``exif_transpose`` does. TIFF images are always upright.
+        ``exif_transpose`` does. By default only those of `from_hf`. TIFF images are always upright.
     batch_transform
         _Transforms that mix the images of a batch, such as `MixUp`.
     keys
@@ -212,7 +212,7 @@ class DataLoader(Generic[Format, Names]):
             decode: bool = True,
             decode_margin: float | None = None,
             parity: Parity | None = None,
-            exif: bool = False,
+            exif: bool | None = None,
             batch_transform: BatchTransform | Sequence[BatchTransform] = (),
             keys: bool = False,
             labels: Labels | None = None,

@@ -391,7 +391,7 @@ class Dataset(TorchDataset):
         dtype: Any = None,
         decode_margin: float | None = None,
         parity: Parity | None = None,
-        exif: bool = False,
+        exif: bool | None = None,
         channels: int | None = None,
         pixels: Any = None,
         labels: Labels | None = None,
@@ -412,6 +412,8 @@ class Dataset(TorchDataset):
         kinds: Any = fields if are_kinds(fields) else {}
         self._data = self._opened_for(data, transform, labels, kinds, store)
         self._paths = expand(path_list(data)) if self._data is None else []
+        if exif is None:
+            exif = self._data is not None and self._data.exif
         options = {"dtype": dtype, "decode_margin": decode_margin, "parity": parity}
         options.update(channels=channels, pixels=pixels)
         (own_names, own), *others = groups(transform)
