@@ -9,6 +9,7 @@ Prints the constants that the Rust tests compare with:
 """
 
 import hashlib
+import itertools
 import json
 import math
 import sys
@@ -88,13 +89,22 @@ def full(n, keys, place):
             return x
 
 
-def dealt(n, s, keys):
-    blocks = [list(range(start, min(start + s, n))) for start in range(0, n, s)]
+def cut(n, s):
+    return [list(range(start, min(start + s, n))) for start in range(0, n, s)]
+
+
+def cut_by_source(samples, ends):
+    """The places of samples that follow each other in one block of the source."""
+    block_of = [sum(end <= sample for end in ends) for sample in samples]
+    return [list(group) for _, group in itertools.groupby(range(len(samples)), lambda place: block_of[place])]
+
+
+def dealt(blocks, keys):
     return [blocks[full(len(blocks), derive(keys, 0, 0), j)] for j in range(len(blocks))]
 
 
-def block(n, s, w, keys):
-    return windows(dealt(n, s, keys), w, keys)
+def block(blocks, w, keys):
+    return windows(dealt(blocks, keys), w, keys)
 
 
 def windows(blocks, w, keys):
@@ -107,9 +117,9 @@ def windows(blocks, w, keys):
     return places
 
 
-def lanes(n, count, s, w, c, deal, keys):
+def lanes(blocks, count, w, c, deal, keys):
     """All global batches, one after the other, where the loader computes one position."""
-    blocks = dealt(n, s, deal)
+    blocks = dealt(blocks, deal)
     samples = []
     for number in range(count):
         own = blocks[number * len(blocks) // count : (number + 1) * len(blocks) // count]
@@ -124,18 +134,29 @@ def lanes(n, count, s, w, c, deal, keys):
 
 
 def numbers_of_lanes(shuffle):
-    """Lanes, samples of a block, blocks of a window, and whether blocks are dealt for each epoch."""
+    """Lanes, blocks of a window, and whether blocks are dealt for each epoch."""
     count, blocks, *deal = shuffle.removeprefix("lanes:").split("/")
-    return [int(count), *map(int, blocks.split("x")), int(deal == ["epoch"])]
+    return [int(count), numbers_of_blocks(blocks)[1], int(deal == ["epoch"])]
 
 
-def shuffled(n, shuffle, keys):
+def numbers_of_blocks(shuffle):
+    """Samples of a block, None for those of the source, and blocks of a window."""
+    s, w = shuffle.removeprefix("block:").rsplit("x", 1)
+    return [None if s == "source" else int(s), int(w)]
+
+
+def shuffled(samples, shuffle, ends, keys):
+    n = len(samples)
     if shuffle == "none":
         return list(range(n))
     if shuffle == "full":
         return [full(n, keys, place) for place in range(n)]
-    s, w = shuffle.removeprefix("block:").split("x")
-    return block(n, int(s), int(w), keys)
+    return block(blocks_of(samples, shuffle, ends), numbers_of_blocks(shuffle)[1], keys)
+
+
+def blocks_of(samples, shuffle, ends):
+    s = numbers_of_blocks(shuffle.split("/")[1] if shuffle.startswith("lanes:") else shuffle)[0]
+    return cut_by_source(samples, ends) if s is None else cut(len(samples), s)
 
 
 def pieces_of(subset):
@@ -153,6 +174,7 @@ class Case:
 
     def __init__(self, case):
         self.n, self.shuffle, self.repeat = case["n"], case["shuffle"], case.get("repeat", 1)
+        self.ends = case.get("ends", [])
         self.kind, self.tail, self.parts = "permuted", [0], None
         self.global_batch = case.get("global_batch", 64)
         self.pieces = [("range", 0, self.n)]
@@ -209,10 +231,19 @@ class Case:
 
     def fingerprint(self):
         shuffle = {"none": [0, 0, 0], "full": [1, 0, 0]}.get(self.shuffle)
-        if self.shuffle.startswith("lanes:"):
-            count, s, w, deal = numbers_of_lanes(self.shuffle)
-            shuffle = [3, s, w, count, self.global_batch // count, deal]
-        shuffle = shuffle or [2, *map(int, self.shuffle.removeprefix("block:").split("x"))]
+        if shuffle is None:
+            is_lanes = self.shuffle.startswith("lanes:")
+            s, w = numbers_of_blocks(self.shuffle.split("/")[1] if is_lanes else self.shuffle)
+            ends = []
+            if s is None:
+                parts = self.parts or [samples_of(self.pieces)]
+                blocks = [cut_by_source(part, self.ends) for part in parts]
+                ends = [b[-1] + 1 for part in blocks for b in part]
+            shuffle = [(3 if is_lanes else 2) if s else (5 if is_lanes else 4), s or len(ends), w]
+            if is_lanes:
+                count, _, deal = numbers_of_lanes(self.shuffle)
+                shuffle += [count, self.global_batch // count, deal]
+            shuffle += ends
         numbers = [self.n, *shuffle, self.once, self.repeat, len(self.pieces)]
         for piece in self.pieces:
             numbers += [0, piece[1], piece[2]] if piece[0] == "range" else [1, len(piece[1]), *piece[1]]
@@ -226,12 +257,14 @@ class Case:
     def permuted(self, seed, epoch, _):
         listing = samples_of(self.pieces)
         if self.shuffle.startswith("lanes:"):
-            count, s, w, deal = numbers_of_lanes(self.shuffle)
+            count, w, deal = numbers_of_lanes(self.shuffle)
             keys = keys_of(seed, epoch, 0)
             deal = keys if deal else keys_of(seed, 0, 0)
             c = self.global_batch // count
-            return [listing[place] for place in lanes(len(listing), count, s, w, c, deal, keys)]
-        orders = [shuffled(len(listing), self.shuffle, keys_of(seed, epoch, r)) for r in range(self.repeat)]
+            blocks = blocks_of(listing, self.shuffle, self.ends)
+            return [listing[place] for place in lanes(blocks, count, w, c, deal, keys)]
+        keys = [keys_of(seed, epoch, r) for r in range(self.repeat)]
+        orders = [shuffled(listing, self.shuffle, self.ends, k) for k in keys]
         return [listing[place] for order in orders for place in order]
 
     def mixed(self, seed, epoch, count):
@@ -248,7 +281,7 @@ class Case:
                 x = full(len(slots), derive(keys, 0, before + q), x)
             i, t = slots[x]
             cycle, place = divmod(taken[i] + q * weights[i] + t, len(self.parts[i]))
-            order = shuffled(len(self.parts[i]), self.shuffle, derive(keys, 1 + i, cycle))
+            order = shuffled(self.parts[i], self.shuffle, self.ends, derive(keys, 1 + i, cycle))
             samples.append(self.parts[i][order[place]])
         return samples
 
@@ -333,6 +366,18 @@ CASES += [
     {"n": 10, "labels": LABELS, "of": {"ranges": [[4, 10]]}, **FULL, "seed": 42, "epoch": 3},
 ]
 WEIGHTS = [5, 0, 1, 2**32 - 1, 2**31, 2**30]
+ENDS = [3, 4, 9, 14, 17]
+CASES += [
+    {"n": 17, "ends": ENDS, "shuffle": "block:sourcex1", "seed": 42, "epoch": 0},
+    {"n": 17, "ends": ENDS, "shuffle": "block:sourcex2", "seed": 42, "epoch": 1},
+    {"n": 17, "ends": ENDS, "shuffle": "block:sourcex2", "repeat": 3, "seed": 7, "epoch": 0},
+    {"n": 17, "ends": ENDS, "ranges": [[12, 16], [2, 9]], "shuffle": "block:sourcex2", "seed": 42, "epoch": 0},
+    {"n": 17, "ends": ENDS, "list": [0, 2, 1, 16, 5, 6, 3, 8], "shuffle": "block:sourcex2", "seed": 42, "epoch": 0},
+    {"n": 17, "ends": ENDS, "mix": MIX, "shuffle": "block:sourcex2", "length": 24, "seed": 42, "epoch": 2},
+    {"n": 17, "ends": ENDS, "shuffle": "lanes:2/sourcex2", "global_batch": 4, "seed": 42, "epoch": 1},
+    {"n": 17, "ends": ENDS, "shuffle": "lanes:2/sourcex1/epoch", "global_batch": 2, "seed": 42, "epoch": 1},
+    {"n": 0, "ends": [], "shuffle": "block:sourcex2", "seed": 42, "epoch": 1},
+]
 CASES += [
     {"n": 6, "weights": WEIGHTS, "replacement": True, **FULL, "length": 24, "seed": 42, "epoch": 0},
     {"n": 6, "weights": [5, 0, 1, 4, 2, 1], "replacement": True, **FULL, "repeat": 3, "seed": M64, "epoch": 9},

@@ -167,6 +167,8 @@ pub enum ShardKind {
     Tbl = 2,
     /// A folder of a store.
     Folder = 3,
+    /// A file of a format that another reader has, such as Parquet.
+    Format = 4,
 }
 
 /// The way in which a shard's version was found.
@@ -281,6 +283,7 @@ impl<'a> Shard<'a> {
             1 => ShardKind::Tar,
             2 => ShardKind::Tbl,
             3 => ShardKind::Folder,
+            4 => ShardKind::Format,
             _ => return Err(FormatError::Unreadable { what: "kind of a shard" }),
         };
         let version_kind = match fields.version_kind {

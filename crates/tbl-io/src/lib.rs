@@ -94,12 +94,13 @@ pub use ranges::{
 pub use reader::{Damage, MetadataTotals, RawView, ReadOptions, RowIndexTotals, TblFile, Verify};
 pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};
 pub use sample::{
-    BulkIndex, DamageChecks, Entry, Facts, Field, MetadataBlock, RowIndexes, SampleName,
-    SampleSource, SampleSourceExt, SourceKind, StoredBytes, StoredSamples, announce_after,
+    BulkIndex, DamageChecks, Entry, Facts, Field, MetadataBlock, RowIndexes, SampleBlocks,
+    SampleName, SampleSource, SampleSourceExt, SourceKind, StoredBytes, StoredSamples,
+    announce_after,
 };
 pub use shard_index::{IndexError, IndexOptions, IndexSummary, index_shards};
 pub use source::{PageCache, Source, open_file};
-pub use storage::{ContainerFormat, Object, Opened, Storage, Stores};
+pub use storage::{ContainerFormat, FilePart, Object, Opened, Storage, Stores};
 pub use tar::{MemberCounts, MemberKind, SkippedMember, TarArchive};
 pub use tar_writer::{TarOptions, TarSummary, TarWriter};
 pub use tbl_version::TblVersion;

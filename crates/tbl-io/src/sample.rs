@@ -16,13 +16,16 @@ use crate::location::Location;
 use crate::note::Note;
 use crate::source::Source;
 
-pub use capability::{BulkIndex, DamageChecks, RowIndexes, SampleSourceExt, StoredSamples};
+pub use capability::{
+    BulkIndex, DamageChecks, RowIndexes, SampleBlocks, SampleSourceExt, StoredSamples,
+};
 
 /// A stored data set as a numbered sequence of samples: a TAR archive, a folder, or a TBL file.
 ///
 /// A source implements the first five methods. The others have an answer for a source without labels
 /// by class, fields or identity. A feature of only some containers is a capability, an object
-/// that the source returns: [`StoredSamples`], [`BulkIndex`], [`DamageChecks`], [`RowIndexes`].
+/// that the source returns: [`StoredSamples`], [`BulkIndex`], [`DamageChecks`], [`RowIndexes`],
+/// [`SampleBlocks`].
 /// [`SampleSourceExt`] calls capabilities of any source, so callers need not ask for the object. A
 /// source that wraps another passes on the capabilities that still hold.
 ///
@@ -159,6 +162,11 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
 
     /// Row indexes of JPEG samples, if the container stores them.
     fn row_indexes(&self) -> Option<&dyn RowIndexes> {
+        None
+    }
+
+    /// The blocks that samples are stored in, if the container has blocks.
+    fn blocks(&self) -> Option<&dyn SampleBlocks> {
         None
     }
 }

@@ -1,8 +1,8 @@
 //! Shard indexes: one file from which many shards open without being read.
 //!
 //! The part of each shard is what its reader needs: of a TAR archive the result of the pass over
-//! its headers, of a TBL file its header, index and metadata, of a folder the listing. The bytes of
-//! samples are read from the shards, in the version that was indexed.
+//! its headers, of a TBL file its header, index and metadata, of a folder the listing, of a file of
+//! another format what that needs. The bytes of samples are read from the shards, in the version that was indexed.
 
 mod indexed;
 mod write;
@@ -14,18 +14,21 @@ use std::sync::Arc;
 use tbl_format::FormatError;
 use tbl_format::checksum::crc32c;
 use tbl_format::path::{PathDefect, check_name, check_web_name};
-use tbl_format::shard_index::{Header, PartReader, Shard, ShardKind, VersionKind, is_shard_index};
+use tbl_format::shard_index::{
+    Header, PartReader, Shard, ShardKind, VersionKind, is_shard_index, push_number,
+};
 
 use crate::error::ReadError;
+use crate::escape::Escaped;
 use crate::folder::Folder;
 use crate::location::Location;
 use crate::ranges::Pin;
 use crate::reader::{ReadOptions, TblFile};
 use crate::sample::SampleSource;
 use crate::source::Source;
-use crate::storage::{Object, Opened, Stores};
+use crate::storage::{ContainerFormat, Object, Opened, Stores};
 use crate::tar::TarArchive;
-use indexed::Indexed;
+use indexed::{Indexed, Others};
 pub use write::{IndexError, IndexOptions, IndexSummary, index_shards};
 
 /// An open shard index.
@@ -108,13 +111,13 @@ impl ShardIndex {
             ShardKind::Folder => Box::new(self.folder_of(shard, stores)?),
             ShardKind::Tar => {
                 let part = self.part(shard)?;
-                let source = self.source_of(shard, stores, None)?;
+                let source = self.source_of(shard, stores, None, Others::Refused)?;
                 Box::new(TarArchive::of_part(source, &part).map_err(defect)?)
             }
             ShardKind::Tbl => {
                 let part = self.part(shard)?;
                 let kept = kept_ranges(&part, shard.bytes).map_err(defect)?;
-                let source = self.source_of(shard, stores, Some(kept))?;
+                let source = self.source_of(shard, stores, Some(kept), Others::Refused)?;
                 let file = TblFile::from_source(source.clone(), ReadOptions::default());
                 let file = file.map_err(|error| {
                     // Nothing was asked of the store.
@@ -127,6 +130,7 @@ impl ShardIndex {
                 source.release_front();
                 Box::new(file)
             }
+            ShardKind::Format => self.open_format(shard, stores)?,
         };
         self.check_count(number, opened.sample_count())?;
         Ok(opened)
@@ -137,9 +141,35 @@ impl ShardIndex {
     pub(crate) fn open_whole(&self, stores: &Stores, number: usize) -> Result<Opened, ReadError> {
         let shard = &self.shards[number];
         if shard.kind != ShardKind::Folder {
-            return self.source_of(shard, stores, None).map(Opened::File);
+            let source = self.source_of(shard, stores, None, Others::Refused);
+            return source.map(Opened::File);
         }
         self.folder_of(shard, stores).map(|folder| Opened::Folder(Box::new(folder)))
+    }
+
+    /// Opens a file of a format that another crate reads.
+    fn open_format(
+        &self,
+        shard: &OwnedShard,
+        stores: &Stores,
+    ) -> Result<Box<dyn SampleSource>, ReadError> {
+        let part = self.part(shard)?;
+        let defect = |source| self.defect(shard, source);
+        let FormatPart { format, kept, own } =
+            FormatPart::parse(&part, shard.bytes).map_err(defect)?;
+        let is_it = |other: &&Arc<dyn ContainerFormat>| other.extension().as_bytes() == format;
+        let Some(format) = stores.formats().iter().find(is_it) else {
+            let text = format!("no reader of {} files is in this build", Escaped(format));
+            let error = io::Error::new(io::ErrorKind::Unsupported, text);
+            return Err(ReadError::io(&shard.location, error));
+        };
+        let source = self.source_of(shard, stores, Some(kept), Others::Read)?;
+        let opened = format.open_part(stores, &source, own).map_err(|error| {
+            // Of the part; the file has defects of its own kind.
+            if let ReadError::Format { source, .. } = error { defect(source) } else { error }
+        })?;
+        source.release_front();
+        Ok(opened)
     }
 
     fn folder_of(&self, shard: &OwnedShard, stores: &Stores) -> Result<Folder, ReadError> {
@@ -182,6 +212,7 @@ impl ShardIndex {
         shard: &OwnedShard,
         stores: &Stores,
         kept: Option<Vec<Kept>>,
+        others: Others,
     ) -> Result<Source, ReadError> {
         let changed = |found| ReadError::ObjectChanged {
             location: shard.location.clone(),
@@ -206,7 +237,8 @@ impl ShardIndex {
         if ranges.len() != shard.bytes {
             return Err(changed(ranges.pin().clone()));
         }
-        let indexed = Indexed::new(Arc::clone(ranges), self.source.location().clone(), kept);
+        let index = self.source.location().clone();
+        let indexed = Indexed::new(Arc::clone(ranges), index, kept, others);
         Ok(Source::from_ranges(source.location(), Arc::new(indexed)))
     }
 }
@@ -290,9 +322,56 @@ fn unpack(stored: Vec<u8>, unpacked_bytes: u32, expected: u32) -> Result<Vec<u8>
     Ok(unpacked)
 }
 
+/// The part of a file of another format: what the format has, and the bytes of a file in a store that
+/// opening it reads.
+struct FormatPart<'p> {
+    /// The extension that stands for the format.
+    format: &'p [u8],
+    kept: Vec<Kept>,
+    own: &'p [u8],
+}
+
+impl<'p> FormatPart<'p> {
+    fn parse(part: &'p [u8], file_bytes: u64) -> Result<Self, FormatError> {
+        let mut part = PartReader::new(part, "part of a file");
+        let len = part.count()?;
+        let format = part.bytes(len)?;
+        let kept = read_kept(&mut part, file_bytes)?;
+        let len = part.count()?;
+        let own = part.bytes(len)?;
+        part.finish()?;
+        Ok(Self { format, kept, own })
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut part = Vec::new();
+        push_number(&mut part, self.format.len() as u64);
+        part.extend_from_slice(self.format);
+        push_kept(&mut part, &self.kept);
+        push_number(&mut part, self.own.len() as u64);
+        part.extend_from_slice(self.own);
+        part
+    }
+}
+
 /// The part of a TBL file: ranges of it, and their bytes.
 fn kept_ranges(part: &[u8], file_bytes: u64) -> Result<Vec<Kept>, FormatError> {
     let mut part = PartReader::new(part, "front of a TBL file");
+    let kept = read_kept(&mut part, file_bytes)?;
+    part.finish()?;
+    Ok(kept)
+}
+
+fn push_kept(part: &mut Vec<u8>, kept: &[Kept]) {
+    push_number(part, kept.len() as u64);
+    for Kept { offset, bytes } in kept {
+        push_number(part, *offset);
+        push_number(part, bytes.len() as u64);
+        part.extend_from_slice(bytes);
+    }
+}
+
+fn read_kept(part: &mut PartReader<'_>, file_bytes: u64) -> Result<Vec<Kept>, FormatError> {
     let mut kept = Vec::new();
     for _ in 0..part.count()? {
         let offset = part.number()?;
@@ -302,7 +381,6 @@ fn kept_ranges(part: &[u8], file_bytes: u64) -> Result<Vec<Kept>, FormatError> {
         }
         kept.push(Kept { offset, bytes: part.bytes(len)?.to_vec() });
     }
-    part.finish()?;
     Ok(kept)
 }
 

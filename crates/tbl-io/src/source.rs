@@ -243,7 +243,7 @@ impl Source {
     ///
     /// # Errors
     /// As for [`read_range_into`](Self::read_range_into), of the first range that fails.
-    pub(crate) fn read_ranges(&self, ranges: &[(u64, u64)]) -> Result<Vec<Vec<u8>>, ReadError> {
+    pub fn read_ranges(&self, ranges: &[(u64, u64)]) -> Result<Vec<Vec<u8>>, ReadError> {
         let mut read: Vec<Vec<u8>> = ranges.iter().map(|_| Vec::new()).collect();
         let total = ranges.iter().fold(0_u64, |total, &(_, len)| total.saturating_add(len));
         if total > OBJECT_BLOCK {

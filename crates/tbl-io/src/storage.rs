@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use glob::{MatchOptions, Pattern};
+use tbl_format::FormatError;
 use tbl_format::path::unescape;
 
 use crate::atomic_file::folder_of;
@@ -105,6 +106,40 @@ pub trait ContainerFormat: Send + Sync + fmt::Debug {
     /// The extension of its files, such as `parquet`. A folder with such files and without images
     /// stands for them.
     fn extension(&self) -> &'static str;
+
+    /// The part of a file of this format in a [shard index](crate::index_shards), which spares
+    /// [`open_part`](Self::open_part) and the samples the reads that this takes. `None`, the default,
+    /// for other files.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    fn index(&self, _stores: &Stores, _source: &Source) -> Result<Option<FilePart>, ReadError> {
+        Ok(None)
+    }
+
+    /// Opens a file by its part. The default is for formats that have none.
+    ///
+    /// # Errors
+    /// [`ReadError::Format`] for a part that cannot be read, and as for [`open`](Self::open).
+    fn open_part(
+        &self,
+        _stores: &Stores,
+        source: &Source,
+        _part: &[u8],
+    ) -> Result<Box<dyn SampleSource>, ReadError> {
+        let location = source.location().clone();
+        let source = FormatError::Unreadable { what: "kind of a shard" };
+        Err(ReadError::Format { location, offset: 0, source })
+    }
+}
+
+/// The part of a file in a shard index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePart {
+    /// How many samples the file has.
+    pub samples: u64,
+    /// The content of the part.
+    pub bytes: Vec<u8>,
 }
 
 /// A folder or a file, whatever the file holds.

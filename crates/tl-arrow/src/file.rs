@@ -2,38 +2,33 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::rc::Rc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tbl_io::{Mapped, ParquetDefect, ReadError, ReadLimits, Source};
 
-use crate::cache;
+use crate::cache::{self, PageCache};
 use crate::codec::Codec;
-use crate::footer::{self, Chunk, Footer};
+use crate::footer::{Chunk, Footer};
 use crate::header::{Encoding, PageHeader, PageKind};
 use crate::nested::Entries;
 use crate::page::{Page, PageContext};
 use crate::pages::{self, Slot};
 use crate::places::Places;
 use crate::schema::Leaf;
+use crate::tail::read_footer;
 use crate::thrift::Flaw;
 use crate::values::Values;
 
 /// The magic at both ends of a file.
 pub(crate) const MAGIC: [u8; 4] = *b"PAR1";
 
-/// The magic of a file whose footer is encrypted.
-const ENCRYPTED_MAGIC: [u8; 4] = *b"PARE";
+/// Memory for each row of samples: its label, the place and the format of its image, and where segments
+/// of a compressed page are found from.
+const ROW_BYTES: u64 = 21;
 
-/// The length and the magic at the end.
-const TAIL_BYTES: u64 = 8;
-
-/// Bytes that are read at the end of a file, which have the footer of most.
-const TAIL_READ: u64 = 64 << 10;
-
-/// Memory for each row of samples: its label, and the place and the format of its image.
-const ROW_BYTES: u64 = 18;
+/// The most bytes that are requested together when a file is opened.
+const TOGETHER: u64 = 32 << 20;
 
 /// The first bytes of a page, which have the header of most.
 const HEADER_READ: u64 = 256;
@@ -46,9 +41,12 @@ const MAX_HEADER: u64 = 16 << 20;
 pub(crate) struct ParquetFile {
     source: Source,
     limits: ReadLimits,
-    /// Tells the file from others in caches.
+    cache: Arc<PageCache>,
+    /// Tells the file from others in the cache.
     id: u64,
     map: OnceLock<Option<Mapped>>,
+    /// Ranges of a file that is not mapped, by their offset, until it is open.
+    ahead: Mutex<Vec<(u64, Vec<u8>)>>,
     footer: Footer,
     /// By row group, the rows before it; the number of rows at the end.
     starts: Vec<u64>,
@@ -66,9 +64,14 @@ pub(crate) struct RowPlace {
 }
 
 impl ParquetFile {
-    pub(crate) fn open(source: Source, limits: ReadLimits) -> Result<Self, ReadError> {
+    pub(crate) fn open(
+        source: Source,
+        limits: ReadLimits,
+        cache: Arc<PageCache>,
+    ) -> Result<Self, ReadError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let footer = read_footer(&source, limits)?;
+        let (footer, tail) = read_footer(&source, limits)?;
+        let ahead = Mutex::new(if source.is_mappable() { Vec::new() } else { vec![tail] });
         let mut starts = vec![0];
         let mut rows = 0;
         for group in &footer.groups {
@@ -78,8 +81,9 @@ impl ParquetFile {
         let leaves = footer.schema.leaves().len();
         let pages = (0..footer.groups.len() * leaves).map(|_| OnceLock::new()).collect();
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let map = OnceLock::new();
         let images = OnceLock::new();
-        Ok(Self { source, limits, id, map: OnceLock::new(), footer, starts, pages, images })
+        Ok(Self { source, limits, cache, id, map, ahead, footer, starts, pages, images })
     }
 
     /// Fails if the places of all rows take more memory than samples may.
@@ -101,6 +105,10 @@ impl ParquetFile {
         self.images.get_or_init(|| Places::new(self, leaf))
     }
 
+    pub(crate) fn cache(&self) -> &PageCache {
+        &self.cache
+    }
+
     pub(crate) fn footer(&self) -> &Footer {
         &self.footer
     }
@@ -116,6 +124,11 @@ impl ParquetFile {
     /// The error of this file with the place and the defect.
     pub(crate) fn error(&self, flaw: Flaw) -> ReadError {
         in_file(&self.source, flaw)
+    }
+
+    /// By row group, the rows before it.
+    pub(crate) fn starts(&self) -> &[u64] {
+        &self.starts
     }
 
     /// The place of row `row`; `None` past the end.
@@ -170,14 +183,17 @@ impl ParquetFile {
                 |flaw| self.error(flaw),
             )?,
         };
-        let place = &self.pages[group * self.footer.schema.leaves().len() + leaf];
-        Ok(place.get_or_init(|| found.into_boxed_slice()))
+        Ok(self.pages_of(group, leaf).get_or_init(|| found.into_boxed_slice()))
+    }
+
+    /// The place of the pages of a column in a row group.
+    pub(crate) fn pages_of(&self, group: usize, leaf: usize) -> &OnceLock<Box<[Slot]>> {
+        &self.pages[group * self.footer.schema.leaves().len() + leaf]
     }
 
     /// As [`pages`](Self::pages), if they were asked for before.
     pub(crate) fn known_pages(&self, group: usize, leaf: usize) -> Option<&[Slot]> {
-        let place = &self.pages[group * self.footer.schema.leaves().len() + leaf];
-        place.get().map(|pages| &**pages)
+        self.pages_of(group, leaf).get().map(|pages| &**pages)
     }
 
     /// The number of the page with row `row` of a row group, among `pages`.
@@ -219,10 +235,69 @@ impl ParquetFile {
         if let Some(map) = self.map() {
             return map.with(offset, len, read);
         }
+        if let Some(bytes) = self.read_ahead(offset, len) {
+            return Ok(read(&bytes));
+        }
         self.check_size("bytes of a page", len)?;
         let mut bytes = Vec::new();
         self.source.read_range_into(offset, len, &mut bytes)?;
         Ok(read(&bytes))
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, Vec<(u64, Vec<u8>)>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes that were requested together with others.
+    fn read_ahead(&self, offset: u64, len: u64) -> Option<Vec<u8>> {
+        let ahead = self.ahead();
+        ahead.iter().find_map(|(start, bytes)| {
+            let first = usize::try_from(offset.checked_sub(*start)?).ok()?;
+            let bytes = bytes.get(first..)?.get(..usize::try_from(len).ok()?)?;
+            Some(bytes.to_vec())
+        })
+    }
+
+    /// Requests what opening reads of a file that is not mapped: the labels, and the offset indexes of
+    /// both columns. One request after the other would take seconds.
+    pub(crate) fn request_together(
+        &self,
+        label: Option<usize>,
+        image: Option<usize>,
+    ) -> Result<(), ReadError> {
+        if self.map().is_some() {
+            return Ok(());
+        }
+        let mut ranges = Vec::new();
+        for group in 0..self.footer.groups.len() {
+            let columns = label.into_iter().chain(image);
+            let indexes = columns.filter_map(|leaf| self.chunk(group, leaf).index);
+            ranges.extend(indexes.map(|index| (index.offset, index.bytes)));
+            let labels = label.map(|leaf| self.chunk(group, leaf));
+            ranges.extend(labels.map(|chunk| (chunk.start, chunk.bytes)));
+        }
+        ranges.retain(|&(offset, len)| self.read_ahead(offset, len).is_none());
+        let total = ranges.iter().fold(0_u64, |total, &(_, len)| total.saturating_add(len));
+        // Otherwise each is read by itself.
+        if ranges.is_empty() || total > TOGETHER {
+            return Ok(());
+        }
+        let read = self.source.read_ranges(&ranges)?;
+        let offsets = ranges.into_iter().map(|(offset, _)| offset);
+        self.ahead().extend(offsets.zip(read));
+        Ok(())
+    }
+
+    /// Finds the pages of the images of a file that is not mapped by their offset indexes, and drops
+    /// what was requested to open it.
+    pub(crate) fn find_pages(&self, image: usize) -> Result<(), ReadError> {
+        if self.map().is_none() {
+            let indexed = |&group: &usize| self.chunk(group, image).index.is_some();
+            let mut groups = (0..self.footer.groups.len()).filter(indexed);
+            groups.try_for_each(|group| self.pages(group, image).map(drop))?;
+        }
+        self.ahead().clear();
+        Ok(())
     }
 
     /// The whole file in memory, if it can be mapped.
@@ -239,32 +314,28 @@ impl ParquetFile {
         Err(ReadError::Limit { location: self.source.location().clone(), what, limit, need })
     }
 
-    /// Page `page` of a column in a row group, from this thread's cache or decoded.
+    /// Page `page` of a column in a row group, from the cache or decoded.
     pub(crate) fn page(
         &self,
         group: usize,
         leaf: usize,
         page: usize,
-    ) -> Result<Rc<Page>, ReadError> {
+    ) -> Result<Arc<Page>, ReadError> {
         let slots = self.pages(group, leaf)?;
-        let key = cache::Key { file: self.id, group, leaf, page };
-        if let Some(found) = cache::page(key) {
-            return Ok(found);
-        }
         let slot = slots[page];
         let rows = self.rows_of(group, slots, page);
-        let context = self.context(group, leaf, slot.offset)?;
-        let decoded = self.with_bytes(slot.offset, slot.bytes.into(), |bytes| {
-            let error = |flaw| self.error(flaw);
-            let header = checked_header(bytes, slot, rows.len()).map_err(error)?;
-            let stored = stored_bytes(bytes, &header, slot.offset).map_err(error)?;
-            let is_indexed = header.encoding() == Some(Encoding::Dictionary);
-            let dictionary = is_indexed.then(|| self.dictionary(group, leaf)).transpose()?;
-            Page::decode(&header, stored, dictionary.as_ref(), context).map_err(error)
-        })?;
-        let decoded = Rc::new(decoded?);
-        cache::keep_page(key, &decoded);
-        Ok(decoded)
+        let key = cache::Key { file: self.id, group, leaf, page };
+        self.cache.page(key, || {
+            let context = self.context(group, leaf, slot.offset)?;
+            self.with_bytes(slot.offset, slot.bytes.into(), |bytes| {
+                let error = |flaw| self.error(flaw);
+                let header = checked_header(bytes, slot, rows.len()).map_err(error)?;
+                let stored = stored_bytes(bytes, &header, slot.offset).map_err(error)?;
+                let is_indexed = header.encoding() == Some(Encoding::Dictionary);
+                let dictionary = is_indexed.then(|| self.dictionary(group, leaf)).transpose()?;
+                Page::decode(&header, stored, dictionary.as_ref(), context).map_err(error)
+            })?
+        })
     }
 
     /// The entries of a leaf of a structure or a list: those of the page with this row, or of the row
@@ -273,7 +344,7 @@ impl ParquetFile {
         &self,
         place: RowPlace,
         leaf: usize,
-    ) -> Result<(Rc<Entries>, u32), ReadError> {
+    ) -> Result<(Arc<Entries>, u32), ReadError> {
         let RowPlace { group, row } = place;
         let chunk = self.chunk(group, leaf);
         let mut slots: Cow<'_, [Slot]> = Cow::Borrowed(&[]);
@@ -287,28 +358,27 @@ impl ParquetFile {
             slots = Cow::Borrowed(&pages[page..=page]);
         }
         let key = cache::Key { file: self.id, group, leaf, page };
-        if let Some(found) = cache::entries(key) {
-            return Ok((found, rows.start));
-        }
-        if chunk.index.is_none() {
-            self.codec(group, leaf)?;
-            let header = |offset| self.header(offset, chunk);
-            slots = pages::walk(chunk, chunk.values, header, |flaw| self.error(flaw))?.into();
-        }
-        let mut entries = Entries::default();
-        for slot in &*slots {
-            self.push_entries(group, leaf, *slot, &mut entries)?;
-        }
-        if entries.row_count() != rows.len() {
-            let what = "number of rows in the pages of a list";
-            let found = entries.row_count() as u64;
-            let expected = rows.len() as u64;
-            let defect = ParquetDefect::Count { what, found, expected };
-            return Err(self.error(Flaw::new(chunk.start, defect)));
-        }
-        let entries = Rc::new(entries);
-        cache::keep_entries(key, &entries);
-        Ok((entries, rows.start))
+        let first = rows.start;
+        let entries = self.cache.entries(key, || {
+            if chunk.index.is_none() {
+                self.codec(group, leaf)?;
+                let header = |offset| self.header(offset, chunk);
+                slots = pages::walk(chunk, chunk.values, header, |flaw| self.error(flaw))?.into();
+            }
+            let mut entries = Entries::default();
+            for slot in &*slots {
+                self.push_entries(group, leaf, *slot, &mut entries)?;
+            }
+            if entries.row_count() != rows.len() {
+                let what = "number of rows in the pages of a list";
+                let found = entries.row_count() as u64;
+                let expected = rows.len() as u64;
+                let defect = ParquetDefect::Count { what, found, expected };
+                return Err(self.error(Flaw::new(chunk.start, defect)));
+            }
+            Ok(entries)
+        })?;
+        Ok((entries, first))
     }
 
     fn push_entries(
@@ -347,12 +417,13 @@ impl ParquetFile {
         Ok(PageContext { leaf: self.leaf(leaf), codec, offset, most })
     }
 
-    /// The dictionary of a column in a row group, from this thread's cache or decoded.
-    fn dictionary(&self, group: usize, leaf: usize) -> Result<Rc<Values>, ReadError> {
+    /// The dictionary of a column in a row group, from the cache or decoded.
+    fn dictionary(&self, group: usize, leaf: usize) -> Result<Arc<Values>, ReadError> {
         let key = cache::Key { file: self.id, group, leaf, page: usize::MAX };
-        if let Some(found) = cache::dictionary(key) {
-            return Ok(found);
-        }
+        self.cache.dictionary(key, || self.decode_dictionary(group, leaf))
+    }
+
+    fn decode_dictionary(&self, group: usize, leaf: usize) -> Result<Values, ReadError> {
         let chunk = self.chunk(group, leaf);
         let header = self.header(chunk.start, chunk)?;
         let context = self.context(group, leaf, chunk.start)?;
@@ -369,9 +440,7 @@ impl ParquetFile {
             let stored = stored_bytes(bytes, &header, chunk.start)?;
             Page::dictionary(&header, stored, context)
         })?;
-        let decoded = Rc::new(decoded.map_err(|flaw| self.error(flaw))?);
-        cache::keep_dictionary(key, &decoded);
-        Ok(decoded)
+        decoded.map_err(|flaw| self.error(flaw))
     }
 }
 
@@ -402,50 +471,6 @@ fn stored_bytes<'p>(bytes: &'p [u8], header: &PageHeader, offset: u64) -> Result
     stored.ok_or_else(|| Flaw::new(offset, ParquetDefect::Truncated { what: "page header" }))
 }
 
-fn in_file(source: &Source, Flaw { offset, defect }: Flaw) -> ReadError {
+pub(crate) fn in_file(source: &Source, Flaw { offset, defect }: Flaw) -> ReadError {
     ReadError::Parquet { location: source.location().clone(), offset, source: defect }
-}
-
-fn read_footer(source: &Source, limits: ReadLimits) -> Result<Footer, ReadError> {
-    let flaw = |offset, defect| in_file(source, Flaw::new(offset, defect));
-    let len = source.len();
-    let mut head = [0; MAGIC.len()];
-    let least = MAGIC.len() as u64 + TAIL_BYTES;
-    if len < least {
-        return Err(flaw(0, ParquetDefect::Short { bytes: len, least }));
-    }
-    source.read_exact_at(0, &mut head)?;
-    if head != MAGIC && head != ENCRYPTED_MAGIC {
-        return Err(flaw(0, ParquetDefect::Magic { found: head }));
-    }
-    let tail_start = len - TAIL_READ.min(len);
-    let mut tail = Vec::new();
-    source.read_range_into(tail_start, len - tail_start, &mut tail)?;
-    let Some((rest, magic)) = tail.split_last_chunk::<4>() else {
-        return Err(flaw(0, ParquetDefect::Short { bytes: len, least }));
-    };
-    match *magic {
-        MAGIC => {}
-        ENCRYPTED_MAGIC => return Err(flaw(len - TAIL_BYTES, ParquetDefect::Encrypted)),
-        found => return Err(flaw(len - 4, ParquetDefect::Magic { found })),
-    }
-    let length = rest.last_chunk().map_or(0, |length| u32::from_le_bytes(*length));
-    let end = len - TAIL_BYTES;
-    let length = u64::from(length);
-    let start = end.checked_sub(length).filter(|&start| start >= MAGIC.len() as u64);
-    let Some(start) = start.filter(|_| length <= limits.sample_bytes) else {
-        let limit = (end - MAGIC.len() as u64).min(limits.sample_bytes);
-        let what = "length of the footer";
-        return Err(flaw(end, ParquetDefect::TooLarge { what, found: length, limit }));
-    };
-    if start < tail_start {
-        source.read_range_into(start, length, &mut tail)?;
-    } else {
-        let first = usize::try_from(start - tail_start).unwrap_or(0);
-        let last = usize::try_from(end - tail_start).unwrap_or(0);
-        tail.truncate(last);
-        tail.drain(..first);
-    }
-    let footer = footer::parse(&tail, start, start).map_err(|flaw| in_file(source, flaw))?;
-    Ok(footer)
 }

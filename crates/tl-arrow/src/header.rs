@@ -155,6 +155,18 @@ impl PageHeader {
         }
     }
 
+    /// Of the bytes after the header, the place of those that are compressed as one, and their number
+    /// when they are decompressed.
+    pub(crate) fn compressed_part(&self) -> (u32, u32) {
+        let levels = match self.kind {
+            PageKind::DataV2 { definition_bytes, repetition_bytes, .. } => {
+                definition_bytes.saturating_add(repetition_bytes)
+            }
+            PageKind::Data { .. } | PageKind::Dictionary { .. } | PageKind::Other => 0,
+        };
+        (levels, self.decompressed.saturating_sub(levels))
+    }
+
     /// Bytes of the page with its header.
     pub(crate) fn page_bytes(&self) -> u64 {
         u64::from(self.bytes) + u64::from(self.stored)

@@ -1,6 +1,6 @@
 //! Columns of structures and lists: the entries of rows with their levels, leaf by leaf.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tbl_io::ParquetDefect;
 
@@ -85,7 +85,7 @@ impl Entries {
         &mut self,
         header: &PageHeader,
         stored: &[u8],
-        dictionary: Option<&Rc<Values>>,
+        dictionary: Option<&Arc<Values>>,
         context: PageContext<'_>,
     ) -> Result<(), Flaw> {
         let damaged = |what| context.flaw(ParquetDefect::Damaged { what });

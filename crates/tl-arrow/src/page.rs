@@ -1,7 +1,7 @@
 //! Pages in memory: decompressed, with their levels and values.
 
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tbl_io::ParquetDefect;
 
@@ -81,7 +81,7 @@ impl Page {
     pub(crate) fn decode(
         header: &PageHeader,
         stored: &[u8],
-        dictionary: Option<&Rc<Values>>,
+        dictionary: Option<&Arc<Values>>,
         context: PageContext<'_>,
     ) -> Result<Self, Flaw> {
         let damaged = |what| context.flaw(ParquetDefect::Damaged { what });
@@ -253,7 +253,7 @@ impl PageParts {
     pub(crate) fn into_values(
         self,
         count: usize,
-        dictionary: Option<&Rc<Values>>,
+        dictionary: Option<&Arc<Values>>,
         context: PageContext<'_>,
     ) -> Result<Values, Flaw> {
         let Self { encoding, bytes, start, .. } = self;

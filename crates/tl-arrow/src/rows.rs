@@ -70,6 +70,11 @@ pub(crate) trait RowFile: fmt::Debug + Send + Sync {
     /// The bytes of the file that the image of a row needs, as far as they are known without reading.
     fn image_range(&self, leaf: usize, row: RowPlace) -> Option<Range<u64>>;
 
+    /// The file, if it is a Parquet file.
+    fn parquet(&self) -> Option<&ParquetFile> {
+        None
+    }
+
     /// The error of this file with the place and the defect.
     fn error(&self, Flaw { offset, defect }: Flaw) -> ReadError {
         let location = self.source().location().clone();
@@ -174,5 +179,9 @@ impl RowFile for ParquetFile {
 
     fn image_range(&self, leaf: usize, row: RowPlace) -> Option<Range<u64>> {
         self.places(leaf).range(self, row)
+    }
+
+    fn parquet(&self) -> Option<&ParquetFile> {
+        Some(self)
     }
 }

@@ -1,27 +1,36 @@
 //! A file of rows as samples.
 
+mod blocks;
+mod part;
+
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tbl_format::SampleFormat;
 use tbl_format::path::{RelativePath, check_web_name};
 use tbl_io::{
     BulkIndex, Entry, Facts, Field, Location, Note, ParquetDefect, ReadError, ReadLimits,
-    SampleSource, Source, SourceKind, StoredBytes, StoredSamples, Stores,
+    SampleBlocks, SampleSource, Source, SourceKind, StoredBytes, StoredSamples, Stores,
 };
 
+use crate::cache::PageCache;
 use crate::file::{MAGIC, ParquetFile, RowPlace};
 use crate::ipc::{ArrowFile, is_arrow};
 use crate::labels::RowLabels;
 use crate::options::RowOptions;
-use crate::places::{MAGIC_BYTES, Place};
+use crate::places::{Decoded, MAGIC_BYTES, Place};
 use crate::roles::{FieldColumn, FieldValues, ImageColumn, Roles};
 use crate::rows::RowFile;
 use crate::table::ParquetColumns;
 use crate::text;
 use crate::thrift::Flaw;
 use crate::values::Value;
+
+/// The ranges of which it is known that they were announced.
+const ANNOUNCED: usize = 256;
 
 /// The rows of a Parquet or an Arrow file as samples: an image each, with a label and fields.
 ///
@@ -31,13 +40,19 @@ use crate::values::Value;
 /// with integers or texts, which are classes in sorted order. Other columns are
 /// fields, structures and lists as JSON.
 ///
-/// Images that are neither compressed nor in a dictionary are read where they are in the file; other
-/// pages of Parquet files and buffers of Arrow files are decoded, and each thread keeps the last ones.
+/// Images that are neither compressed nor in a dictionary are read where they are in the file; so are
+/// those of compressed pages of Parquet files that are mostly literals, as photographs are in Snappy,
+/// LZ4 and Zstandard. Other pages are decoded, and the last ones are kept for all threads; of buffers of
+/// Arrow files each thread keeps the last ones.
 #[derive(Debug)]
 pub struct RowSource {
     file: Box<dyn RowFile>,
     stores: Stores,
     roles: Roles,
+    /// True if the places of all values are known without reading.
+    is_indexed: bool,
+    /// The starts of ranges that were announced last.
+    announced: Box<[AtomicU64]>,
     labels: RowLabels,
     /// The name of the file without its extension, for rows without a path.
     stem: Vec<u8>,
@@ -87,11 +102,21 @@ impl RowSource {
         source: Source,
         options: &RowOptions,
     ) -> Result<Self, ReadError> {
+        Self::open_cached(stores, source, options, Arc::default())
+    }
+
+    /// As [`open_with`](Self::open_with), with decoded pages in `cache`.
+    pub(crate) fn open_cached(
+        stores: &Stores,
+        source: Source,
+        options: &RowOptions,
+        cache: Arc<PageCache>,
+    ) -> Result<Self, ReadError> {
         let limits = ReadLimits::default();
         let mut file: Box<dyn RowFile> = match is_arrow(&source)? {
             true => Box::new(ArrowFile::open(source, limits)?),
             false => {
-                let file = ParquetFile::open(source, limits)?;
+                let file = ParquetFile::open(source, limits, cache)?;
                 file.check_rows()?;
                 Box::new(file)
             }
@@ -101,15 +126,35 @@ impl RowSource {
             *file.schema_mut() = selected.map_err(|defect| file.error(Flaw::new(0, defect)))?;
         }
         let roles = Roles::find(&*file, options)?;
+        Self::of_file(file, stores, options, roles, false)
+    }
+
+    fn of_file(
+        file: Box<dyn RowFile>,
+        stores: &Stores,
+        options: &RowOptions,
+        roles: Roles,
+        is_indexed: bool,
+    ) -> Result<Self, ReadError> {
+        let label = roles.label.as_ref().map(|column| column.leaf);
+        let image = Some(roles.image.bytes).filter(|_| !is_indexed);
+        if let Some(file) = file.parquet() {
+            file.request_together(label, image)?;
+        }
         let labels = roles.label.as_ref().map(|column| RowLabels::read(&*file, column));
         let labels = labels.transpose()?.unwrap_or_default();
+        if let Some(file) = file.parquet() {
+            file.find_pages(roles.image.bytes)?;
+        }
         let name = Path::new(file.source().location().as_os_str()).file_stem().unwrap_or_default();
         // Names of samples end at their first dot.
         let stem =
             name.as_bytes().iter().map(|&byte| if byte == b'.' { b'_' } else { byte }).collect();
         let folder = options.folder.clone().unwrap_or_else(|| file.source().location().folder());
         let root = options.root.clone();
-        Ok(Self { file, stores: stores.clone(), roles, labels, stem, folder, root })
+        let announced = (0..ANNOUNCED).map(|_| AtomicU64::new(u64::MAX)).collect();
+        let stores = stores.clone();
+        Ok(Self { file, stores, roles, is_indexed, announced, labels, stem, folder, root })
     }
 
     /// The columns of all rows, if the file is a Parquet file.
@@ -134,8 +179,13 @@ impl RowSource {
     /// The place of the image of a row, whose bytes are within the limits.
     fn image(&self, row: RowPlace) -> Result<Place, ReadError> {
         let place = self.file.image(self.roles.image.bytes, row)?;
-        if let Place::InFile { bytes, .. } | Place::Decoded { bytes, .. } = place {
-            self.file.check_size("sample bytes", bytes)?;
+        match place {
+            Place::InFile { bytes, .. }
+            | Place::Segmented { within: Decoded { bytes, .. }, .. }
+            | Place::Decoded(Decoded { bytes, .. }) => {
+                self.file.check_size("sample bytes", bytes)?;
+            }
+            Place::Null { .. } => {}
         }
         Ok(place)
     }
@@ -187,12 +237,16 @@ impl RowSource {
             Place::InFile { offset, bytes: len, .. } => {
                 self.file.source().read_range_into(offset, len, bytes)
             }
-            Place::Decoded { .. } => self.with_value(self.roles.image.bytes, row, |value| {
-                bytes.clear();
-                if let Some(Value::Bytes(value)) = value {
-                    bytes.extend_from_slice(value);
+            // Of a file that is not mapped, a page is received as a whole, and kept.
+            Place::Segmented { start, within } if self.file.map().is_some() => {
+                let Some(file) = self.file.parquet() else { return self.read_decoded(row, bytes) };
+                let places = file.places(self.roles.image.bytes);
+                match places.read_segments(file, row, start, within, bytes)? {
+                    true => Ok(()),
+                    false => self.read_decoded(row, bytes),
                 }
-            }),
+            }
+            Place::Segmented { .. } | Place::Decoded(_) => self.read_decoded(row, bytes),
             Place::Null { offset } => {
                 let source = self.own_file(self.roles.image, row, offset)?;
                 source.read_range_into(0, source.len(), bytes)
@@ -200,10 +254,22 @@ impl RowSource {
         }
     }
 
+    fn read_decoded(&self, row: RowPlace, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        self.with_value(self.roles.image.bytes, row, |value| {
+            bytes.clear();
+            if let Some(Value::Bytes(value)) = value {
+                bytes.extend_from_slice(value);
+            }
+        })
+    }
+
     fn facts_of(&self, row: RowPlace) -> Result<Facts, ReadError> {
         let (format, offset, stored_bytes, bytes) = match self.image(row)? {
             Place::InFile { offset, bytes, format } => (format, offset, bytes, bytes),
-            Place::Decoded { offset, stored, bytes, format, .. } => (format, offset, stored, bytes),
+            Place::Segmented { within, .. } | Place::Decoded(within) => {
+                let Decoded { offset, stored, bytes, format, .. } = within;
+                (format, offset, stored, bytes)
+            }
             Place::Null { offset } => {
                 let source = self.own_file(self.roles.image, row, offset)?;
                 (SampleFormat::Unknown, 0, source.len(), source.len())
@@ -393,7 +459,11 @@ impl SampleSource for RowSource {
 
     fn will_need(&self, index: u64) {
         let Some(row) = self.file.place(index) else { return };
-        if let Some(range) = self.file.image_range(self.roles.image.bytes, row) {
+        let Some(range) = self.file.image_range(self.roles.image.bytes, row) else { return };
+        // Samples of a page are announced one after the other, which takes the system as long for
+        // each as copying it takes.
+        let slot = (range.start >> 12) as usize % ANNOUNCED;
+        if self.announced[slot].swap(range.start, Ordering::Relaxed) != range.start {
             self.file.source().will_need(range.start, range.end - range.start);
         }
     }
@@ -410,9 +480,18 @@ impl SampleSource for RowSource {
     fn bulk_index(&self) -> Option<&dyn BulkIndex> {
         Some(self)
     }
+
+    fn blocks(&self) -> Option<&dyn SampleBlocks> {
+        self.file.parquet().map(|_| self as &dyn SampleBlocks)
+    }
 }
 
 impl StoredSamples for RowSource {
+    fn source(&self) -> Option<&Source> {
+        // Otherwise the place of a sample is known once its page was read.
+        Some(self.file.source()).filter(|_| self.is_indexed)
+    }
+
     fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
         let row = self.place(index)?;
         match self.image(row).map_err(|error| self.named(error, index, row))? {
@@ -420,7 +499,7 @@ impl StoredSamples for RowSource {
                 let source = self.file.source().clone();
                 Ok(Some(StoredBytes { source, offset, len: bytes }))
             }
-            Place::Decoded { .. } | Place::Null { .. } => Ok(None),
+            Place::Segmented { .. } | Place::Decoded(_) | Place::Null { .. } => Ok(None),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The values of a page.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::delta;
 use crate::header::Encoding;
@@ -18,7 +18,7 @@ pub(crate) enum Values {
     /// Places in a dictionary, all of them inside.
     Indexed {
         indices: Vec<u32>,
-        dictionary: Rc<Self>,
+        dictionary: Arc<Self>,
     },
 }
 
@@ -107,7 +107,7 @@ impl Values {
         page: Vec<u8>,
         start: usize,
         count: usize,
-        dictionary: Option<&Rc<Self>>,
+        dictionary: Option<&Arc<Self>>,
         most: u64,
     ) -> Option<Self> {
         let bytes = page.get(start..)?;
@@ -249,7 +249,7 @@ fn split(physical: Physical, bytes: &[u8], count: usize) -> Option<Values> {
     plain(physical, &joined, count)
 }
 
-fn indexed(bytes: &[u8], count: usize, dictionary: &Rc<Values>) -> Option<Values> {
+fn indexed(bytes: &[u8], count: usize, dictionary: &Arc<Values>) -> Option<Values> {
     let (&width, runs) = match bytes.split_first() {
         Some(split) => split,
         None if count == 0 => (&0, &[][..]),
@@ -262,7 +262,7 @@ fn indexed(bytes: &[u8], count: usize, dictionary: &Rc<Values>) -> Option<Values
         is_inside &= usize::try_from(index).is_ok_and(|index| index < len);
         indices.extend(std::iter::repeat_n(index, run));
     })?;
-    is_inside.then(|| Values::Indexed { indices, dictionary: Rc::clone(dictionary) })
+    is_inside.then(|| Values::Indexed { indices, dictionary: Arc::clone(dictionary) })
 }
 
 /// Spans of `count` lengths that follow each other from `at` on.

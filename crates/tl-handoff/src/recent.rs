@@ -1,5 +1,7 @@
 //! A few values that threads build on demand and share, each built by one of them.
 
+use std::convert::Infallible;
+
 use crate::sync::{Arc, Mutex, lock};
 
 /// Numbered items, of which the cache keeps the `count` whose first request is the most recent.
@@ -29,6 +31,13 @@ impl<T> RecentCache<T> {
             return Ok(Arc::clone(made));
         }
         Ok(Arc::clone(made.insert(Arc::new(make()?))))
+    }
+
+    /// As [`get`](Self::get), for items that can always be built.
+    pub fn get_or_make(&self, number: u64, make: impl FnOnce() -> T) -> Arc<T> {
+        match self.get(number, || Ok::<_, Infallible>(make())) {
+            Ok(item) => item,
+        }
     }
 
     fn pending(&self, number: u64) -> Pending<T> {

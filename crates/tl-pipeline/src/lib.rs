@@ -39,6 +39,7 @@ mod sample;
 mod schedule;
 mod scratch;
 mod shared;
+mod source_memory;
 mod stage;
 mod state;
 mod stats;
@@ -78,8 +79,8 @@ pub use memory::MemoryReport;
 pub use note::LoaderNote;
 pub use observe::Replay;
 pub use order::{
-    Deal, Length, MixStage, Order, Part, Randomness, Replacement, Sampler, Samples, Sequence,
-    Shuffle, ShuffleQuality, Subset, Together, Weights,
+    Blocks, Deal, Length, MixStage, Order, Part, Randomness, Replacement, Sampler, Samples,
+    Sequence, Shuffle, ShuffleQuality, Subset, Together, Weights,
 };
 pub use policy::{ErrorBudget, OnError};
 pub use reader::ReaderStats;

@@ -25,6 +25,7 @@ use crate::reader;
 use crate::readers::Readers;
 use crate::schedule::Schedule;
 use crate::shared::Shared;
+use crate::source_memory::keep_blocks;
 use crate::state::LoaderState;
 use crate::stats::Counters;
 use crate::table::{ColumnSpec, Columns, Gatherer};
@@ -129,7 +130,9 @@ impl Loader {
         let gatherer = gatherer(&dataset, &config)?;
         let mut fields = FieldReaders::default();
         let layout = layout(&config, &dataset, gatherer.as_ref(), tokens.as_ref(), &mut fields)?;
-        let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref())?;
+        let (block_bytes, note) = keep_blocks(&dataset, &config)?;
+        notes.extend(note);
+        let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref(), block_bytes)?;
         // The slabs that can be returned at once; those in flight are not free.
         let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));

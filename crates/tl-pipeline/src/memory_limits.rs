@@ -26,7 +26,7 @@ const UNMIXED: u64 = 3;
 pub(crate) struct MemoryLimits {
     /// The permits of batches.
     pub(crate) permits: Arc<BatchPermits>,
-    /// Bytes of decoded blocks of a table.
+    /// Bytes of decoded blocks of tables and of other sources.
     blocks: u64,
     /// `None` without a budget.
     division: Option<Division>,
@@ -45,7 +45,8 @@ pub(crate) struct MemoryLimits {
 }
 
 impl MemoryLimits {
-    /// The limits for `config`, whose prefetch is lowered to fit.
+    /// The limits for `config`, whose prefetch is lowered to fit. `block_bytes` are those of the
+    /// sources' unpacked blocks.
     ///
     /// # Errors
     /// [`PipelineError::MemoryBudget`].
@@ -53,9 +54,10 @@ impl MemoryLimits {
         config: &mut LoaderConfig,
         layout: &BatchLayout,
         gatherer: Option<&Gatherer>,
+        block_bytes: u64,
     ) -> Result<Self, PipelineError> {
-        let (blocks, load_bytes) =
-            gatherer.map_or((0, 0), |gatherer| (gatherer.kept_bytes(), gatherer.load_bytes()));
+        let blocks = gatherer.map_or(block_bytes, Gatherer::kept_bytes);
+        let load_bytes = gatherer.map_or(0, Gatherer::load_bytes);
         let grows = match &config.work {
             // Views too are copied where a source has none.
             Work::Bytes | Work::Views => true,

@@ -45,6 +45,21 @@ pub enum LoaderNote {
         /// Those that it would take.
         wanted: u64,
     },
+    /// Blocks of a shuffle are unpacked more than once, because the memory for them does not hold a
+    /// window.
+    FewBlocks {
+        /// The bytes of unpacked blocks that are kept.
+        bytes: u64,
+        /// Those of a window.
+        wanted: u64,
+    },
+    /// A full shuffle unpacks a block of samples for nearly every sample.
+    PackedBlocks {
+        /// A file with such blocks.
+        location: Location,
+        /// The bytes of a typical block.
+        bytes: u64,
+    },
     /// A full shuffle requests nearly every sample of a store by itself.
     FullShuffle {
         /// The requests of an epoch of this rank, at most.
@@ -139,6 +154,20 @@ impl fmt::Display for LoaderNote {
                 bytes >> 20,
                 wanted.div_ceil(1 << 20)
             ),
+            Self::FewBlocks { bytes, wanted } => write!(
+                f,
+                "{} MiB of unpacked blocks are kept, and a window of the shuffle has {} MiB, so blocks \
+                 are unpacked more than once; use a smaller window",
+                bytes >> 20,
+                wanted.div_ceil(1 << 20)
+            ),
+            Self::PackedBlocks { location, bytes } => write!(
+                f,
+                "{location}: a full shuffle unpacks a block of {} KiB for nearly every sample; the \
+                 shuffle block:sourcex8 unpacks each block once, and `tl convert` stores samples \
+                 without blocks",
+                bytes >> 10
+            ),
             Self::FullShuffle { requests } => write!(
                 f,
                 "a full shuffle of samples in a store takes up to {requests} requests per epoch, one \
@@ -166,24 +195,13 @@ impl fmt::Display for LoaderNote {
                 write!(f, "bad samples are {policy}, the first: {error}")
             }
             Self::Reduced { sample, lost, color, pixels } => {
-                let color = match color {
-                    Color::Grey => "grey",
-                    Color::Rgb => "RGB",
-                    Color::Rgba => "RGBA",
-                };
+                let lost = names_of(*lost);
+                let color = name_of_color(*color);
                 let pixels = match pixels {
                     PixelType::U8 => "8 bits",
                     PixelType::U16 => "16 bits",
                     PixelType::F32 => "floats",
                 };
-                // Equal channels have all that one has.
-                let kinds = [
-                    (lost.bit_depth, "samples of more than 8 bits (see `pixels`)"),
-                    (lost.sample_format, "signed or floating-point samples (see `pixels`)"),
-                    (lost.alpha, "transparency (see `channels`)"),
-                ];
-                let lost: Vec<_> = kinds.iter().filter(|kind| kind.0).map(|kind| kind.1).collect();
-                let lost = lost.join(", ");
                 write!(
                     f,
                     "images become {color} of {pixels}; the first that differs, sample {sample}, has \
@@ -196,4 +214,24 @@ impl fmt::Display for LoaderNote {
             }
         }
     }
+}
+
+fn name_of_color(color: Color) -> &'static str {
+    match color {
+        Color::Grey => "grey",
+        Color::Rgb => "RGB",
+        Color::Rgba => "RGBA",
+    }
+}
+
+/// The properties of an image that are lost.
+fn names_of(lost: Reductions) -> String {
+    // Equal channels have all that one has.
+    let kinds = [
+        (lost.bit_depth, "samples of more than 8 bits (see `pixels`)"),
+        (lost.sample_format, "signed or floating-point samples (see `pixels`)"),
+        (lost.alpha, "transparency (see `channels`)"),
+    ];
+    let lost: Vec<_> = kinds.iter().filter(|kind| kind.0).map(|kind| kind.1).collect();
+    lost.join(", ")
 }

@@ -15,18 +15,24 @@ mod resolve;
 mod rounds;
 mod sampler;
 mod sequence;
+mod source_blocks;
 mod weights;
 
 pub use quality::{Randomness, ShuffleQuality, Together};
-pub use sampler::{Deal, Length, MixStage, Part, Replacement, Sampler, Samples, Shuffle, Subset};
+pub use sampler::{
+    Blocks, Deal, Length, MixStage, Part, Replacement, Sampler, Samples, Shuffle, Subset,
+};
 pub use sequence::Sequence;
 pub use weights::Weights;
 
 pub(crate) use permutation::{Network, class_keys, split_keys};
 
 use listing::Listing;
+use mixture::PartOrders;
 use permutation::{Keys, Permutation, epoch_keys};
 use sequence::Arrangement;
+use source_blocks::Extent;
+use tl_handoff::recent::RecentCache;
 use tl_handoff::sync::Arc;
 use weights::{draw_key, draw_once};
 
@@ -47,7 +53,14 @@ pub struct Order {
     seed: u64,
     epoch: u32,
     made: Made,
+    /// The last permutations of further repetitions, or of each part of a mixture; empty if they
+    /// have no tables.
+    recent: Arc<[RecentCache<Permutation>]>,
 }
+
+/// The permutations that are kept of repetitions, and of a part: those of positions read at the
+/// same time.
+const RECENT: usize = 2;
 
 /// The part that all orders of a sequence share.
 #[derive(Debug)]
@@ -56,6 +69,8 @@ struct Tables {
     listing: Listing,
     arrangement: Arrangement,
     shuffle: Shuffle,
+    /// The places that are shuffled together: all, or those of each part of a mixture.
+    extents: Vec<Extent>,
     /// The rows of a lane in a global batch; 0 for shuffles without lanes.
     lane_rows: u64,
     /// Positions of one repetition.
@@ -111,7 +126,10 @@ impl Order {
                 Made::DrawnOnce { samples, positions: positions.into() }
             }
         };
-        Self { tables, seed, epoch, made }
+        let has_tables = tables.extents.iter().any(|extent| extent.ends().is_some());
+        let kept = if has_tables { tables.extents.len() } else { 0 };
+        let recent = (0..kept).map(|_| RecentCache::new(RECENT)).collect();
+        Self { tables, seed, epoch, made, recent }
     }
 
     /// The number of positions.
@@ -138,11 +156,10 @@ impl Order {
             (Made::Permuted(_), _) => {
                 let repetition = position / tables.once;
                 let place = position % tables.once;
-                let repetition = u32::try_from(repetition).expect("below `repeat`, a `u32`");
-                tables.permutation(self.seed, self.epoch, repetition).at(place)
+                self.of_repetition(repetition, |order| order.at(place))
             }
             (Made::Mixed(keys), Arrangement::Mixed(mixture)) => {
-                mixture.at(position, tables.shuffle, keys)
+                mixture.at(position, &self.part_orders(keys))
             }
             (Made::Drawn(key), Arrangement::Drawn { lots, .. }) => {
                 lots.draw(*key, self.epoch, position)
@@ -175,7 +192,7 @@ impl Order {
             }
             (Made::Mixed(keys), Arrangement::Mixed(mixture)) => {
                 let place = tables.listing.place_of(sample)?;
-                mixture.position_of(place, tables.len, tables.shuffle, keys)
+                mixture.position_of(place, tables.len, &self.part_orders(keys))
             }
             (Made::DrawnOnce { positions, .. }, _) => {
                 let position = positions.get(usize::try_from(sample).ok()?)?;
@@ -183,6 +200,25 @@ impl Order {
             }
             (Made::Permuted(_) | Made::Mixed(_) | Made::Drawn(_), _) => None,
         }
+    }
+}
+
+impl Order {
+    /// Calls `ask` with the permutation of repetition `repetition`.
+    fn of_repetition(&self, repetition: u64, ask: impl FnOnce(&Permutation) -> u64) -> u64 {
+        let make = || {
+            let repetition = u32::try_from(repetition).expect("below `repeat`, a `u32`");
+            self.tables.permutation(self.seed, self.epoch, repetition)
+        };
+        match self.recent.first() {
+            Some(recent) => ask(&recent.get_or_make(repetition, make)),
+            None => ask(&make()),
+        }
+    }
+
+    fn part_orders<'a>(&'a self, keys: &'a Keys) -> PartOrders<'a> {
+        let Tables { shuffle, extents, .. } = &*self.tables;
+        PartOrders { shuffle: *shuffle, keys, extents, recent: &self.recent }
     }
 }
 
@@ -198,7 +234,12 @@ impl Tables {
     fn permutation(&self, seed: u64, epoch: u32, repetition: u32) -> Permutation {
         let keys = epoch_keys(seed, epoch, repetition);
         let run_keys = epoch_keys(seed, 0, 0);
-        Permutation::of_epoch(self.shuffle, self.once, self.lane_rows, keys, &run_keys)
+        match self.extents.first() {
+            Some(extent) => {
+                Permutation::of_epoch(self.shuffle, extent, self.lane_rows, keys, &run_keys)
+            }
+            None => Permutation::Identity,
+        }
     }
 }
 

@@ -27,7 +27,8 @@ use tbl_io::{
     WriteOptions,
 };
 use turboloader::{
-    Batch, Dataset, Loader, LoaderConfig, RemoteStores, Sampler, Shuffle, StoreOptions, Work,
+    Batch, Blocks, Dataset, Loader, LoaderConfig, RemoteStores, Sampler, Shuffle, StoreOptions,
+    Work,
 };
 
 /// The length of a run in seconds, unless this says another one.
@@ -227,7 +228,10 @@ impl Random {
     fn config(&mut self) -> Outcome<LoaderConfig> {
         let shuffle = match self.below(3) {
             0 => Shuffle::None,
-            1 => Shuffle::Block { samples: 1 + self.below(20), window: 1 + self.below(8) },
+            1 => Shuffle::Block {
+                blocks: Blocks::Samples(1 + self.below(20)),
+                window: 1 + self.below(8),
+            },
             _ => Shuffle::Full,
         };
         Ok(LoaderConfig {

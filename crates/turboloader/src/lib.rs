@@ -35,8 +35,8 @@ pub use table::{
 };
 pub use tbl_io::{ErrorKind, ErrorPlace, SampleSource, open};
 pub use tl_pipeline::{
-    Batch, Dataset, Epoch, Fault, Loader, LoaderConfig, LoaderState, OnError, PipelineError,
-    Sampler, Shuffle, Work,
+    Batch, Blocks, Dataset, Epoch, Fault, Loader, LoaderConfig, LoaderState, OnError,
+    PipelineError, Sampler, Shuffle, Work,
 };
 #[cfg(feature = "remote")]
 pub use tl_store::{OptionError, RemoteStores, StoreOptions, StoreStats};

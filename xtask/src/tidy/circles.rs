@@ -31,7 +31,7 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
             "stats",
             "worker",
         ],
-        &["memory_limits", "state", "token_gather"],
+        &["memory_limits", "source_memory", "state", "token_gather"],
         &["batch", "collate", "config", "layout"],
         &["batching", "cache", "memory", "note", "policy", "schedule", "view"],
         &[

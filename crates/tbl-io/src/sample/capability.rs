@@ -149,6 +149,30 @@ pub trait RowIndexes {
     fn row_index_into(&self, index: u64, row_index: &mut Vec<u8>) -> Result<bool, ReadError>;
 }
 
+/// Blocks of successive samples that are stored together and cannot be unpacked one by one, such as
+/// the pages of a Parquet file.
+pub trait SampleBlocks {
+    /// For each block in order, the number of the sample after its last one.
+    ///
+    /// # Errors
+    /// The defect of the index that lists them.
+    fn ends(&self) -> Result<Vec<u64>, ReadError>;
+
+    /// The bytes of a typical block in memory, by some of them; 0 if samples are read without
+    /// unpacking their block.
+    ///
+    /// # Errors
+    /// As for [`ends`](Self::ends).
+    fn unpacked_bytes(&self) -> Result<u64, ReadError>;
+
+    /// The names of the compressions of blocks, each once.
+    fn compressions(&self) -> Vec<&'static str>;
+
+    /// Announces that readers need about this many bytes of unpacked blocks at the same time, such as
+    /// the window of a block shuffle has. A hint, which the source may not exceed.
+    fn keep(&self, _bytes: u64) {}
+}
+
 /// Calls of the capabilities of a source, with the answer of a source that lacks the capability.
 /// Every [`SampleSource`] has it; it is not implemented for others.
 pub trait SampleSourceExt: SampleSource {

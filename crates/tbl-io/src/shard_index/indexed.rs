@@ -13,13 +13,28 @@ use crate::source::Source;
 pub(super) struct Indexed {
     object: Arc<dyn Ranges>,
     index: Location,
-    /// The bytes that opening the container reads. While they are here, no others are read.
+    /// The bytes that opening the container reads, until it is open.
     kept: Mutex<Option<Vec<Kept>>>,
+    others: Others,
+}
+
+/// Reads of bytes that are not kept, while the container is being opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Others {
+    /// The part in the index is damaged.
+    Refused,
+    /// They depend on options.
+    Read,
 }
 
 impl Indexed {
-    pub(super) fn new(object: Arc<dyn Ranges>, index: Location, kept: Option<Vec<Kept>>) -> Self {
-        Self { object, index, kept: Mutex::new(kept) }
+    pub(super) fn new(
+        object: Arc<dyn Ranges>,
+        index: Location,
+        kept: Option<Vec<Kept>>,
+        others: Others,
+    ) -> Self {
+        Self { object, index, kept: Mutex::new(kept), others }
     }
 
     fn kept(&self) -> MutexGuard<'_, Option<Vec<Kept>>> {
@@ -69,7 +84,10 @@ impl Ranges for Indexed {
 
     fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
         if let Some(kept) = &*self.kept() {
-            return fill(kept, offset, bytes);
+            let filled = fill(kept, offset, bytes);
+            if filled.is_ok() || self.others == Others::Refused {
+                return filled;
+            }
         }
         self.object.read_exact_at(offset, bytes).map_err(|fault| self.fault(fault))
     }
@@ -96,6 +114,43 @@ impl Ranges for Indexed {
 
     fn background(&self) -> Option<&dyn BackgroundReads> {
         self.object.background()
+    }
+}
+
+/// An object whose reads are noted with their bytes, for its part in a shard index.
+#[derive(Debug)]
+pub(super) struct Noted {
+    object: Arc<dyn Ranges>,
+    reads: Mutex<Vec<Kept>>,
+}
+
+impl Noted {
+    pub(super) fn new(object: Arc<dyn Ranges>) -> Self {
+        Self { object, reads: Mutex::default() }
+    }
+
+    /// The reads until now.
+    pub(super) fn take(&self) -> Vec<Kept> {
+        std::mem::take(&mut *self.reads.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Ranges for Noted {
+    fn len(&self) -> u64 {
+        self.object.len()
+    }
+
+    fn pin(&self) -> &Pin {
+        self.object.pin()
+    }
+
+    fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
+        self.object.read_exact_at(offset, bytes)?;
+        let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        if fill(&reads, offset, &mut bytes.to_vec()).is_err() {
+            reads.push(Kept { offset, bytes: bytes.to_vec() });
+        }
+        Ok(())
     }
 }
 

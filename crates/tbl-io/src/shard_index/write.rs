@@ -6,12 +6,14 @@ use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lz4::block::CompressionMode;
 use tbl_format::checksum::crc32c;
-use tbl_format::shard_index::{Header, Shard, ShardKind, VersionKind, push_number};
+use tbl_format::shard_index::{Header, Shard, ShardKind, VersionKind};
 
-use super::{OwnedShard, ShardIndex, check_shard, version_of};
+use super::indexed::Noted;
+use super::{FormatPart, Kept, OwnedShard, ShardIndex, check_shard, push_kept, version_of};
 use crate::at_once::{AT_ONCE, at_once};
 use crate::atomic_file::{AtomicFile, Placement};
 use crate::error::ReadError;
@@ -22,7 +24,7 @@ use crate::ranges::Pin;
 use crate::reader::{ReadOptions, TblFile};
 use crate::sample::SampleSource;
 use crate::source::Source;
-use crate::storage::{Opened, Stores};
+use crate::storage::{FilePart, Opened, Stores};
 use crate::tar::TarArchive;
 use crate::write_error::WriteError;
 
@@ -127,12 +129,14 @@ struct Entry {
 
 /// Writes the index of shards to `target`, complete or not at all.
 ///
-/// Each location [stands for](Stores::expand) TAR archives, TBL files or folders of a store. An
+/// Each location [stands for](Stores::expand) TAR archives, TBL files, files of further formats, such
+/// as Parquet, or folders of a store. An
 /// index names its shards by their path from its own folder. For local shards that is the folder of
 /// `target`; for objects of a store it is the deepest one that holds all of them
 /// ([`IndexSummary::folder`]), to which the caller copies the file.
 ///
-/// Archives in stores are read to their end, 64 at once; of TBL files only the front is read.
+/// Archives and Parquet files in stores are read to their end, 64 at once; of TBL files only the front
+/// is read.
 ///
 /// # Errors
 /// [`IndexError`]; the target is then as it was before.
@@ -307,6 +311,8 @@ impl Entry {
         let (kind, samples, part) = if is_tbl(&source)? {
             let file = TblFile::from_source(source.clone(), ReadOptions::default())?;
             (ShardKind::Tbl, file.sample_count(), front_of(&file, &source)?)
+        } else if let Some(FilePart { samples, bytes }) = part_of_format(stores, &source)? {
+            (ShardKind::Format, samples, bytes)
         } else {
             let (archive, part) = TarArchive::with_part(source.clone())?;
             (ShardKind::Tar, archive.sample_count(), part)
@@ -417,17 +423,32 @@ impl<'a> Earlier<'a> {
     }
 }
 
+/// The part of a file that one of the formats reads, with the bytes of an object that opening it reads.
+fn part_of_format(stores: &Stores, source: &Source) -> Result<Option<FilePart>, ReadError> {
+    for format in stores.formats() {
+        let Some(FilePart { samples, bytes }) = format.index(stores, source)? else { continue };
+        let mut kept = Vec::new();
+        if let Some(object) = source.ranges() {
+            let noted = Arc::new(Noted::new(Arc::clone(object)));
+            let object = Source::from_ranges(source.location(), noted.clone());
+            drop(format.open_part(stores, &object, &bytes)?);
+            kept = noted.take();
+        }
+        let part = FormatPart { format: format.extension().as_bytes(), kept, own: &bytes };
+        return Ok(Some(FilePart { samples, bytes: part.to_bytes() }));
+    }
+    Ok(None)
+}
+
 /// The part of a TBL file: header, index and metadata, as they stand.
 fn front_of(file: &TblFile, source: &Source) -> Result<Vec<u8>, ReadError> {
-    let ranges = file.front();
-    let mut part = Vec::new();
-    push_number(&mut part, ranges.len() as u64);
-    for range in ranges {
+    let mut kept = Vec::new();
+    for range in file.front() {
         let mut bytes = Vec::new();
         source.read_range_into(range.start, range.end - range.start, &mut bytes)?;
-        push_number(&mut part, range.start);
-        push_number(&mut part, bytes.len() as u64);
-        part.append(&mut bytes);
+        kept.push(Kept { offset: range.start, bytes });
     }
+    let mut part = Vec::new();
+    push_kept(&mut part, &kept);
     Ok(part)
 }

@@ -12,6 +12,7 @@ use crate::cache;
 use crate::codec::Codec;
 use crate::file::RowPlace;
 use crate::ipc::array::{Array, Bytes, MAX_ELEMENTS};
+use crate::ipc::buffers;
 use crate::ipc::layout::{self, Layout};
 use crate::ipc::message::{Batch, Buffer};
 use crate::ipc::places::Places;
@@ -125,14 +126,14 @@ impl ArrowFile {
             return self.stored(batch_number, self.in_place(batch, place), number);
         };
         let key = self.key(batch_number, number);
-        if let Some(found) = cache::buffer(key) {
+        if let Some(found) = buffers::buffer(key) {
             return Ok(Bytes::kept(place.offset, found));
         }
         let stored = self.bytes(place)?;
         let decoded = decompressed(codec, &stored, len, place.offset, self.limits.sample_bytes);
         self.check()?;
         let decoded = Rc::new(decoded.map_err(|flaw| self.error(flaw))?);
-        cache::keep_buffer(key, &decoded);
+        buffers::keep_buffer(key, &decoded);
         Ok(Bytes::kept(place.offset, decoded))
     }
 
@@ -181,11 +182,11 @@ impl ArrowFile {
             return Ok(Bytes::in_file(place, self));
         }
         let key = self.key(batch, number);
-        if let Some(found) = cache::buffer(key) {
+        if let Some(found) = buffers::buffer(key) {
             return Ok(Bytes::kept(place.offset, found));
         }
         let bytes = Rc::new(self.bytes(place)?.into_owned());
-        cache::keep_buffer(key, &bytes);
+        buffers::keep_buffer(key, &bytes);
         Ok(Bytes::kept(place.offset, bytes))
     }
 

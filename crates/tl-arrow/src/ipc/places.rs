@@ -15,7 +15,7 @@ use crate::ipc::array::Array;
 use crate::ipc::file::ArrowFile;
 use crate::ipc::message::Buffer;
 use crate::ipc::schema::Kind;
-use crate::places::{MAGIC_BYTES, Place, format_of};
+use crate::places::{Decoded, MAGIC_BYTES, Place, format_of};
 use crate::rows::RowFile;
 use crate::values::Value;
 
@@ -72,7 +72,8 @@ impl Places {
         if let Starts::Decoded(formats) = &places.starts {
             let format = SampleFormat::from_code(formats[at]);
             let offset = batch.offset;
-            return Ok(Place::Decoded { page: row.group, offset, stored: bytes, bytes, format });
+            let page = row.group;
+            return Ok(Place::Decoded(Decoded { page, offset, stored: bytes, bytes, format }));
         }
         let offset = places.start(row, batch.offset);
         let format = match file.map() {

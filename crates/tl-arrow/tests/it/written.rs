@@ -9,7 +9,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 use proptest::prelude::*;
-use tbl_io::{SampleSource, SampleSourceExt, Source, Stores};
+use tbl_io::{IndexOptions, SampleSource, SampleSourceExt, Source, Stores, index_shards};
 use tl_arrow::RowSource;
 
 const SCHEMA: &str = "message schema {
@@ -43,6 +43,8 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
         1 => Just(None),
         1 => Just(Some(None)),
         6 => prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| Some(Some(bytes))),
+        // Bytes that hardly compress, and copies of them.
+        3 => (0_u32..4, 0_usize..5_000).prop_map(|(seed, len)| Some(Some(noise(seed, len)))),
     ];
     // Few different texts, so that dictionaries are worth it.
     let text = || prop::option::of("[a-c]{0,2}");
@@ -56,16 +58,25 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
     prop::collection::vec(row, 1..60)
 }
 
+fn noise(seed: u32, len: usize) -> Vec<u8> {
+    let mut state = u64::from(seed) << 1 | 1;
+    let next = || {
+        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+        state.to_be_bytes()[0]
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}
+
 fn settings() -> impl Strategy<Value = Settings> {
     let version = prop_oneof![Just(WriterVersion::PARQUET_1_0), Just(WriterVersion::PARQUET_2_0)];
     let gzip = GzipLevel::default();
     let zstd = ZstdLevel::default();
     let compression = prop_oneof![
         3 => Just(Compression::UNCOMPRESSED),
-        1 => Just(Compression::SNAPPY),
+        2 => Just(Compression::SNAPPY),
         1 => Just(Compression::GZIP(gzip)),
         1 => Just(Compression::ZSTD(zstd)),
-        1 => Just(Compression::LZ4_RAW),
+        2 => Just(Compression::LZ4_RAW),
     ];
     let of_bytes = prop_oneof![
         3 => Just(Encoding::PLAIN),
@@ -162,8 +173,22 @@ fn write_texts(
 }
 
 fn check(rows: &[Row], settings: &Settings) {
-    let source = Source::from_bytes("a.parquet", write(rows, settings));
-    let samples = RowSource::open(&Stores::new(), source).unwrap();
+    let bytes = write(rows, settings);
+    let source = Source::from_bytes("a.parquet", bytes.clone());
+    check_samples(&RowSource::open(&Stores::new(), source).unwrap(), rows);
+    // As a file by its part of an index.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    std::fs::write(&path, bytes).unwrap();
+    let stores = tl_arrow::add_to(Stores::new());
+    let target = folder.path().join("a.tlidx");
+    let options = IndexOptions { sync: false, ..IndexOptions::default() };
+    let summary = index_shards(&stores, &[&path], &target, options).unwrap();
+    assert_eq!(summary.samples, rows.len() as u64);
+    check_samples(&*tbl_io::open_in(&stores, &target).unwrap(), rows);
+}
+
+fn check_samples(samples: &dyn SampleSource, rows: &[Row]) {
     assert_eq!(samples.sample_count(), rows.len() as u64);
     let labels = rows.iter().map(|row| row.label.unwrap_or(-1)).collect();
     assert_eq!(samples.stored_labels().unwrap(), Some(labels));

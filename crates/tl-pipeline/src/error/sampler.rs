@@ -1,5 +1,7 @@
 //! The errors of samplers.
 
+use tbl_io::Location;
+
 use crate::order::Shuffle;
 
 /// The defect of a [`Sampler`](crate::Sampler).
@@ -79,6 +81,9 @@ pub enum SamplerError {
     /// Lanes of samples that are mixed, drawn or repeated.
     #[error("`{shuffle}` works with all samples or a subset, once per epoch")]
     LanesOf { shuffle: Shuffle },
+    /// Blocks of a source that has none.
+    #[error("{location} has no blocks for `{shuffle}`; state their samples, as in block:1024x8")]
+    NoBlocks { location: Location, shuffle: Shuffle },
     /// A block shuffle with a zero, a repetition of nothing or too many.
     #[error("{setting} is {value}, expected {expected}")]
     Setting { setting: &'static str, value: u64, expected: &'static str },

@@ -7,14 +7,68 @@
 //! where that block went.
 
 use super::permutation::{Keys, Network, derive};
+use super::source_blocks::{Extent, SourceBlocks};
 
 /// The purposes for which keys are derived.
 const ORDER_OF_BLOCKS: u64 = 0;
 const WINDOWS: u64 = 1;
 
-/// A block shuffle of `0..count`, or of the blocks that one lane has.
+/// A block shuffle of all places, or of the blocks that one lane has.
 #[derive(Clone, Debug)]
-pub(super) struct Blocks {
+pub(super) enum BlockShuffle {
+    Equal(EqualBlocks),
+    Source(SourceBlocks),
+}
+
+impl BlockShuffle {
+    /// The shuffle of an extent in blocks of `block`, or of the source.
+    pub(super) fn new(extent: &Extent, block: u64, window: u64, keys: Keys) -> Self {
+        match extent.ends() {
+            None => Self::Equal(EqualBlocks::new(extent.count(), block, window, keys)),
+            Some(ends) => {
+                let blocks = ends.len() as u64;
+                let order = BlockOrder::of_all(order_of_blocks(blocks, &keys));
+                Self::Source(SourceBlocks::new(order, blocks, ends.clone(), window, keys))
+            }
+        }
+    }
+
+    /// The number of samples.
+    pub(super) fn count(&self) -> u64 {
+        match self {
+            Self::Equal(blocks) => blocks.count,
+            Self::Source(blocks) => blocks.count(),
+        }
+    }
+
+    pub(super) fn at(&self, place: u64) -> u64 {
+        match self {
+            Self::Equal(blocks) => blocks.at(place),
+            Self::Source(blocks) => blocks.at(place),
+        }
+    }
+
+    pub(super) fn place_of(&self, value: u64) -> u64 {
+        match self {
+            Self::Equal(blocks) => blocks.place_of(value),
+            Self::Source(blocks) => blocks.place_of(value),
+        }
+    }
+}
+
+/// The order of `blocks` blocks.
+pub(super) fn order_of_blocks(blocks: u64, keys: &Keys) -> Network {
+    Network::new(blocks, derive(keys, ORDER_OF_BLOCKS, 0))
+}
+
+/// The order of the `size` samples of a window.
+pub(super) fn order_of_window(size: u64, window: u64, keys: &Keys) -> Network {
+    Network::new(size, derive(keys, WINDOWS, window))
+}
+
+/// Blocks of equally many samples.
+#[derive(Clone, Debug)]
+pub(super) struct EqualBlocks {
     count: u64,
     /// Samples in a block, except the last block of the data.
     block: u64,
@@ -43,36 +97,35 @@ pub(super) struct BlockOrder {
 }
 
 impl BlockOrder {
+    pub(super) const fn of_all(all: Network) -> Self {
+        Self { all, lane: None }
+    }
+
     /// The order `own` of the blocks from `first` on in the order `all`.
     pub(super) const fn of_lane(all: Network, first: u64, own: Network) -> Self {
         Self { all, lane: Some((first, own)) }
     }
 
-    fn at(&self, place: u64) -> u64 {
+    pub(super) fn at(&self, place: u64) -> u64 {
         let place = self.lane.as_ref().map_or(place, |(first, own)| first + own.at(place));
         self.all.at(place)
     }
 
-    fn place_of(&self, block: u64) -> u64 {
+    pub(super) fn place_of(&self, block: u64) -> u64 {
         let place = self.all.place_of(block);
         self.lane.as_ref().map_or(place, |(first, own)| own.place_of(place - first))
     }
 }
 
-impl Blocks {
+impl EqualBlocks {
     /// `count` is below 2^63, so that sums of two numbers below it are numbers.
-    pub(super) fn new(count: u64, block: u64, window: u64, keys: Keys) -> Self {
+    fn new(count: u64, block: u64, window: u64, keys: Keys) -> Self {
         // A block is at most as large as the data.
         let block = block.clamp(1, count.max(1));
         let blocks = count.div_ceil(block).max(1);
-        let order = BlockOrder { all: Self::dealt(blocks, &keys), lane: None };
+        let order = BlockOrder::of_all(order_of_blocks(blocks, &keys));
         let short = Short { place: order.place_of(blocks - 1), missing: blocks * block - count };
         Self::of(order, blocks, block, short, window, keys)
-    }
-
-    /// The order of all blocks.
-    pub(super) fn dealt(blocks: u64, keys: &Keys) -> Network {
-        Network::new(blocks, derive(keys, ORDER_OF_BLOCKS, 0))
     }
 
     /// A shuffle of so many blocks in an order.
@@ -90,12 +143,7 @@ impl Blocks {
         Self { count, block, window, order, keys, short }
     }
 
-    /// The number of samples.
-    pub(super) const fn count(&self) -> u64 {
-        self.count
-    }
-
-    pub(super) fn at(&self, place: u64) -> u64 {
+    fn at(&self, place: u64) -> u64 {
         let window = self.window_at(place);
         let mut within = self.shuffle(window).at(place - self.start(window));
         let first = window * self.window;
@@ -105,7 +153,7 @@ impl Blocks {
         self.order.at(first + within / self.block) * self.block + within % self.block
     }
 
-    pub(super) fn place_of(&self, value: u64) -> u64 {
+    fn place_of(&self, value: u64) -> u64 {
         let place = self.order.place_of(value / self.block);
         let window = place / self.window;
         let mut within = (place - window * self.window) * self.block + value % self.block;
@@ -116,7 +164,7 @@ impl Blocks {
     }
 
     fn shuffle(&self, window: u64) -> Network {
-        Network::new(self.size(window), derive(&self.keys, WINDOWS, window))
+        order_of_window(self.size(window), window, &self.keys)
     }
 
     /// The window that `place` lies in.

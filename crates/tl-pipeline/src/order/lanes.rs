@@ -1,11 +1,14 @@
 //! Lanes: the blocks of the data are dealt to lanes, and every global batch has equally many rows of
 //! each, so that ranks that together read all lanes read every block once.
 //!
-//! Within its lane a block is shuffled as in [`Blocks`]. The rows of a global batch depend on the
+//! Within its lane a block is shuffled as in [`BlockShuffle`]. The rows of a global batch depend on the
 //! number of lanes and on its size, not on ranks. `docs/order.md` specifies the result.
 
-use super::block::{BlockOrder, Blocks, Short};
+use tl_handoff::sync::Arc;
+
+use super::block::{BlockOrder, BlockShuffle, EqualBlocks, Short, order_of_blocks};
 use super::permutation::{Keys, Network, derive};
+use super::source_blocks::{Extent, SourceBlocks, block_of};
 
 /// The purposes for which keys are derived, besides those of blocks.
 const ORDER_IN_LANE: u64 = 2;
@@ -14,7 +17,8 @@ const LANE: u64 = 3;
 /// A shuffle of `0..count` in lanes.
 #[derive(Clone, Debug)]
 pub(super) struct Lanes {
-    /// Samples in a block, except the last block of the data.
+    extent: Extent,
+    /// Samples in a block, except the last block of the data and blocks of the source.
     block: u64,
     /// The order in which they are dealt.
     dealt: Network,
@@ -29,7 +33,7 @@ pub(super) struct Lanes {
 struct Lane {
     /// The number of its first block among those dealt.
     first_block: u64,
-    blocks: Blocks,
+    blocks: BlockShuffle,
     /// The position of the first sample that it has left after all turns.
     rest_start: u64,
 }
@@ -45,14 +49,15 @@ pub(super) struct Shape {
 }
 
 impl Lanes {
-    /// `count` is below 2^63. `deal` are the keys by which blocks are dealt, `keys` those of the
-    /// epoch.
-    pub(super) fn new(count: u64, shape: Shape, deal: &Keys, keys: &Keys) -> Self {
+    /// The extent has fewer than 2^63 places. `deal` are the keys by which blocks are dealt, `keys`
+    /// those of the epoch.
+    pub(super) fn new(extent: &Extent, shape: Shape, deal: &Keys, keys: &Keys) -> Self {
         let Shape { lanes, rows, block, window } = shape;
+        let count = extent.count();
         let block = block.clamp(1, count.max(1));
-        let blocks = count.div_ceil(block).max(1);
-        let missing = blocks * block - count;
-        let dealt = Blocks::dealt(blocks, deal);
+        let blocks = extent.ends().map_or(count.div_ceil(block), |ends| ends.len() as u64).max(1);
+        let missing = (blocks * block).saturating_sub(count);
+        let dealt = order_of_blocks(blocks, deal);
         let short = dealt.place_of(blocks - 1);
         // Products of two numbers below 2^64.
         let start = |lane: u64| {
@@ -68,7 +73,18 @@ impl Lanes {
                 .then(|| Short { place: inner.place_of(short - own.start), missing });
             let order = BlockOrder::of_lane(dealt.clone(), own.start, inner);
             let keys = derive(keys, LANE, number);
-            let blocks = Blocks::of(order, size, block, short.unwrap_or_default(), window, keys);
+            let blocks = match extent.ends() {
+                None => {
+                    let short = short.unwrap_or_default();
+                    BlockShuffle::Equal(EqualBlocks::of(order, size, block, short, window, keys))
+                }
+                Some(ends) => {
+                    // Without blocks there is a lane with one that has no samples.
+                    let size = size.min(ends.len() as u64);
+                    let ends = Arc::clone(ends);
+                    BlockShuffle::Source(SourceBlocks::new(order, size, ends, window, keys))
+                }
+            };
             Lane { first_block: own.start, blocks, rest_start: 0 }
         };
         let mut lanes: Vec<Lane> = (0..lanes).map(lane).collect();
@@ -78,7 +94,7 @@ impl Lanes {
             lane.rest_start = rest_start;
             rest_start += lane.blocks.count() - turns * rows;
         }
-        Self { block, dealt, lanes, rows, turns }
+        Self { extent: extent.clone(), block, dealt, lanes, rows, turns }
     }
 
     pub(super) fn at(&self, position: u64) -> u64 {
@@ -96,7 +112,9 @@ impl Lanes {
     }
 
     pub(super) fn place_of(&self, value: u64) -> u64 {
-        let dealt = self.dealt.place_of(value / self.block);
+        let ends = self.extent.ends();
+        let block = ends.map_or_else(|| value / self.block, |ends| block_of(ends, value));
+        let dealt = self.dealt.place_of(block);
         let lane = self.lanes.partition_point(|lane| lane.first_block <= dealt) - 1;
         // Lanes without blocks start where the next one does.
         let Lane { blocks, rest_start, .. } = &self.lanes[lane];

@@ -143,6 +143,34 @@ impl Listing {
         found.filter(|_| count == 1)
     }
 
+    /// The ends of blocks among the places `places`, counted from the first of these. `ends` are the
+    /// samples after each block of the data set. Successive samples of one of them are a block.
+    pub(super) fn block_ends(&self, places: Range<u64>, ends: &[u64]) -> Vec<u64> {
+        let mut found = Vec::new();
+        let mut current = None;
+        let mut place = places.start;
+        while place < places.end {
+            let piece = self.ends.partition_point(|&end| end <= place);
+            let sample = self.sample(place);
+            let block = ends.partition_point(|&end| end <= sample);
+            if current.is_some_and(|current| current != block) {
+                found.push(place - places.start);
+            }
+            current = Some(block);
+            place = match &self.pieces[piece] {
+                Piece::List { .. } => place + 1,
+                Piece::Range(range) => {
+                    let end = ends.get(block).map_or(range.end, |&end| end.min(range.end));
+                    (place + (end - sample)).min(places.end)
+                }
+            };
+        }
+        if places.start < places.end {
+            found.push(places.end - places.start);
+        }
+        found
+    }
+
     /// The range that can have `sample`, where ranges are disjoint.
     fn range_of(&self, sample: u64) -> Option<usize> {
         if !self.disjoint {

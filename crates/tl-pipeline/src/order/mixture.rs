@@ -5,9 +5,14 @@
 //! it is: it goes through them in one order, then in the next. A *stage* is rounds of the same
 //! weights; rounds and turns are counted through all stages.
 
+use std::ops::Range;
+
+use tl_handoff::recent::RecentCache;
+
 use super::permutation::{Keys, Network, Permutation, derive};
 use super::rounds::Rounds;
 use super::sampler::{Length, MixStage, Shuffle};
+use super::source_blocks::Extent;
 use crate::error::SamplerError;
 
 /// Positions of the rounds of all stages. Two tables of this length are kept.
@@ -72,6 +77,11 @@ impl Mixture {
         })
     }
 
+    /// The places in the listing of each part.
+    pub(super) fn places(&self) -> impl Iterator<Item = Range<u64>> {
+        self.parts.iter().map(|share| share.start..share.start + share.len)
+    }
+
     /// The number of positions of `length`.
     pub(super) fn positions(&self, length: Length) -> Result<u64, SamplerError> {
         let positions = match length {
@@ -130,36 +140,30 @@ impl Mixture {
     }
 
     /// The place in the listing that stands at `position`.
-    pub(super) fn at(&self, position: u64, shuffle: Shuffle, keys: &Keys) -> u64 {
+    pub(super) fn at(&self, position: u64, orders: &PartOrders<'_>) -> u64 {
         let stage = self.stages.partition_point(|rounds| rounds.start <= position) - 1;
         let rounds = &self.stages[stage];
         let round = (position - rounds.start) / rounds.len();
         let slot = (position - rounds.start) % rounds.len();
-        let slot = slots(rounds, round, shuffle, keys).at(slot);
+        let slot = slots(rounds, round, orders).at(slot);
         let (part, turn) = rounds.turn(slot);
         let share = rounds.shares()[part as usize];
         let turn = share.taken + round * u64::from(share.weight) + u64::from(turn);
         let span = &self.parts[part as usize];
         let cycle = turn / span.len;
         let place = turn % span.len;
-        span.start + span.order(part, cycle, shuffle, keys).at(place)
+        span.start + orders.with(part, cycle, |order| order.at(place))
     }
 
     /// The position below `len` of `place` in the listing, if it has exactly one.
-    pub(super) fn position_of(
-        &self,
-        place: u64,
-        len: u64,
-        shuffle: Shuffle,
-        keys: &Keys,
-    ) -> Option<u64> {
+    pub(super) fn position_of(&self, place: u64, len: u64, orders: &PartOrders<'_>) -> Option<u64> {
         let part = self.parts.partition_point(|span| span.start <= place).checked_sub(1)?;
         let span = &self.parts[part];
         let number = u32::try_from(part).ok()?;
         let mut found = None;
         for cycle in 0.. {
             let turn_in_cycle =
-                span.order(number, cycle, shuffle, keys).place_of(place - span.start);
+                orders.with(number, cycle, |order| order.place_of(place - span.start));
             let turn = cycle * span.len + turn_in_cycle;
             // A part without turns in a stage has taken as many after it.
             let is_before = |rounds: &Rounds| rounds.shares()[part].taken <= turn;
@@ -174,7 +178,7 @@ impl Mixture {
             }
             let turn = u32::try_from((turn - share.taken) % weight).ok()?;
             let slot = rounds.slot(part, turn);
-            let position = start + slots(rounds, round, shuffle, keys).place_of(slot);
+            let position = start + slots(rounds, round, orders).place_of(slot);
             if position < len && found.replace(position).is_some() {
                 return None;
             }
@@ -184,20 +188,38 @@ impl Mixture {
 }
 
 /// The order of the positions of round `round` of a stage.
-fn slots(rounds: &Rounds, round: u64, shuffle: Shuffle, keys: &Keys) -> Permutation {
-    match shuffle {
+fn slots(rounds: &Rounds, round: u64, orders: &PartOrders<'_>) -> Permutation {
+    match orders.shuffle {
         Shuffle::None => Permutation::Identity,
         Shuffle::Full | Shuffle::Block { .. } | Shuffle::Lanes { .. } => {
-            let keys = derive(keys, ROUNDS, rounds.before + round);
+            let keys = derive(orders.keys, ROUNDS, rounds.before + round);
             Permutation::Full(Network::new(rounds.len(), keys))
         }
     }
 }
 
-impl Span {
-    /// The order of its samples when it goes through them for the `cycle`th time.
-    fn order(&self, part: u32, cycle: u64, shuffle: Shuffle, keys: &Keys) -> Permutation {
-        Permutation::new(shuffle, self.len, derive(keys, PARTS + u64::from(part), cycle))
+/// The orders of the parts of an epoch's mixture.
+#[derive(Clone, Copy)]
+pub(super) struct PartOrders<'a> {
+    pub(super) shuffle: Shuffle,
+    pub(super) keys: &'a Keys,
+    /// The extent of each part.
+    pub(super) extents: &'a [Extent],
+    /// The last orders of each part, if they have tables.
+    pub(super) recent: &'a [RecentCache<Permutation>],
+}
+
+impl PartOrders<'_> {
+    /// Calls `ask` with the order of a part's samples when it goes through them for the `cycle`th time.
+    fn with(&self, part: u32, cycle: u64, ask: impl FnOnce(&Permutation) -> u64) -> u64 {
+        let make = || {
+            let keys = derive(self.keys, PARTS + u64::from(part), cycle);
+            Permutation::new(self.shuffle, &self.extents[part as usize], keys)
+        };
+        match self.recent.get(part as usize) {
+            Some(recent) => ask(&recent.get_or_make(cycle, make)),
+            None => ask(&make()),
+        }
     }
 }
 

@@ -7,9 +7,10 @@
 
 use tl_transform::rng::{EPOCH_STREAM, Rng};
 
-use super::block::Blocks;
+use super::block::BlockShuffle;
 use super::lanes::{Lanes, Shape};
-use super::sampler::{Deal, Shuffle};
+use super::sampler::{Blocks, Deal, Shuffle};
+use super::source_blocks::Extent;
 
 const ROUNDS: usize = 8;
 
@@ -58,7 +59,7 @@ pub(super) fn derive(keys: &Keys, of: u64, number: u64) -> Keys {
 pub(super) enum Permutation {
     Identity,
     Full(Network),
-    Block(Box<Blocks>),
+    Block(Box<BlockShuffle>),
     Lanes(Box<Lanes>),
 }
 
@@ -67,29 +68,31 @@ impl Permutation {
     /// `run_keys` those of epoch 0.
     pub(super) fn of_epoch(
         shuffle: Shuffle,
-        count: u64,
+        extent: &Extent,
         rows: u64,
         keys: Keys,
         run_keys: &Keys,
     ) -> Self {
-        let Shuffle::Lanes { lanes, samples: block, window, deal } = shuffle else {
-            return Self::new(shuffle, count, keys);
+        let Shuffle::Lanes { lanes, blocks, window, deal } = shuffle else {
+            return Self::new(shuffle, extent, keys);
         };
         let deal = match deal {
             Deal::Run => run_keys,
             Deal::Epoch => &keys,
         };
-        Self::Lanes(Box::new(Lanes::new(count, Shape { lanes, rows, block, window }, deal, &keys)))
+        let shape = Shape { lanes, rows, block: samples_of(blocks), window };
+        Self::Lanes(Box::new(Lanes::new(extent, shape, deal, &keys)))
     }
 
     /// A permutation without lanes.
-    pub(super) fn new(shuffle: Shuffle, count: u64, keys: Keys) -> Self {
+    pub(super) fn new(shuffle: Shuffle, extent: &Extent, keys: Keys) -> Self {
         match shuffle {
             Shuffle::None => Self::Identity,
-            Shuffle::Full => Self::Full(Network::new(count, keys)),
+            Shuffle::Full => Self::Full(Network::new(extent.count(), keys)),
             // What has no global batches has no lanes.
-            Shuffle::Block { samples, window } | Shuffle::Lanes { samples, window, .. } => {
-                Self::Block(Box::new(Blocks::new(count, samples, window, keys)))
+            Shuffle::Block { blocks, window } | Shuffle::Lanes { blocks, window, .. } => {
+                let block = samples_of(blocks);
+                Self::Block(Box::new(BlockShuffle::new(extent, block, window, keys)))
             }
         }
     }
@@ -112,6 +115,14 @@ impl Permutation {
             Self::Block(blocks) => blocks.place_of(value),
             Self::Lanes(lanes) => lanes.place_of(value),
         }
+    }
+}
+
+/// Samples of a block; 1 for blocks of the source, which the extent has.
+const fn samples_of(blocks: Blocks) -> u64 {
+    match blocks {
+        Blocks::Samples(samples) => samples,
+        Blocks::Source => 1,
     }
 }
 

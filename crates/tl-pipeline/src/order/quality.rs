@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::sampler::{Sampler, Shuffle};
+use super::sampler::{Blocks, Sampler, Shuffle};
 use super::sequence::Sequence;
 use crate::dataset::Dataset;
 use crate::error::PipelineError;
@@ -23,10 +23,10 @@ const NEAR: u64 = 256;
 /// The reference is a full shuffle of the same samples, measured at the same positions.
 ///
 /// ```no_run
-/// use tl_pipeline::{Dataset, Shuffle, ShuffleQuality};
+/// use tl_pipeline::{Blocks, Dataset, Shuffle, ShuffleQuality};
 ///
 /// let dataset = Dataset::open(&["train.tbl"])?;
-/// let shuffle = Shuffle::Block { samples: 1024, window: 8 };
+/// let shuffle = Shuffle::Block { blocks: Blocks::Samples(1024), window: 8 };
 /// println!("{}", ShuffleQuality::measure(&shuffle.into(), &dataset, 0, 64)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -52,6 +52,8 @@ pub enum Together {
     Shard,
     /// Samples of one block of this many.
     Block(u64),
+    /// Samples of one block that the data set is stored in.
+    SourceBlock,
 }
 
 /// Figures of an order.
@@ -79,13 +81,19 @@ impl ShuffleQuality {
     ) -> Result<Self, PipelineError> {
         let full = Sampler { shuffle: Shuffle::Full, ..sampler.clone() };
         let together = match sampler.shuffle {
-            Shuffle::Block { samples, .. } | Shuffle::Lanes { samples, .. } => {
-                Together::Block(samples)
-            }
+            Shuffle::Block { blocks, .. } | Shuffle::Lanes { blocks, .. } => match blocks {
+                Blocks::Samples(samples) => Together::Block(samples),
+                Blocks::Source => Together::SourceBlock,
+            },
             Shuffle::None | Shuffle::Full if dataset.shards().len() > 1 => Together::Shard,
             Shuffle::None | Shuffle::Full => Together::Block(NEAR),
         };
-        let look = Look { dataset, together, seed, batch_size: batch_size.max(1) };
+        let block_ends = match together {
+            Together::SourceBlock => dataset.block_ends(sampler.shuffle)?,
+            Together::Shard | Together::Block(_) => Vec::new(),
+        };
+        let batch_size = batch_size.max(1);
+        let look = Look { dataset, together, block_ends, seed, batch_size };
         let sequence = sampler.resolve(dataset, batch_size)?;
         let (positions, order) = look.at(&sequence);
         let (_, full) = look.at(&full.resolve(dataset, batch_size)?);
@@ -101,6 +109,7 @@ impl fmt::Display for ShuffleQuality {
         match self.together {
             Together::Shard => f.write_str("shard")?,
             Together::Block(samples) => write!(f, "{samples} samples")?,
+            Together::SourceBlock => f.write_str("block of the source")?,
         }
         write!(f, " (full shuffle: {:.1} %)", share(full))?;
         if let (Some(entropy), Some(of_full)) = (order.class_entropy, full.class_entropy) {
@@ -117,6 +126,8 @@ impl fmt::Display for ShuffleQuality {
 struct Look<'a> {
     dataset: &'a Dataset,
     together: Together,
+    /// The samples after each block of the sources, if these are asked for.
+    block_ends: Vec<u64>,
     seed: u64,
     batch_size: u64,
 }
@@ -180,6 +191,7 @@ impl Look<'_> {
         match self.together {
             Together::Shard => self.dataset.shard_of(sample).map_or(0, |shard| shard as u64),
             Together::Block(samples) => sample / samples,
+            Together::SourceBlock => self.block_ends.partition_point(|&end| end <= sample) as u64,
         }
     }
 }

@@ -7,8 +7,9 @@ use std::ops::Range;
 use super::Tables;
 use super::listing::{Listing, Piece};
 use super::mixture::Mixture;
-use super::sampler::{Length, MixStage, Replacement, Sampler, Samples, Shuffle, Subset};
+use super::sampler::{Blocks, Length, MixStage, Replacement, Sampler, Samples, Shuffle, Subset};
 use super::sequence::{Arrangement, Sequence};
+use super::source_blocks::Extent;
 use super::weights::{Lots, Weights};
 use crate::dataset::Dataset;
 use crate::error::{PipelineError, SamplerError};
@@ -27,7 +28,7 @@ impl Sampler {
     /// [`PipelineError::Sampler`] if it names samples that do not exist, has no position for what it
     /// names, or is out of the range that [`SamplerError`] states. [`PipelineError::Open`] if the
     /// label of a sample to balance by cannot be read: its class is unknown, so no
-    /// [`OnError`](crate::OnError) applies.
+    /// [`OnError`](crate::OnError) applies; and if the blocks of a source cannot be read.
     pub fn resolve(&self, dataset: &Dataset, global_batch: u64) -> Result<Sequence, PipelineError> {
         let unreadable = Cell::new(None);
         let label = |sample| {
@@ -37,7 +38,11 @@ impl Sampler {
                 None
             })
         };
-        let sequence = self.resolve_over(dataset.len(), global_batch, label);
+        let ends = match self.shuffle.source_window() {
+            Some(_) => dataset.block_ends(self.shuffle)?,
+            None => Vec::new(),
+        };
+        let sequence = self.resolve_over(dataset.len(), global_batch, &ends, label);
         // It counts before the missing label that the sampler found in its place.
         match unreadable.into_inner() {
             Some(error) => Err(error.into()),
@@ -49,6 +54,7 @@ impl Sampler {
         &self,
         sample_count: u64,
         global_batch: u64,
+        ends: &[u64],
         label: impl Fn(u64) -> Option<i64>,
     ) -> Result<Sequence, SamplerError> {
         self.check()?;
@@ -89,9 +95,27 @@ impl Sampler {
         let len = once.checked_mul(repeat.into()).filter(|&len| len < 1 << 63);
         let len = len.ok_or(SamplerError::TooLong)?;
         let lane_rows = lane_rows(shuffle, global_batch)?;
-        let tables =
-            Tables { sample_count, listing, arrangement, shuffle, lane_rows, once, repeat, len };
-        Ok(Sequence::new(tables))
+        let ends = shuffle.source_window().map(|_| ends);
+        let extent = |places: Range<u64>| match ends {
+            Some(ends) => Extent::of_blocks(listing.block_ends(places, ends).into()),
+            None => Extent::plain(places.end - places.start),
+        };
+        let extents = match &arrangement {
+            Arrangement::Permuted => vec![extent(0..once)],
+            Arrangement::Mixed(mixture) => mixture.places().map(extent).collect(),
+            Arrangement::Drawn { .. } | Arrangement::DrawnOnce { .. } => Vec::new(),
+        };
+        Ok(Sequence::new(Tables {
+            sample_count,
+            listing,
+            arrangement,
+            shuffle,
+            extents,
+            lane_rows,
+            once,
+            repeat,
+            len,
+        }))
     }
 
     fn check(&self) -> Result<(), SamplerError> {
@@ -101,7 +125,8 @@ impl Sampler {
             return setting("repeat", self.repeat.into(), "1 to 4194304");
         }
         match self.shuffle {
-            Shuffle::Block { samples: 0, .. } | Shuffle::Lanes { samples: 0, .. } => {
+            Shuffle::Block { blocks: Blocks::Samples(0), .. }
+            | Shuffle::Lanes { blocks: Blocks::Samples(0), .. } => {
                 setting("samples of a block", 0, "at least 1")
             }
             Shuffle::Block { window: 0, .. } | Shuffle::Lanes { window: 0, .. } => {

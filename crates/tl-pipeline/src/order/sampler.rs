@@ -201,8 +201,8 @@ pub enum Shuffle {
     /// Blocks of neighbours in random order, the samples of `window` blocks shuffled among each
     /// other: what is read together is stored together.
     Block {
-        /// Samples in a block, at least 1.
-        samples: u64,
+        /// The blocks.
+        blocks: Blocks,
         /// Blocks in a window, at least 1.
         window: u64,
     },
@@ -213,14 +213,37 @@ pub enum Shuffle {
     Lanes {
         /// Lanes, a divisor of the global batch.
         lanes: u64,
-        /// Samples in a block, at least 1.
-        samples: u64,
+        /// The blocks.
+        blocks: Blocks,
         /// Blocks in a window of a lane, at least 1.
         window: u64,
         /// The time for which a lane keeps its blocks.
         deal: Deal,
     },
 }
+
+/// The blocks of a shuffle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Blocks {
+    /// Blocks of this many neighbours, at least 1.
+    Samples(u64),
+    /// Those that the data set is stored in, such as the pages of Parquet files: all samples of one are
+    /// unpacked together. Sources without blocks are refused.
+    Source,
+}
+
+impl fmt::Display for Blocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Samples(samples) => write!(f, "{samples}"),
+            Self::Source => f.write_str(SOURCE),
+        }
+    }
+}
+
+/// The text of [`Blocks::Source`].
+const SOURCE: &str = "source";
 
 /// The time for which a lane of [`Shuffle::Lanes`] keeps its blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -232,15 +255,28 @@ pub enum Deal {
     Epoch,
 }
 
+impl Shuffle {
+    /// The window of blocks of the source, in blocks; `None` for shuffles without these.
+    pub(crate) const fn source_window(&self) -> Option<u64> {
+        match self {
+            Self::Block { blocks: Blocks::Source, window } => Some(*window),
+            Self::Lanes { blocks: Blocks::Source, window, lanes, .. } => {
+                Some(window.saturating_mul(*lanes))
+            }
+            Self::None | Self::Full | Self::Block { .. } | Self::Lanes { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for Shuffle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("none"),
             Self::Full => f.write_str("full"),
-            Self::Block { samples, window } => write!(f, "block:{samples}x{window}"),
-            Self::Lanes { lanes, samples, window, deal } => {
+            Self::Block { blocks, window } => write!(f, "block:{blocks}x{window}"),
+            Self::Lanes { lanes, blocks, window, deal } => {
                 let deal = if deal == &Deal::Epoch { "/epoch" } else { "" };
-                write!(f, "lanes:{lanes}/{samples}x{window}{deal}")
+                write!(f, "lanes:{lanes}/{blocks}x{window}{deal}")
             }
         }
     }
@@ -254,7 +290,8 @@ impl Serialize for Shuffle {
 }
 
 /// Reads `none`, `full`, `block:SAMPLES` (one block in a window), `block:SAMPLESxWINDOW` and
-/// `lanes:LANES/SAMPLESxWINDOW`, with `/epoch` after it for [`Deal::Epoch`].
+/// `lanes:LANES/SAMPLESxWINDOW`, with `/epoch` after it for [`Deal::Epoch`]. `SAMPLES` is a number, or
+/// `source` for [`Blocks::Source`].
 impl FromStr for Shuffle {
     type Err = SamplerError;
 
@@ -266,11 +303,15 @@ impl FromStr for Shuffle {
         };
         let blocks = |text: &str| {
             let (samples, window) = text.split_once('x').unwrap_or((text, "1"));
-            Ok((number(samples)?, number(window)?))
+            let blocks = match samples {
+                SOURCE => Blocks::Source,
+                samples => Blocks::Samples(number(samples)?),
+            };
+            Ok((blocks, number(window)?))
         };
         if let Some(text) = text.strip_prefix("block:") {
-            let (samples, window) = blocks(text)?;
-            return Ok(Self::Block { samples, window });
+            let (blocks, window) = blocks(text)?;
+            return Ok(Self::Block { blocks, window });
         }
         if let Some(text) = text.strip_prefix("lanes:") {
             let (text, deal) = match text.strip_suffix("/epoch") {
@@ -278,8 +319,8 @@ impl FromStr for Shuffle {
                 None => (text, Deal::Run),
             };
             let (lanes, text) = text.split_once('/').ok_or_else(error)?;
-            let (samples, window) = blocks(text)?;
-            return Ok(Self::Lanes { lanes: number(lanes)?, samples, window, deal });
+            let (blocks, window) = blocks(text)?;
+            return Ok(Self::Lanes { lanes: number(lanes)?, blocks, window, deal });
         }
         match text {
             "none" => Ok(Self::None),

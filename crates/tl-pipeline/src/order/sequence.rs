@@ -5,7 +5,8 @@ use tl_handoff::sync::Arc;
 
 use super::listing::{Listing, Piece};
 use super::mixture::Mixture;
-use super::sampler::{Deal, Shuffle};
+use super::sampler::{Blocks, Deal, Shuffle};
+use super::source_blocks::Extent;
 use super::weights::{Lots, Weights};
 use super::{Order, Tables};
 use crate::fingerprint::Fingerprint;
@@ -48,8 +49,10 @@ impl Sequence {
         let len = sample_count;
         let repeat = 1;
         let lane_rows = 0;
+        let extents = vec![Extent::plain(once)];
         Self::new(Tables {
             sample_count,
+            extents,
             listing,
             arrangement,
             shuffle,
@@ -107,15 +110,23 @@ fn fingerprint(tables: &Tables, stages: usize) -> Fingerprint {
         numbers.iter().for_each(|number| hash.update(number.to_le_bytes()));
     };
     put(&[tables.sample_count]);
+    let of_source = tables.extents.iter().filter_map(Extent::ends);
+    let source_blocks = of_source.clone().map(|ends| ends.len() as u64).sum();
     match tables.shuffle {
         Shuffle::None => put(&[0, 0, 0]),
         Shuffle::Full => put(&[1, 0, 0]),
-        Shuffle::Block { samples, window } => put(&[2, samples, window]),
-        Shuffle::Lanes { lanes, samples, window, deal } => {
+        Shuffle::Block { blocks: Blocks::Samples(samples), window } => put(&[2, samples, window]),
+        Shuffle::Block { blocks: Blocks::Source, window } => put(&[4, source_blocks, window]),
+        Shuffle::Lanes { lanes, blocks, window, deal } => {
             let deal = u64::from(deal == Deal::Epoch);
-            put(&[3, samples, window, lanes, tables.lane_rows, deal]);
+            let (kind, size) = match blocks {
+                Blocks::Samples(samples) => (3, samples),
+                Blocks::Source => (5, source_blocks),
+            };
+            put(&[kind, size, window, lanes, tables.lane_rows, deal]);
         }
     }
+    of_source.for_each(|ends| put(ends));
     let pieces = tables.listing.pieces();
     put(&[tables.once, tables.repeat.into(), pieces.len() as u64]);
     for piece in pieces {

@@ -3,6 +3,7 @@ mod lanes;
 mod mixtures;
 mod properties;
 mod refusals;
+mod source_blocks;
 mod vectors;
 
 use super::*;

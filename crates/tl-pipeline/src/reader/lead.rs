@@ -8,7 +8,7 @@ use super::planned;
 use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
 use crate::note::LoaderNote;
-use crate::order::{Sampler, Samples, Shuffle};
+use crate::order::{Blocks, Sampler, Samples, Shuffle};
 
 /// Enough for a fast network whatever the order: half a second of 500 MB/s.
 const LEAST: u64 = 256 << 20;
@@ -36,8 +36,11 @@ pub(crate) fn bytes(
     // The rows of a window that this rank has.
     let rows = match config.sampler.shuffle {
         Shuffle::None | Shuffle::Full => 0,
-        Shuffle::Block { samples, window } => samples.saturating_mul(window) / world,
-        Shuffle::Lanes { lanes, samples, window, .. } => {
+        Shuffle::Block { blocks, window } => {
+            samples_of(blocks, dataset).saturating_mul(window) / world
+        }
+        Shuffle::Lanes { lanes, blocks, window, .. } => {
+            let samples = samples_of(blocks, dataset);
             lanes.div_ceil(world).saturating_mul(samples).saturating_mul(window)
         }
     };
@@ -53,6 +56,18 @@ pub(crate) fn bytes(
     };
     let note = (bytes < wanted).then_some(LoaderNote::ShortReadAhead { bytes, wanted });
     (bytes.max(1), note.or_else(|| full_shuffle(dataset, config, bytes)))
+}
+
+/// The samples of a block, on average.
+fn samples_of(blocks: Blocks, dataset: &Dataset) -> u64 {
+    match blocks {
+        Blocks::Samples(samples) => samples,
+        Blocks::Source => {
+            let ends = dataset.shards().iter().filter_map(|source| source.blocks()?.ends().ok());
+            let blocks: usize = ends.map(|ends| ends.len()).sum();
+            dataset.len().div_ceil((blocks as u64).max(1))
+        }
+    }
 }
 
 /// The note on a full shuffle, if neighbours are rarely read ahead together and blocks would change

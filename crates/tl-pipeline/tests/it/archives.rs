@@ -14,7 +14,8 @@ use tbl_io::{
 };
 use tempfile::TempDir;
 use tl_pipeline::{
-    CacheConfig, CacheKind, Dataset, Loader, LoaderConfig, Readers, Shard, Shuffle, Tail, Work,
+    Blocks, CacheConfig, CacheKind, Dataset, Loader, LoaderConfig, Readers, Shard, Shuffle, Tail,
+    Work,
 };
 use tl_transform::Recipe;
 
@@ -172,7 +173,7 @@ proptest! {
         shuffle in prop_oneof![
             Just(Shuffle::Full),
             Just(Shuffle::None),
-            Just(Shuffle::Block { samples: 4, window: 2 }),
+            Just(Shuffle::Block { blocks: Blocks::Samples(4), window: 2 }),
         ],
         batch_size in 1..7_usize,
         workers in 1..4_usize,

@@ -27,7 +27,7 @@ pub(crate) fn write_arrow(path: &Path, form: Form, rows: &[Row]) {
             batches.iter().for_each(|batch| writer.write(batch).unwrap());
             writer.finish().unwrap();
         }
-        Form::Packed => {
+        Form::Packed | Form::Snappy | Form::Gzip => {
             let options = IpcWriteOptions::default();
             let options = options.try_with_compression(Some(CompressionType::LZ4_FRAME)).unwrap();
             let mut writer = StreamWriter::try_new_with_options(file, &schema, options).unwrap();
@@ -41,7 +41,9 @@ fn batch(form: Form, rows: &[Row]) -> RecordBatch {
     let images = rows.iter().map(|row| &*row.image);
     let images: ArrayRef = match form {
         Form::Plain => Arc::new(LargeBinaryArray::from_iter_values(images)),
-        Form::Packed => Arc::new(BinaryViewArray::from_iter_values(images)),
+        Form::Packed | Form::Snappy | Form::Gzip => {
+            Arc::new(BinaryViewArray::from_iter_values(images))
+        }
     };
     let names = StringArray::from_iter_values(rows.iter().map(|row| &row.name));
     let names: ArrayRef = Arc::new(names);

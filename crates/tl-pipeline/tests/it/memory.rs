@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Location, ReadError, SampleSource, SourceKind};
+use tbl_io::{Entry, Location, ReadError, SampleBlocks, SampleSource, SourceKind};
 use tl_pipeline::{Dataset, Loader, LoaderConfig, Shuffle, Work};
 use tl_transform::Recipe;
 
@@ -81,6 +81,22 @@ struct Watched {
     on_read: Box<dyn Fn() + Send + Sync>,
     on_announce: Box<dyn Fn() + Send + Sync>,
     on_entry: Box<OnEntry>,
+    /// The sample after each block.
+    block_ends: Vec<u64>,
+}
+
+impl SampleBlocks for Watched {
+    fn ends(&self) -> Result<Vec<u64>, ReadError> {
+        Ok(self.block_ends.clone())
+    }
+
+    fn unpacked_bytes(&self) -> Result<u64, ReadError> {
+        Ok(1000)
+    }
+
+    fn compressions(&self) -> Vec<&'static str> {
+        vec!["none"]
+    }
 }
 
 /// The hook of a request for an index entry.
@@ -123,6 +139,19 @@ impl SampleSource for Watched {
     fn will_need(&self, _: u64) {
         (self.on_announce)();
     }
+
+    fn blocks(&self) -> Option<&dyn SampleBlocks> {
+        Some(self).filter(|source| !source.block_ends.is_empty()).map(|source| source as _)
+    }
+}
+
+/// A data set of `samples` in blocks that end at `block_ends`.
+pub(crate) fn in_blocks(samples: Vec<Stored>, block_ends: Vec<u64>) -> Dataset {
+    let (on_read, on_announce) = (Box::new(|| ()), Box::new(|| ()));
+    let on_entry = Box::new(|_| Ok(()));
+    let memory = Memory { samples };
+    let source = Watched { memory, on_read, on_announce, on_entry, block_ends };
+    Dataset::from_sources(vec![Box::new(source)]).unwrap()
 }
 
 /// A data set of `samples` that calls `on_read` before a read, and `on_announce` for a hint.
@@ -133,7 +162,8 @@ pub(crate) fn watched(
 ) -> Dataset {
     let (on_read, on_announce) = (Box::new(on_read), Box::new(on_announce));
     let on_entry = Box::new(|_| Ok(()));
-    let source = Watched { memory: Memory { samples }, on_read, on_announce, on_entry };
+    let (memory, block_ends) = (Memory { samples }, Vec::new());
+    let source = Watched { memory, on_read, on_announce, on_entry, block_ends };
     Dataset::from_sources(vec![Box::new(source)]).unwrap()
 }
 
@@ -143,7 +173,8 @@ pub(crate) fn indexed(
     on_entry: impl Fn(u64) -> Result<(), ReadError> + Send + Sync + 'static,
 ) -> Dataset {
     let (on_read, on_announce, on_entry) = (Box::new(|| ()), Box::new(|| ()), Box::new(on_entry));
-    let source = Watched { memory: Memory { samples }, on_read, on_announce, on_entry };
+    let (memory, block_ends) = (Memory { samples }, Vec::new());
+    let source = Watched { memory, on_read, on_announce, on_entry, block_ends };
     Dataset::from_sources(vec![Box::new(source)]).unwrap()
 }
 

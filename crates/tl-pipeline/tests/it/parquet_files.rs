@@ -19,12 +19,37 @@ pub(crate) struct Row {
 }
 
 /// The form of a file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Images lie in the file as they are, in small pages.
     Plain,
-    /// Pages are compressed, and few values are in dictionaries.
+    /// Pages are compressed, and values are in dictionaries.
     Packed,
+    /// Images are literals of compressed pages.
+    Snappy,
+    /// Pages must be decompressed.
+    Gzip,
+}
+
+impl Form {
+    pub(crate) const ALL: [Self; 4] = [Self::Plain, Self::Packed, Self::Snappy, Self::Gzip];
+}
+
+/// The sample after each block of files with these many rows: a page, or a row group if its dictionary
+/// has all values.
+pub(crate) fn block_ends(form: Form, files: &[usize]) -> Vec<u64> {
+    let block = if form == Form::Packed { GROUP_ROWS } else { PAGE_ROWS };
+    let mut ends = Vec::new();
+    let mut first = 0;
+    for &rows in files {
+        for group in (0..rows).step_by(GROUP_ROWS) {
+            let group_end = rows.min(group + GROUP_ROWS);
+            let starts = (group..group_end).step_by(block);
+            ends.extend(starts.map(|start| (first + group_end.min(start + block)) as u64));
+        }
+        first += rows;
+    }
+    ends
 }
 
 /// Rows of a row group.
@@ -43,7 +68,8 @@ pub(crate) fn write_parquet(path: &Path, form: Form, rows: &[Row]) {
     let properties = WriterProperties::builder()
         .set_compression(match form {
             Form::Plain => Compression::UNCOMPRESSED,
-            Form::Packed => Compression::SNAPPY,
+            Form::Packed | Form::Snappy => Compression::SNAPPY,
+            Form::Gzip => Compression::GZIP(Default::default()),
         })
         .set_dictionary_enabled(matches!(form, Form::Packed))
         .set_data_page_row_count_limit(PAGE_ROWS)

@@ -11,7 +11,7 @@ use tl_pipeline::Dataset;
 
 use crate::arrow_files::write_arrow;
 use crate::memory::Stored;
-use crate::parquet_files::{Form, Row};
+use crate::parquet_files::{Form, Row, block_ends, write_parquet};
 
 /// A kind of source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +34,12 @@ pub(crate) enum Place {
     Arrow,
     /// An Arrow stream that is compressed, with labels that are given in order.
     ArrowStream,
+    /// Two Parquet files, with labels that are given in order.
+    Parquet(Form),
 }
 
 impl Place {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Watched,
         Self::Tar,
         Self::Csv,
@@ -48,7 +50,17 @@ impl Place {
         Self::Memory,
         Self::Arrow,
         Self::ArrowStream,
+        Self::Parquet(Form::Plain),
+        Self::Parquet(Form::Packed),
+        Self::Parquet(Form::Snappy),
+        Self::Parquet(Form::Gzip),
     ];
+
+    /// The sample after each block of a source of this many, if it has blocks.
+    pub(crate) fn block_ends(self, samples: usize) -> Option<Vec<u64>> {
+        let Self::Parquet(form) = self else { return None };
+        Some(block_ends(form, &halves(samples)))
+    }
 
     /// Opens samples that are files in `folder`, which is written by the first call. `watched` opens
     /// the source of the tests.
@@ -86,6 +98,21 @@ impl Place {
                 let options = Coco { images: Some((&path("samples")).into()), ..Coco::default() };
                 let listed = open_coco(&Stores::new(), path("list.json"), &options).unwrap();
                 from_source(Box::new(listed)).with_labels(&by_name).unwrap()
+            }
+            Self::Parquet(form) => {
+                let mut first = 0;
+                let mut files = Vec::new();
+                for (number, rows) in halves(samples.len()).into_iter().enumerate() {
+                    let file = path(&format!("{number}.parquet"));
+                    let samples = &samples[first..first + rows];
+                    if !file.exists() {
+                        let rows: Vec<Row> = samples.iter().map(row).collect();
+                        write_parquet(&file, form, &rows);
+                    }
+                    files.push(file);
+                    first += rows;
+                }
+                Dataset::open(&files).unwrap().with_labels(&in_order).unwrap()
             }
             Self::Memory => {
                 let held = |sample: Stored| Some(Arc::new(sample.bytes) as HeldBytes);
@@ -128,6 +155,17 @@ impl Place {
             write("samples/metadata.jsonl", metadata);
         }
     }
+}
+
+/// The samples of two files, none of which is empty.
+fn halves(samples: usize) -> Vec<usize> {
+    let half = samples / 2;
+    [half, samples - half].into_iter().filter(|&rows| rows > 0).collect()
+}
+
+fn row(sample: &Stored) -> Row {
+    let (name, image) = (sample.key.clone(), sample.bytes.clone());
+    Row { name, image, label: String::new(), text: String::new() }
 }
 
 fn from_source(source: Box<dyn SampleSource>) -> Dataset {

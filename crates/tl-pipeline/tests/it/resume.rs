@@ -11,17 +11,17 @@ use tbf_format::BuildOptions;
 use tbl_format::SampleFormat;
 use tempfile::TempDir;
 use tl_pipeline::{
-    Batch, Batching, Buckets, CacheConfig, CacheKind, Columns, Dataset, Deal, Direction, Epoch,
-    ErrorBudget, Fields, Length, Loader, LoaderConfig, LoaderState, MixStage, Neighbors, OnError,
-    Order, Part, PipelineError, Readers, Replacement, Sampler, Samples, Shard, Shuffle, Subset,
-    Tail, Work,
+    Batch, Batching, Blocks, Buckets, CacheConfig, CacheKind, Columns, Dataset, Deal, Direction,
+    Epoch, ErrorBudget, Fields, Length, Loader, LoaderConfig, LoaderState, MixStage, Neighbors,
+    OnError, Order, Part, PipelineError, Readers, Replacement, Sampler, Samples, Shard, Shuffle,
+    Subset, Tail, Work,
 };
 use tl_transform::batch_op::MixUp;
 use tl_transform::{BatchOp, Dtype, Layout, Recipe};
 
 use crate::buckets::{cut, recipe};
 use crate::caches::{disk, exact, memory};
-use crate::memory::{bmps, config, loader, sample, watched};
+use crate::memory::{Stored, bmps, config, in_blocks, loader, sample, watched};
 use crate::places::Place;
 use crate::tables::files::{row_of, write_labelled, write_tbf};
 
@@ -167,7 +167,10 @@ impl Run {
             }
             sample
         });
-        let watched = |samples| watched(samples, || (), || ());
+        let watched = |samples: Vec<Stored>| match self.place.0.block_ends(samples.len()) {
+            Some(ends) => in_blocks(samples, ends),
+            None => watched(samples, || (), || ()),
+        };
         place.open(samples.collect(), self.place.1.path(), watched)
     }
 
@@ -383,8 +386,8 @@ fn same_state(epochs: &[Epoch]) -> LoaderState {
 const SAMPLERS: [fn(u64) -> Sampler; 13] = [
     |_| Shuffle::Full.into(),
     |_| Shuffle::None.into(),
-    |_| Shuffle::Block { samples: 5, window: 2 }.into(),
-    |_| Sampler { repeat: 2, ..Shuffle::Block { samples: 3, window: 3 }.into() },
+    |_| Shuffle::Block { blocks: Blocks::Samples(5), window: 2 }.into(),
+    |_| Sampler { repeat: 2, ..Shuffle::Block { blocks: Blocks::Samples(3), window: 3 }.into() },
     |_| lanes(6, Deal::Run).into(),
     |n| Sampler { samples: Samples::Subset((n / 4..n).into()), ..lanes(3, Deal::Epoch).into() },
     |n| full(Samples::Subset((n / 3..n).into())),
@@ -409,8 +412,44 @@ const SAMPLERS: [fn(u64) -> Sampler; 13] = [
     },
 ];
 
+/// Kinds of samplers by the blocks of the source, over this many samples.
+const BLOCK_SAMPLERS: [fn(u64) -> Sampler; 8] = [
+    |_| of_source(1).into(),
+    |_| of_source(3).into(),
+    |_| Sampler { repeat: 3, ..of_source(2).into() },
+    |_| lanes_of_source(6, Deal::Epoch).into(),
+    |n| Sampler {
+        samples: Samples::Subset((n / 4..n).into()),
+        ..lanes_of_source(2, Deal::Run).into()
+    },
+    |n| Sampler {
+        samples: Samples::Subset(Subset::List((0..n).filter(|n| n % 3 > 0).chain([0]).collect())),
+        ..of_source(2).into()
+    },
+    |_| Sampler {
+        samples: Samples::ClassBalanced { of: None, length: Length::AllUsedUp },
+        ..of_source(2).into()
+    },
+    |n| {
+        let part = |range, weight| Part { samples: Subset::from(range), weight };
+        let parts = vec![part(0..n.div_ceil(2), 2), part(n / 2..n, 3)];
+        Sampler {
+            samples: Samples::Mix { parts, length: Length::Samples, stages: vec![] },
+            ..of_source(2).into()
+        }
+    },
+];
+
+fn of_source(window: u64) -> Shuffle {
+    Shuffle::Block { blocks: Blocks::Source, window }
+}
+
+fn lanes_of_source(lanes: u64, deal: Deal) -> Shuffle {
+    Shuffle::Lanes { lanes, blocks: Blocks::Source, window: 2, deal }
+}
+
 fn lanes(lanes: u64, deal: Deal) -> Shuffle {
-    Shuffle::Lanes { lanes, samples: 2, window: 2, deal }
+    Shuffle::Lanes { lanes, blocks: Blocks::Samples(2), window: 2, deal }
 }
 
 fn full(samples: Samples) -> Sampler {
@@ -503,13 +542,19 @@ fn crews() -> impl Strategy<Value = Vec<Crew>> {
 fn runs() -> impl Strategy<Value = (Run, Vec<Crew>)> {
     let policies = [OnError::Raise, OnError::Skip, OnError::Replace, OnError::Fill];
     let tails = [None, Some(Tail::Drop), Some(Tail::Pad), Some(Tail::Uneven)];
-    let order = (1u32..40, proptest::sample::select(&SAMPLERS[..]), any::<u64>(), 0u32..1_000);
+    let samplers = proptest::sample::select(&SAMPLERS[..]);
+    let of_blocks = proptest::option::weighted(0.7, proptest::sample::select(&BLOCK_SAMPLERS[..]));
+    let order = (1u32..40, samplers, of_blocks, any::<u64>(), 0u32..1_000);
     let batches = (1usize..4, any::<bool>(), proptest::sample::select(tails.to_vec()), works());
     let place = proptest::sample::select(&Place::ALL[..]);
     let run = (order, batches, proptest::sample::select(policies.to_vec()), place);
     (run, crews()).prop_map(|((order, batches, mut on_error, place), mut crews)| {
-        let (samples, sampler, seed, epoch) = order;
+        let (samples, sampler, of_blocks, seed, epoch) = order;
         let (rows, has_mixing_group, tail, (work, batching, table)) = batches;
+        // Refused by name where the source does not say how large images are.
+        let place = if batching == Batching::InOrder { place } else { Place::Watched };
+        let has_blocks = table.is_none() && matches!(place, Place::Parquet(_));
+        let sampler = of_blocks.filter(|_| has_blocks).unwrap_or(sampler);
         // Fewer may not fill a global batch, which is refused by name.
         let samples = if tail == Some(Tail::Drop) { samples.max(36) } else { samples };
         let sampler = sampler(samples.into());
@@ -533,11 +578,7 @@ fn runs() -> impl Strategy<Value = (Run, Vec<Crew>)> {
             batching,
             on_error,
             table,
-            // Refused by name where the source does not say how large images are.
-            place: (
-                if batching == Batching::InOrder { place } else { Place::Watched },
-                Arc::new(tempfile::tempdir().unwrap()),
-            ),
+            place: (place, Arc::new(tempfile::tempdir().unwrap())),
         };
         if run.mixes() && on_error == OnError::Fill {
             // Refused by name: zeros would be mixed into good images.

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use tl_pipeline::{
-    Dataset, Length, Loader, LoaderConfig, MixStage, Part, PipelineError, Replacement, Sampler,
-    SamplerError, Samples, Shard, Shuffle, ShuffleQuality, Subset, Together, Work,
+    Blocks, Dataset, Length, Loader, LoaderConfig, MixStage, Part, PipelineError, Replacement,
+    Sampler, SamplerError, Samples, Shard, Shuffle, ShuffleQuality, Subset, Together, Work,
 };
 
 use crate::content::{Record, record, record_rest};
@@ -35,7 +35,7 @@ fn samplers() -> Vec<Sampler> {
     vec![
         Sampler { repeat: 2, ..full(Samples::Subset((7..18).into())) },
         full(Samples::Subset(Subset::List(vec![3, 1, 4, 1, 5, 9, 2, 6]))),
-        Shuffle::Block { samples: 3, window: 2 }.into(),
+        Shuffle::Block { blocks: Blocks::Samples(3), window: 2 }.into(),
         full(weighted(Replacement::With)),
         full(weighted(Replacement::Without)),
         full(Samples::ClassBalanced { of: None, length: Length::AllUsedUp }),
@@ -219,7 +219,7 @@ fn the_quality_of_a_shuffle_is_measured_beside_a_full_one() {
         ShuffleQuality::measure(&shuffle.into(), &sorted(shards), 1, 64).unwrap()
     };
     // Every batch is a block, and every block of one class.
-    let one = measure(Shuffle::Block { samples: 64, window: 1 }, 1);
+    let one = measure(Shuffle::Block { blocks: Blocks::Samples(64), window: 1 }, 1);
     assert_eq!((one.positions, one.together), (4096, Together::Block(64)));
     assert_eq!((one.order.neighbours_together, one.order.class_entropy), (1.0, Some(0.0)));
     // 63 of the other 4095 are in the block; sampled, so within five deviations.
@@ -229,7 +229,7 @@ fn the_quality_of_a_shuffle_is_measured_beside_a_full_one() {
     assert!((one.full.displacement - 1.0 / 3.0).abs() < 0.02, "{one}");
     // Eight blocks among each other: a neighbour is from the same one in 63 of 511 cases, and the
     // classes are those of eight blocks, four of which make a quarter of a class each.
-    let eight = measure(Shuffle::Block { samples: 64, window: 8 }, 1);
+    let eight = measure(Shuffle::Block { blocks: Blocks::Samples(64), window: 8 }, 1);
     assert!((eight.order.neighbours_together - 63.0 / 511.0).abs() < 0.03, "{eight}");
     let entropy = eight.order.class_entropy.unwrap();
     assert!(entropy > 2.0 && entropy < 3.0, "{eight}");

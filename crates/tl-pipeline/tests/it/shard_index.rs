@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use tbl_io::{IndexOptions, IndexSummary, Location, index_shards};
-use tl_pipeline::{Dataset, Fields, LoaderConfig, Readers, Shuffle, Work};
+use tl_pipeline::{Blocks, Dataset, Fields, LoaderConfig, Readers, Shuffle, Work};
 
 use crate::memory::{config, train};
 use crate::store::{MemoryStore, SAMPLES, containers, rows, upload, write_tar};
@@ -55,7 +55,7 @@ fn an_index_opens_the_samples_of_its_shards() {
         assert_eq!(opened.entry(number).unwrap(), expected().entry(number).unwrap());
     }
     for work in [Work::Bytes, train()] {
-        for sampler in [Shuffle::Full, Shuffle::Block { samples: 4, window: 2 }] {
+        for sampler in [Shuffle::Full, Shuffle::Block { blocks: Blocks::Samples(4), window: 2 }] {
             for readers in [Readers::Planned, Readers::Workers] {
                 let local = LoaderConfig { sampler: sampler.into(), ..config(work.clone()) };
                 let stored = LoaderConfig { readers, ..local.clone() };

@@ -19,8 +19,8 @@ use tbl_io::{
     UnderWay, WriteOptions,
 };
 use tl_pipeline::{
-    CacheKind, Columns, Dataset, Fields, Loader, LoaderConfig, OnError, PipelineError, Readers,
-    Shuffle, Work,
+    Blocks, CacheKind, Columns, Dataset, Fields, Loader, LoaderConfig, OnError, PipelineError,
+    Readers, Shuffle, Work,
 };
 
 use crate::arrow_files::write_arrow;
@@ -49,6 +49,8 @@ struct Shared {
     latency: Duration,
     /// Round trips that brought bytes.
     reads: AtomicU64,
+    /// Bytes that reads brought.
+    received: AtomicU64,
     /// Reads that were started in the background.
     started: AtomicU64,
     /// The URL, and a position in it whose reads are refused.
@@ -81,6 +83,10 @@ impl MemoryStore {
 
     pub(crate) fn reads(&self) -> u64 {
         self.0.reads.swap(0, Ordering::Relaxed)
+    }
+
+    pub(crate) fn received(&self) -> u64 {
+        self.0.received.swap(0, Ordering::Relaxed)
     }
 
     pub(crate) fn stores(&self) -> Stores {
@@ -182,6 +188,7 @@ impl StoredObject {
         let found = &stored[start..][..bytes.len().min(stored.len() - start)];
         bytes[..found.len()].copy_from_slice(found);
         let received = found.len() as u64;
+        self.shared.received.fetch_add(received, Ordering::Relaxed);
         if found.len() < bytes.len() { Err(RangeFault::Short { received }) } else { Ok(()) }
     }
 
@@ -460,7 +467,7 @@ fn neighbours_that_are_needed_soon_come_together() {
     for (shuffle, most) in [
         // The first batch comes alone.
         (Shuffle::None, 2),
-        (Shuffle::Block { samples: 7, window: 1 }, 4),
+        (Shuffle::Block { blocks: Blocks::Samples(7), window: 1 }, 4),
     ] {
         let dataset = store.open_all(&[&url]);
         store.reads();
@@ -513,7 +520,9 @@ fn samples_of_a_folder_are_requested_one_by_one_in_the_background() {
         let store =
             MemoryStore(Arc::new(Shared { latency, lists_no_versions, ..Shared::default() }));
         let url = upload(&store, &path);
-        for shuffle in [Shuffle::None, Shuffle::Full, Shuffle::Block { samples: 7, window: 1 }] {
+        for shuffle in
+            [Shuffle::None, Shuffle::Full, Shuffle::Block { blocks: Blocks::Samples(7), window: 1 }]
+        {
             let (sampler, prefetch_next_epoch) = (shuffle.into(), false);
             let config = LoaderConfig { sampler, prefetch_next_epoch, ..config(Work::Bytes) };
             let dataset = store.open_all(&[&url]);

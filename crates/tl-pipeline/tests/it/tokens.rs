@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use tbl_io::Stores;
 use tl_pipeline::{
-    Batch, CacheKind, ColumnRequest, Columns, Dataset, DatasetView, Fields, Loader, LoaderConfig,
-    LoaderState, OnError, PipelineError, Readers, Sampler, Shard, Shuffle, Tail, TokenNumber,
-    TokenWork, Work,
+    Batch, Blocks, CacheKind, ColumnRequest, Columns, Dataset, DatasetView, Fields, Loader,
+    LoaderConfig, LoaderState, OnError, PipelineError, Readers, Sampler, Shard, Shuffle, Tail,
+    TokenNumber, TokenWork, Work,
 };
 use tl_tokens::{EpochOffset, TokenOptions, TokenType, Windows};
 use tl_transform::{Recipe, Rng};
@@ -238,7 +238,7 @@ proptest! {
         prop_assert_eq!(dataset.len(), all.len() as u64);
         prop_assume!(!dataset.is_empty());
         let view = DatasetView::from(dataset);
-        let block = Shuffle::Block { samples: 3, window: 2 };
+        let block = Shuffle::Block { blocks: Blocks::Samples(3), window: 2 };
         let sampler: Sampler = if random { Shuffle::Full.into() } else { block.into() };
         let config = LoaderConfig { batch_size: 12, sampler, ..config(TokenNumber::I64) };
         let whole = elastic(&view, &config, &[1], 100, rows);

@@ -10,8 +10,8 @@ use std::sync::{Arc, LazyLock};
 use idv_format::Compression;
 use proptest::prelude::*;
 use tl_pipeline::{
-    CacheKind, Columns, Dataset, DatasetView, Deal, Loader, LoaderConfig, Sampler, Samples, Shard,
-    Shuffle, Subset, Tail, Work,
+    Blocks, CacheKind, Columns, Dataset, DatasetView, Deal, Loader, LoaderConfig, Sampler, Samples,
+    Shard, Shuffle, Subset, Tail, Work,
 };
 
 use crate::caches::memory;
@@ -89,8 +89,8 @@ fn crews() -> impl Strategy<Value = Crew> {
     let shuffles = [
         Shuffle::None,
         Shuffle::Full,
-        Shuffle::Block { samples: 3, window: 2 },
-        Shuffle::Lanes { lanes: 2, samples: 2, window: 2, deal: Deal::Run },
+        Shuffle::Block { blocks: Blocks::Samples(3), window: 2 },
+        Shuffle::Lanes { lanes: 2, blocks: Blocks::Samples(2), window: 2, deal: Deal::Run },
     ];
     let world = || prop::sample::select(vec![1, 2, 3, 6]);
     let shuffle = prop::sample::select(shuffles.to_vec());

@@ -104,7 +104,8 @@ class DataLoader(Generic[Format, Names]):
         shares random numbers, ``{("left", "right"): train}`` with ``right`` in ``fields``.
     shuffle
         False for the stored order; True to shuffle all samples; ``"block:SAMPLESxWINDOW"`` to
-        shuffle blocks of adjacent samples, and the samples of each WINDOW of them; or
+        shuffle blocks of adjacent samples, and the samples of each WINDOW of them, where SAMPLES
+        may be ``source`` for the blocks of the data set, such as the pages of Parquet files; or
         ``"lanes:LANES/SAMPLESxWINDOW"``, where each block also belongs to one of LANES equal parts
         of every global batch, so that ranks do not read the same blocks.
     seed

@@ -15,7 +15,8 @@ use crate::weights;
 pub(crate) struct SamplerArgs {
     /// The order of samples: none, full, block:SAMPLESxWINDOW or lanes:LANES/SAMPLESxWINDOW. Blocks of
     /// adjacent samples come in random order, and samples are shuffled within WINDOW blocks (default:
-    /// 1). With lanes every block belongs to one of LANES equal parts of each global batch
+    /// 1). With lanes every block belongs to one of LANES equal parts of each global batch. SAMPLES
+    /// may be `source` for the blocks that DATA is stored in, such as the pages of Parquet files
     #[arg(long, value_name = "SHUFFLE")]
     pub(crate) shuffle: Option<Shuffle>,
 

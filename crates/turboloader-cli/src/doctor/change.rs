@@ -4,7 +4,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use tl_pipeline::{Limit, Report, ShuffleQuality, Stage};
+use tl_pipeline::{Limit, Report, Shuffle, ShuffleQuality, Stage};
 
 use super::disk::ReadRate;
 use super::findings::DataFigures;
@@ -171,6 +171,7 @@ fn for_reading(found: &Measured) -> Vec<Change> {
         let what = format!("read ahead of the workers, {readers} samples at once");
         changes.push(Change::advice(what).by(format!("{option} {readers}")).measured(rate));
     }
+    changes.extend(for_blocks(found));
     let need = found.data.bytes_per_sample * warm / 1e6;
     #[cfg(feature = "remote")]
     if let Some(store) = &found.store {
@@ -180,6 +181,25 @@ fn for_reading(found: &Measured) -> Vec<Change> {
     let what = format!("a disk of {need:.0} MB/s, which is what the workers could use");
     changes.push(Change::advice(what));
     changes
+}
+
+/// Ways to unpack each block that samples are stored in once.
+fn for_blocks(found: &Measured) -> Vec<Change> {
+    let bytes = found.data.unpacked_block_bytes;
+    if bytes == 0 || found.shuffle.shuffle != Shuffle::Full {
+        return Vec::new();
+    }
+    #[expect(clippy::cast_precision_loss, reason = "shown with few digits")]
+    let mebibytes = bytes as f64 / MIB;
+    let what = format!(
+        "a full shuffle unpacks a block of {mebibytes:.1} MiB for nearly every sample: shuffle by \
+         blocks, so that each is unpacked once in an epoch"
+    );
+    let convert = format!("tl convert {} -o new.tbl", found.files);
+    vec![
+        Change::advice(what).by("--shuffle block:sourcex8"),
+        Change::advice("store samples without blocks").by(convert),
+    ]
 }
 
 /// Options for a cache of this many bytes: in memory where it fits, otherwise on disk. After

@@ -26,6 +26,9 @@ pub(super) struct DataFigures {
     pub(super) pixels_per_sample: f64,
     /// Whether there are JPEG files without a row index.
     pub(super) jpegs_without_index: bool,
+    /// The bytes of a block that must be unpacked to read a sample; 0 for samples that are stored by
+    /// themselves.
+    pub(super) unpacked_block_bytes: u64,
     /// From opening the files to the first question.
     pub(super) open_s: f64,
     /// Whether none of it lies on a disk.
@@ -70,6 +73,10 @@ impl DataFigures {
                     dataset.row_index_into(index, &mut image).is_ok_and(|has| !has);
             }
         }
+        let blocks = dataset.shards().iter().filter_map(|source| source.blocks());
+        // What is wrong with a file is among its samples.
+        let unpacked = blocks.filter_map(|blocks| blocks.unpacked_bytes().ok());
+        let unpacked_block_bytes = unpacked.max().unwrap_or(0);
         let looked = f64::from(looked.max(1));
         let open_s = rounded(open_s, 4);
         let bytes_per_sample = rounded(bytes / looked, 0);
@@ -78,6 +85,7 @@ impl DataFigures {
             bytes_per_sample,
             pixels_per_sample: rounded(pixels / f64::from(sized.max(1)), 0),
             jpegs_without_index,
+            unpacked_block_bytes,
             open_s,
             is_in_store: dataset.shards().iter().all(|shard| shard.location().url().is_some()),
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tbl_io::{
     BulkIndex, DamageChecks, Entry, Facts, Field, Location, Note, ReadError, RowIndexes,
-    SampleSource, SourceKind,
+    SampleBlocks, SampleSource, SourceKind,
 };
 
 /// A disk that several sources lie on and all threads wait for.
@@ -109,5 +109,9 @@ impl SampleSource for Throttled {
 
     fn row_indexes(&self) -> Option<&dyn RowIndexes> {
         self.source.row_indexes()
+    }
+
+    fn blocks(&self) -> Option<&dyn SampleBlocks> {
+        self.source.blocks()
     }
 }

@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde::Serialize;
 use tbl_io::{
-    Folder, FolderSkips, Labels, MemberCounts, RowIndexTotals, SampleSource, SourceKind,
-    TarArchive, TblFile,
+    Folder, FolderSkips, Labels, MemberCounts, ReadError, RowIndexTotals, SampleBlocks,
+    SampleSource, SourceKind, TarArchive, TblFile,
 };
 use tl_tokens::{TokenFile, TokenSource};
 
@@ -36,6 +36,9 @@ pub(crate) struct Facts {
     /// The tokens of a file of tokens; absent for others.
     #[serde(skip_serializing_if = "Option::is_none")]
     tokens: Option<TokenFacts>,
+    /// The blocks that samples are stored in; absent for a container without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocks: Option<BlockFacts>,
     /// Row indexes of JPEG samples; `null` for a container that cannot store them.
     row_index: Option<RowIndexFacts>,
     /// Members of an archive that are neither samples nor fields, by type.
@@ -65,6 +68,31 @@ struct RowIndexFacts {
     bytes: u64,
     /// The same as a part of the file.
     share: f64,
+}
+
+/// The blocks of a file.
+#[derive(Clone, Debug, Serialize)]
+struct BlockFacts {
+    count: u64,
+    /// The most samples of one.
+    max_samples: u64,
+    compressions: Vec<&'static str>,
+    /// Bytes that reading a sample unpacks; 0 where samples are read without their block.
+    unpacked_bytes: u64,
+}
+
+impl BlockFacts {
+    fn of(blocks: &dyn SampleBlocks) -> Result<Self, ReadError> {
+        let ends = blocks.ends()?;
+        let starts = [0].iter().chain(&ends);
+        let sizes = ends.iter().zip(starts).map(|(end, start)| end - start);
+        Ok(Self {
+            count: ends.len() as u64,
+            max_samples: sizes.max().unwrap_or(0),
+            compressions: blocks.compressions(),
+            unpacked_bytes: blocks.unpacked_bytes()?,
+        })
+    }
 }
 
 /// The tokens of a file.
@@ -113,6 +141,7 @@ impl Facts {
             metadata: None,
             custom_metadata: None,
             tokens: None,
+            blocks: None,
             row_index: None,
             skipped: BTreeMap::new(),
             end_marker: None,
@@ -134,6 +163,10 @@ impl Facts {
                     damaged.count_if_damage(error.in_data_set(start + index))?;
                 }
             }
+        }
+        match source.blocks().map(BlockFacts::of).transpose() {
+            Ok(blocks) => facts.blocks = blocks,
+            Err(error) => damaged.note_if_damage(error)?,
         }
         if let Some(tokens) = TokenSource::of(source) {
             facts.tokens = Some(TokenFacts::of(tokens.file()));
@@ -253,6 +286,18 @@ impl fmt::Display for Facts {
             row(f, "tokens", format_args!("{count} of {number}, {format}"))?;
             if let Some(documents) = documents {
                 row(f, "documents", documents)?;
+            }
+        }
+        if let Some(BlockFacts { count, max_samples, compressions, unpacked_bytes }) = &self.blocks
+        {
+            let compressions = compressions.join(", ");
+            row(
+                f,
+                "blocks",
+                format_args!("{count} of up to {max_samples} samples, {compressions}"),
+            )?;
+            if *unpacked_bytes > 0 {
+                row(f, "", format_args!("a sample unpacks {unpacked_bytes} bytes"))?;
             }
         }
         if let Some(RowIndexFacts { samples: samples @ 1.., bytes, share }) = self.row_index {

@@ -323,3 +323,30 @@ fn metadata_of_several_files_follows_in_order() {
     }
     assert_eq!(tl(["cat", &at("{0..2}.tbl"), "--metadata"]).text(), "{\"a\":1}\n{\"a\":2}\n");
 }
+
+#[test]
+fn parquet_files_are_indexed_and_described() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/parquet");
+    let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+    let names = ["datasets_5_2.parquet", "pyarrow_gzip.parquet"];
+    for name in names {
+        std::fs::copy(folder.join(name), at(name)).unwrap();
+        tl(["index", &at(name), "-o", &at("a.tlidx"), "--force"]).good();
+        let [whole, indexed] = [at(name), at("a.tlidx")].map(|data| {
+            ["digest", "ls"].map(|command| tl([command, &data]).text().replace(&data, "FILE"))
+        });
+        assert_eq!(whole, indexed, "{name}");
+    }
+    let facts = json_lines(&tl(["info", &at(names[1]), "--json"]).text());
+    assert_eq!(facts[0]["blocks"]["compressions"], serde_json::json!(["gzip"]));
+    assert!(facts[0]["blocks"]["unpacked_bytes"].as_u64().unwrap() > 0, "{}", facts[0]);
+    let text = tl(["info", &at(names[0])]).text();
+    assert!(text.contains("\nblocks ") && text.contains("uncompressed"), "{text}");
+    let bench = ["bench", &at(names[0]), "--recipe", "raw", "--seconds", "0.1", "--digest"];
+    tl(bench.iter().chain(&["--shuffle", "block:sourcex2"])).good();
+    let archive = write(root.path(), "one.tar", &tar(&[(b"0.jpg", b"0")]));
+    let archive = archive.to_str().unwrap();
+    let error = tl(["bench", archive, "--recipe", "raw", "--shuffle", "block:source"]).error(2);
+    assert!(error.contains("one.tar has no blocks for `block:sourcex1`"), "{error}");
+}

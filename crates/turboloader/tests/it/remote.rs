@@ -10,7 +10,7 @@ use store_server::{Dialect, Fault, Faults, Service, Serving, serve};
 use tbl_io::{AsStored, Compression, ConvertOptions, Labels, Selection, Stores, Target};
 use tl_pipeline::{Deal, Shard, Tail};
 use turboloader::{
-    Dataset, Loader, LoaderConfig, OnError, PipelineError, Recipe, RemoteStores, Shuffle,
+    Blocks, Dataset, Loader, LoaderConfig, OnError, PipelineError, Recipe, RemoteStores, Shuffle,
     StoreOptions, Work,
 };
 
@@ -147,8 +147,9 @@ fn check_faulty_store(dialect: Dialect) {
         let local = || Dataset::open(&[root.path().join(name)]).unwrap();
         let remote = || server.open(name).unwrap();
         assert_eq!(local().fingerprint().unwrap(), remote().fingerprint().unwrap(), "{name}");
-        let lanes = Shuffle::Lanes { lanes: 2, samples: 3, window: 2, deal: Deal::Epoch };
-        let block = Shuffle::Block { samples: 3, window: 2 };
+        let lanes =
+            Shuffle::Lanes { lanes: 2, blocks: Blocks::Samples(3), window: 2, deal: Deal::Epoch };
+        let block = Shuffle::Block { blocks: Blocks::Samples(3), window: 2 };
         let mut works = vec![(Work::Bytes, Shuffle::Full), (Work::Bytes, block)];
         // Dialects differ in how objects are asked for, not in which; decoding differs in none.
         if dialect == Dialect::S3 {

@@ -8,7 +8,7 @@ fn drawn(weights: &[u32], replacement: Replacement, count: u64) -> Sequence {
     let samples =
         Samples::Weighted { weights: weights.to_vec().into(), replacement, count: Some(count) };
     let sampler = Sampler { samples, ..Sampler::from(Shuffle::Full) };
-    sampler.resolve_over(weights.len() as u64, 64, |_| None).unwrap()
+    sampler.resolve_over(weights.len() as u64, 64, &[], |_| None).unwrap()
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::*;
 const CASES: u32 = if cfg!(miri) { 4 } else { 400 };
 
 fn lanes(lanes: u64, samples: u64, window: u64, deal: Deal) -> Sampler {
-    Shuffle::Lanes { lanes, samples, window, deal }.into()
+    Shuffle::Lanes { lanes, blocks: Blocks::Samples(samples), window, deal }.into()
 }
 
 fn deals() -> impl Strategy<Value = Deal> {
@@ -25,7 +25,7 @@ proptest! {
         deal in deals(), seed: u64, epoch: u32,
     ) {
         let sampler = lanes(count, block, window, deal);
-        let order = sampler.resolve_over(n, count * rows, |_| None).unwrap().order(seed, epoch);
+        let order = sampler.resolve_over(n, count * rows, &[], |_| None).unwrap().order(seed, epoch);
         let mut seen = vec![false; index(n)];
         for position in 0..n {
             let sample = order.sample_at(position).unwrap();
@@ -44,7 +44,7 @@ proptest! {
     ) {
         let global_batch = count * rows;
         let sampler = lanes(count, block, window, deal);
-        let order = sampler.resolve_over(n, global_batch, |_| None).unwrap().order(seed, epoch);
+        let order = sampler.resolve_over(n, global_batch, &[], |_| None).unwrap().order(seed, epoch);
         // Fewer than a block and the rows of a turn are left of every lane; a lane may have a block
         // more than another.
         let whole = n.saturating_sub(count * (2 * block + rows)) / global_batch * global_batch;
@@ -70,7 +70,7 @@ proptest! {
         n in (1u64 << 40)..(1 << 63), block in 1u64..1 << 20, window in 1u64..1 << 20, at: u64,
     ) {
         let sampler = lanes(8, block, window, Deal::Run);
-        let order = sampler.resolve_over(n, 1024, |_| None).unwrap().order(1, 2);
+        let order = sampler.resolve_over(n, 1024, &[], |_| None).unwrap().order(1, 2);
         for position in [0, at % n, n - 1] {
             let sample = order.sample_at(position).unwrap();
             prop_assert!(sample < n);
@@ -85,7 +85,7 @@ fn blocks_read(shuffle: Shuffle, ranks: u64) -> f64 {
     let global_batch = 256;
     let block = 16;
     let sampler = Sampler::from(shuffle);
-    let order = sampler.resolve_over(n, global_batch, |_| None).unwrap().order(3, 4);
+    let order = sampler.resolve_over(n, global_batch, &[], |_| None).unwrap().order(3, 4);
     let rank = |position: u64| position % global_batch / (global_batch / ranks);
     let read: BTreeSet<(u64, u64)> = (0..n)
         .map(|position| (rank(position), order.sample_at(position).unwrap() / block))
@@ -98,20 +98,20 @@ fn ranks_read_every_block_once() {
     let samples = 16;
     let window = 32;
     for deal in [Deal::Run, Deal::Epoch] {
-        let shuffle = Shuffle::Lanes { lanes: 8, samples, window, deal };
+        let shuffle = Shuffle::Lanes { lanes: 8, blocks: Blocks::Samples(samples), window, deal };
         for ranks in [1, 2, 4, 8] {
             // The rows that are left after all turns go to any rank.
             assert!(blocks_read(shuffle, ranks) < 1.02, "{ranks} ranks");
         }
     }
-    assert!(blocks_read(Shuffle::Block { samples, window }, 8) > 6.0);
+    assert!(blocks_read(Shuffle::Block { blocks: Blocks::Samples(samples), window }, 8) > 6.0);
 }
 
 #[test]
 fn a_lane_keeps_its_blocks_for_the_run_or_the_epoch() {
     let lane_of = |deal, epoch| {
         let sampler = lanes(4, 8, 2, deal);
-        let order = sampler.resolve_over(4_000, 16, |_| None).unwrap().order(9, epoch);
+        let order = sampler.resolve_over(4_000, 16, &[], |_| None).unwrap().order(9, epoch);
         let lane = |sample| order.position_of(sample).unwrap() % 16 / 4;
         (0..4_000).step_by(8).map(lane).collect::<Vec<_>>()
     };
@@ -123,7 +123,7 @@ fn a_lane_keeps_its_blocks_for_the_run_or_the_epoch() {
     assert!((90..160).contains(&same(Deal::Epoch)), "{}", same(Deal::Epoch));
     let samples = |epoch| {
         let sampler = lanes(4, 8, 2, Deal::Run);
-        samples(&sampler.resolve_over(4_000, 16, |_| None).unwrap().order(9, epoch))
+        samples(&sampler.resolve_over(4_000, 16, &[], |_| None).unwrap().order(9, epoch))
     };
     let agreements = samples(1).into_iter().zip(samples(5)).filter(|(one, other)| one == other);
     assert!(agreements.count() < 20, "in another order");
@@ -134,7 +134,7 @@ fn samples_are_as_likely_at_every_position() {
     let n = 12u64;
     let trials = if cfg!(miri) { 20 } else { 60_000 };
     for deal in [Deal::Run, Deal::Epoch] {
-        let sequence = lanes(2, 2, 2, deal).resolve_over(n, 4, |_| None).unwrap();
+        let sequence = lanes(2, 2, 2, deal).resolve_over(n, 4, &[], |_| None).unwrap();
         let mut counts = vec![0; index(n * n)];
         for trial in 0..trials {
             let order = sequence.order(u64::from(trial), trial % 4);
@@ -151,9 +151,10 @@ fn samples_are_as_likely_at_every_position() {
 #[test]
 fn lanes_that_cannot_be_are_refused() {
     let refused = |sampler: Sampler, global_batch| {
-        sampler.resolve_over(10, global_batch, |_| Some(0)).unwrap_err()
+        sampler.resolve_over(10, global_batch, &[], |_| Some(0)).unwrap_err()
     };
-    let shuffle = Shuffle::Lanes { lanes: 3, samples: 4, window: 2, deal: Deal::Run };
+    let shuffle =
+        Shuffle::Lanes { lanes: 3, blocks: Blocks::Samples(4), window: 2, deal: Deal::Run };
     let sampler = Sampler::from(shuffle);
     let lanes = 3;
     assert_eq!(refused(sampler.clone(), 8), SamplerError::Lanes { lanes, global_batch: 8 });
@@ -168,7 +169,8 @@ fn lanes_that_cannot_be_are_refused() {
     for text in ["lanes:4/4x2", "lanes:8/16x256/epoch"] {
         assert_eq!(text.parse::<Shuffle>().unwrap().to_string(), text);
     }
-    let too_many = Shuffle::Lanes { lanes: 1 << 17, samples: 1, window: 1, deal: Deal::Run };
+    let too_many =
+        Shuffle::Lanes { lanes: 1 << 17, blocks: Blocks::Samples(1), window: 1, deal: Deal::Run };
     let expected = "1 to 65536";
     let setting = SamplerError::Setting { setting: "lanes", value: 1 << 17, expected };
     assert_eq!(refused(too_many.into(), 1 << 17), setting);

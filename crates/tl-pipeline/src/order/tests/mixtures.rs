@@ -9,12 +9,14 @@ fn label(sample: u64) -> Option<i64> {
 
 fn balanced(length: Length, shuffle: Shuffle) -> Sequence {
     let samples = Samples::ClassBalanced { of: None, length };
-    Sampler { samples, shuffle, repeat: 1 }.resolve_over(50, 64, label).unwrap()
+    Sampler { samples, shuffle, repeat: 1 }.resolve_over(50, 64, &[], label).unwrap()
 }
 
 #[test]
 fn classes_are_balanced_within_one_in_every_prefix() {
-    for shuffle in [Shuffle::None, Shuffle::Full, Shuffle::Block { samples: 4, window: 2 }] {
+    for shuffle in
+        [Shuffle::None, Shuffle::Full, Shuffle::Block { blocks: Blocks::Samples(4), window: 2 }]
+    {
         let order = balanced(Length::Positions(500), shuffle).order(42, 1);
         let mut counts = [0u64; 3];
         for sample in samples(&order) {
@@ -66,8 +68,9 @@ fn slots_and_samples_of_a_mixture_are_evenly_distributed() {
     let part = |range, weight| Part { samples: Subset::from(range), weight };
     let parts = vec![part(0..4, 2), part(4..7, 1)];
     let samples = Samples::Mix { parts, length: Length::Positions(6), stages: vec![] };
-    let sequence =
-        Sampler { samples, ..Sampler::from(Shuffle::Full) }.resolve_over(7, 64, label).unwrap();
+    let sequence = Sampler { samples, ..Sampler::from(Shuffle::Full) }
+        .resolve_over(7, 64, &[], label)
+        .unwrap();
     let trials = if cfg!(miri) { 10 } else { 60_000u32 };
     let mut counts = [[0u32; 7]; 6];
     for seed in 0..trials {
@@ -93,10 +96,12 @@ fn orders_of_successive_rounds_are_unrelated() {
         length: Length::Positions(8 * n),
         stages: vec![],
     };
-    let sequence =
-        Sampler { samples, ..Sampler::from(Shuffle::Full) }.resolve_over(n, 64, label).unwrap();
-    let repeated =
-        Sampler { repeat: 8, ..Sampler::from(Shuffle::Full) }.resolve_over(n, 64, label).unwrap();
+    let sequence = Sampler { samples, ..Sampler::from(Shuffle::Full) }
+        .resolve_over(n, 64, &[], label)
+        .unwrap();
+    let repeated = Sampler { repeat: 8, ..Sampler::from(Shuffle::Full) }
+        .resolve_over(n, 64, &[], label)
+        .unwrap();
     for sequence in [sequence, repeated] {
         for (seed, epoch) in [(42, 0), (42, 1), (43, 0)] {
             let cycles = super::samples(&sequence.order(seed, epoch));
@@ -115,9 +120,9 @@ fn orders_of_successive_rounds_are_unrelated() {
 #[test]
 fn all_combinations_of_seed_epoch_and_repetition_differ() {
     let mut seen = std::collections::HashSet::new();
-    for shuffle in [Shuffle::Full, Shuffle::Block { samples: 5, window: 2 }] {
+    for shuffle in [Shuffle::Full, Shuffle::Block { blocks: Blocks::Samples(5), window: 2 }] {
         let sampler = Sampler { shuffle, repeat: 3, ..Sampler::default() };
-        let sequence = sampler.resolve_over(60, 64, label).unwrap();
+        let sequence = sampler.resolve_over(60, 64, &[], label).unwrap();
         for (seed, epoch) in [(42, 0), (42, 1), (43, 0), (41, 2), (42 << 32, 0), (0, 42)] {
             for repetition in samples(&sequence.order(seed, epoch)).chunks_exact(60) {
                 assert!(seen.insert(repetition.to_vec()), "{seed} {epoch}");

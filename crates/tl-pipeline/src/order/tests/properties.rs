@@ -9,9 +9,16 @@ use super::*;
 const CASES: u32 = if cfg!(miri) { 4 } else { 400 };
 
 fn shuffles() -> impl Strategy<Value = Shuffle> {
-    let block =
-        (1u64..40, 1u64..8).prop_map(|(samples, window)| Shuffle::Block { samples, window });
-    prop_oneof![Just(Shuffle::None), Just(Shuffle::Full), block]
+    let block = (1u64..40, 1u64..8)
+        .prop_map(|(samples, window)| Shuffle::Block { blocks: Blocks::Samples(samples), window });
+    let of_source = (1u64..8).prop_map(|window| Shuffle::Block { blocks: Blocks::Source, window });
+    prop_oneof![Just(Shuffle::None), Just(Shuffle::Full), block, of_source]
+}
+
+/// The samples after each block of a source of `n` samples, of 1 to 16 samples each.
+fn block_ends(n: u64) -> Vec<u64> {
+    let next = |&end: &u64| Some(end + 1 + end * end % 16);
+    std::iter::successors(Some(3), next).take_while(|&end| end < n).chain([n]).collect()
 }
 
 /// Ranges that do not overlap, in any order, from sorted bounds.
@@ -99,7 +106,7 @@ proptest! {
     fn a_block_shuffle_is_a_permutation_that_keeps_blocks_together(
         n in 1u64..400, samples in 1u64..50, window in 1u64..9, seed: u64, epoch: u32,
     ) {
-        let shuffle = Shuffle::Block { samples, window };
+        let shuffle = Shuffle::Block { blocks: Blocks::Samples(samples), window };
         let order = Sequence::of_all(n, shuffle).order(seed, epoch);
         let mut seen = vec![false; index(n)];
         for position in 0..n {
@@ -122,7 +129,7 @@ proptest! {
     fn huge_block_shuffles_invert(
         n in (1u64 << 40)..(1 << 63), samples in 1u64..1 << 41, window in 1u64..1 << 20, at: u64,
     ) {
-        let order = Sequence::of_all(n, Shuffle::Block { samples, window }).order(1, 2);
+        let order = Sequence::of_all(n, Shuffle::Block { blocks: Blocks::Samples(samples), window }).order(1, 2);
         for position in [0, at % n, n - 1] {
             let sample = order.sample_at(position).unwrap();
             prop_assert!(sample < n);
@@ -135,7 +142,7 @@ proptest! {
     fn positions_are_those_of_samples_that_come_once(
         (n, sampler) in samplers(), seed: u64, epoch: u32,
     ) {
-        let order = sampler.resolve_over(n, 64, label).unwrap().order(seed, epoch);
+        let order = sampler.resolve_over(n, 64, &block_ends(n), label).unwrap().order(seed, epoch);
         let mut positions: HashMap<u64, Vec<u64>> = HashMap::new();
         for position in 0..order.len() {
             let sample = order.sample_at(position).unwrap();
@@ -162,7 +169,7 @@ proptest! {
             Subset::List(list) => list.clone(),
         };
         let sampler = Sampler { samples: Samples::Subset(subset), shuffle, repeat };
-        let mut all = samples(&sampler.resolve_over(n, 64, label).unwrap().order(seed, 0));
+        let mut all = samples(&sampler.resolve_over(n, 64, &block_ends(n), label).unwrap().order(seed, 0));
         prop_assert_eq!(all.len(), expected.len() * repeat as usize);
         if shuffle == Shuffle::None {
             let listed: Vec<u64> = expected.iter().copied().cycle().take(all.len()).collect();
@@ -199,7 +206,7 @@ proptest! {
         let mix = |stages: &[MixStage]| {
             let parts = (0..3).map(part).collect();
             let samples = Samples::Mix { parts, length: Length::Positions(500), stages: stages.to_vec() };
-            Sampler { samples, shuffle, repeat: 1 }.resolve_over(firsts[2] + sizes[2], 64, label)
+            Sampler { samples, shuffle, repeat: 1 }.resolve_over(firsts[2] + sizes[2], 64, &[], label)
         };
         let Ok(sequence) = mix(&stages) else {
             // Only for what cannot be a mixture.
@@ -267,7 +274,8 @@ proptest! {
         let parts: Vec<Part> = (0..).zip(&weights).map(part).collect();
         let n = parts.len() as u64 * size;
         let samples = Samples::Mix { parts, length: Length::Positions(positions), stages: vec![] };
-        let sequence = Sampler { samples, shuffle, repeat: 1 }.resolve_over(n, 64, label).unwrap();
+        let sequence = Sampler { samples, shuffle, repeat: 1 };
+        let sequence = sequence.resolve_over(n, 64, &block_ends(n), label).unwrap();
         let order = sequence.order(seed, 0);
         let sum: u32 = weights.iter().sum();
         let mut counts = vec![0u64; weights.len()];
@@ -295,7 +303,8 @@ fn block_shuffles_are_even_over_samples_and_positions() {
     let n = 12u64;
     let trials = if cfg!(miri) { 4 } else { 40_000u32 };
     for (samples, window) in [(3, 1), (3, 2), (2, 3), (4, 3)] {
-        let sequence = Sequence::of_all(n, Shuffle::Block { samples, window });
+        let sequence =
+            Sequence::of_all(n, Shuffle::Block { blocks: Blocks::Samples(samples), window });
         let mut counts = vec![0; 144];
         for trial in 0..trials {
             let order = sequence.order(u64::from(trial) / 4, trial % 4);

@@ -4,7 +4,7 @@ use super::*;
 
 fn check(sampler: &Sampler, sample_count: u64, expected: &SamplerError) {
     let label = |sample| (sample != 6).then_some(0);
-    let error = sampler.resolve_over(sample_count, 64, label).map(|sequence| sequence.len());
+    let error = sampler.resolve_over(sample_count, 64, &[], label).map(|sequence| sequence.len());
     assert_eq!(error.as_ref(), Err(expected));
 }
 
@@ -60,10 +60,12 @@ fn parts_that_can_never_come_are_refused() {
     let short = first_used_up(vec![part(0..3, 2), part(3..9, 14)]);
     check(&short, 10, &SamplerError::NoRound { part: 1, samples: 6, weight: 7 });
     let enough = first_used_up(vec![part(0..3, 2), part(3..10, 14)]);
-    assert_eq!(enough.resolve_over(10, 64, |_| None).unwrap().len(), 8);
+    assert_eq!(enough.resolve_over(10, 64, &[], |_| None).unwrap().len(), 8);
     // Only their proportion counts.
     assert!(
-        mix(vec![part(0..3, 1 << 31), part(3..4, 1 << 31)]).resolve_over(10, 64, |_| None).is_ok()
+        mix(vec![part(0..3, 1 << 31), part(3..4, 1 << 31)])
+            .resolve_over(10, 64, &[], |_| None)
+            .is_ok()
     );
 }
 
@@ -75,21 +77,21 @@ fn samples_without_a_class_cannot_be_balanced() {
     };
     check(&balanced(None), 10, &SamplerError::Unlabelled { sample: 6 });
     let others = balanced(Some(Subset::Ranges(vec![7..10, 0..6])));
-    assert_eq!(others.resolve_over(10, 64, |_| Some(1)).unwrap().len(), 9);
+    assert_eq!(others.resolve_over(10, 64, &[], |_| Some(1)).unwrap().len(), 9);
 }
 
 #[test]
 fn settings_out_of_range_are_refused() {
     let repeat = |repeat| Sampler { repeat, ..Sampler::from(Shuffle::Full) };
     for value in [0, (1 << 22) + 1] {
-        let error = repeat(value).resolve_over(1, 64, |_| None).unwrap_err();
+        let error = repeat(value).resolve_over(1, 64, &[], |_| None).unwrap_err();
         assert_eq!(error.to_string(), format!("repeat is {value}, expected 1 to 4194304"));
     }
-    let most = repeat(1 << 22).resolve_over(2, 64, |_| None).unwrap().order(1, 1);
+    let most = repeat(1 << 22).resolve_over(2, 64, &[], |_| None).unwrap().order(1, 1);
     assert!(most.sample_at((2 << 22) - 1).is_some());
     for (samples, window) in [(0, 1), (1, 0)] {
-        let shuffle = Shuffle::Block { samples, window };
-        let error = Sampler { shuffle, ..Sampler::default() }.resolve_over(1, 64, |_| None);
+        let shuffle = Shuffle::Block { blocks: Blocks::Samples(samples), window };
+        let error = Sampler { shuffle, ..Sampler::default() }.resolve_over(1, 64, &[], |_| None);
         assert!(matches!(error, Err(SamplerError::Setting { value: 0, .. })), "{error:?}");
     }
     check(&Sampler::from(Shuffle::Full), 1 << 63, &SamplerError::TooLong);
@@ -104,22 +106,44 @@ fn no_samples_are_an_order_without_positions() {
     for sampler in [Sampler::from(Shuffle::Full), of(mixed), of(balanced), weighted] {
         for shuffle in [sampler.shuffle, Shuffle::Full] {
             let sampler = Sampler { shuffle, repeat: 2, ..sampler.clone() };
-            let order = sampler.resolve_over(0, 64, |_| None).unwrap().order(1, 1);
+            let order = sampler.resolve_over(0, 64, &[], |_| None).unwrap().order(1, 1);
             assert!(order.is_empty());
             assert_eq!((order.sample_at(0), order.position_of(0)), (None, None));
         }
     }
-    let block = Shuffle::Block { samples: 8, window: 2 };
+    let block = Shuffle::Block { blocks: Blocks::Samples(8), window: 2 };
     assert!(samples(&Sequence::of_all(0, block).order(1, 1)).is_empty());
 }
 
 #[test]
 fn shuffles_are_read_as_they_are_printed() {
-    for shuffle in [Shuffle::None, Shuffle::Full, Shuffle::Block { samples: 512, window: 16 }] {
+    for shuffle in
+        [Shuffle::None, Shuffle::Full, Shuffle::Block { blocks: Blocks::Samples(512), window: 16 }]
+    {
         assert_eq!(shuffle.to_string().parse(), Ok(shuffle));
     }
-    assert_eq!("block:512".parse(), Ok(Shuffle::Block { samples: 512, window: 1 }));
-    for text in ["", "Full", "block", "block:", "block:0", "block:4x0", "block:4x", "block:-4"] {
+    for window in [1, 8] {
+        let of_source = Shuffle::Block { blocks: Blocks::Source, window };
+        assert_eq!(of_source.to_string(), format!("block:sourcex{window}"));
+        assert_eq!(of_source.to_string().parse(), Ok(of_source));
+    }
+    let of_source = Shuffle::Block { blocks: Blocks::Source, window: 1 };
+    assert_eq!("block:source".parse(), Ok(of_source));
+    let deal = Deal::Epoch;
+    let lanes = Shuffle::Lanes { lanes: 4, blocks: Blocks::Source, window: 2, deal };
+    assert_eq!("lanes:4/sourcex2/epoch".parse(), Ok(lanes));
+    assert_eq!("block:512".parse(), Ok(Shuffle::Block { blocks: Blocks::Samples(512), window: 1 }));
+    for text in [
+        "",
+        "Full",
+        "block",
+        "block:",
+        "block:0",
+        "block:4x0",
+        "block:4x",
+        "block:-4",
+        "block:sources",
+    ] {
         assert_eq!(text.parse::<Shuffle>(), Err(SamplerError::Shuffle { text: text.to_owned() }));
     }
 }

@@ -79,7 +79,8 @@ fn published_vectors_hold() {
         }
         let label = |sample| case["labels"][usize::try_from(sample).unwrap()].as_i64();
         let global_batch = case["global_batch"].as_u64().unwrap_or(64);
-        let sequence = sampler(&case).resolve_over(n, global_batch, label).unwrap();
+        let ends = case.get("ends").map_or(Vec::new(), numbers);
+        let sequence = sampler(&case).resolve_over(n, global_batch, &ends, label).unwrap();
         let order = sequence.order(seed, epoch);
         assert_eq!(samples(&order), numbers(&case["samples"]), "{line}");
         let seeds = case.get("seeds").map_or(vec![seed; 3], numbers);
@@ -97,7 +98,7 @@ fn the_constructors_are_the_samplers_of_all() {
         (Sampler::from(Shuffle::Full), Order::shuffled(100, 3, 4)),
         (Sampler::default(), Order::sequential(100)),
     ] {
-        let sequence = sampler.resolve_over(100, 64, |_| None).unwrap();
+        let sequence = sampler.resolve_over(100, 64, &[], |_| None).unwrap();
         assert_eq!(samples(&sequence.order(3, 4)), samples(&order));
         let of_all = Sequence::of_all(100, sampler.shuffle);
         assert_eq!(sequence.fingerprint(), of_all.fingerprint());

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::order::{Order, Sequence};
-use crate::{Shuffle, config};
+use crate::{Blocks, Shuffle, config};
 
 /// Objects with a header, and samples with their framing.
 #[derive(Clone, Debug)]
@@ -109,7 +109,7 @@ proptest! {
         shuffle in prop_oneof![
             Just(Shuffle::None),
             Just(Shuffle::Full),
-            (1..20u64, 1..9u64).prop_map(|(samples, window)| Shuffle::Block { samples, window }),
+            (1..20u64, 1..9u64).prop_map(|(samples, window)| Shuffle::Block { blocks: Blocks::Samples(samples), window }),
         ],
         repeats in any::<bool>(),
         first_rows in 0..40u64,
@@ -138,7 +138,7 @@ fn requests_per_1000(shuffle: Shuffle, budget: u64, near: u64) -> u64 {
 
 #[test]
 fn blocks_come_whole_where_two_windows_fit() {
-    let block = Shuffle::Block { samples: 16, window: 256 };
+    let block = Shuffle::Block { blocks: Blocks::Samples(16), window: 256 };
     let window = 16 * 256 * 110_000;
     assert_eq!(requests_per_1000(Shuffle::None, config::READ_AHEAD_BYTES, LEAST_NEAR), 14);
     assert_eq!(requests_per_1000(block, 2 * window, LEAST_NEAR), 50);

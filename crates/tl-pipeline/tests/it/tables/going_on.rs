@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use idv_format::Compression;
 use tbf_format::BuildOptions;
 use tl_pipeline::{
-    ColumnRequest, Columns, Fields, Loader, LoaderConfig, LoaderState, Neighbors, PipelineError,
-    Sampler, Shard, Shuffle, Tail,
+    Blocks, ColumnRequest, Columns, Fields, Loader, LoaderConfig, LoaderState, Neighbors,
+    PipelineError, Sampler, Shard, Shuffle, Tail,
 };
 
 use super::files::{loader_with, row_of, write_idv, write_tbf};
@@ -83,7 +83,7 @@ fn cases(root: &tempfile::TempDir) -> Vec<Case> {
         ..Columns::default()
     };
     let twice = Sampler { repeat: 2, shuffle: Shuffle::Full, ..Sampler::default() };
-    let block = Shuffle::Block { samples: 4, window: 2 };
+    let block = Shuffle::Block { blocks: Blocks::Samples(4), window: 2 };
     vec![
         Case {
             paths: vec![path("a.idv"), path("b.idv")],

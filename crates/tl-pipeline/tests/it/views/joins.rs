@@ -7,8 +7,8 @@ use std::sync::Arc;
 use idv_format::Compression;
 use tbl_io::{GivenLabels, HeldBytes, InMemory, Items};
 use tl_pipeline::{
-    Columns, Dataset, DatasetView, Length, Loader, LoaderConfig, Replacement, Samples, Shuffle,
-    Subset, Weights, Work,
+    Blocks, Columns, Dataset, DatasetView, Length, Loader, LoaderConfig, Replacement, Samples,
+    Shuffle, Subset, Weights, Work,
 };
 
 use super::STORED;
@@ -210,7 +210,7 @@ fn draws_stay_within_the_view() {
     let counts = count(&drawn);
     assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [11, 12, 20]);
     assert!(counts[&20] < counts[&12] && counts[&12] < counts[&11], "{counts:?}");
-    let block = Shuffle::Block { samples: 2, window: 1 };
+    let block = Shuffle::Block { blocks: Blocks::Samples(2), window: 1 };
     let error = loader(&drawn, block).err().unwrap();
     assert!(error.contains("weighted sampling always shuffles fully"), "{error}");
     let once = view.weights(&weights, Replacement::Without, None).unwrap();

@@ -42,6 +42,7 @@ fn found(training: Report, samples: u64, is_exact: bool) -> Measured {
             open_s: 0.1,
             is_in_store: false,
             jpegs_without_index: true,
+            unpacked_block_bytes: 0,
         },
         warm: report(Stage::Decode, 400, [0, 0]),
         one: report(Stage::Decode, 400, [0, 0]),
@@ -132,6 +133,21 @@ fn everything_that_is_advised_can_be_copied_and_changes_something() {
         }
         assert_eq!(advised.iter().any(|command| command == "--decode fast"), is_exact);
     }
+}
+
+#[test]
+fn blocks_that_a_full_shuffle_unpacks_are_shuffled_or_converted() {
+    let mut found = found(report(Stage::Read, 900, [0, 0]), 12, true);
+    let is_about_blocks = |command: &str| {
+        command == "--shuffle block:sourcex8" || command == format!("tl convert {FILES} -o new.tbl")
+    };
+    let advised = |found: &Measured| {
+        let commands = changes(found).into_iter().filter_map(|change| change.command);
+        commands.filter(|command| is_about_blocks(command)).count()
+    };
+    assert_eq!(advised(&found), 0);
+    found.data.unpacked_block_bytes = 1 << 20;
+    assert_eq!(advised(&found), 2);
 }
 
 #[test]

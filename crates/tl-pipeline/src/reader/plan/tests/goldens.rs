@@ -43,7 +43,7 @@ fn samples_in_order_are_requested_as_stored() {
 
 #[test]
 fn shuffled_blocks_are_requested_as_stored() {
-    check(BLOCK, Shuffle::Block { samples: 4, window: 3 });
+    check(BLOCK, Shuffle::Block { blocks: Blocks::Samples(4), window: 3 });
 }
 
 #[test]
