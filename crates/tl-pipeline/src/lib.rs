@@ -95,8 +95,9 @@ pub use stats::LoaderStats;
 #[cfg(feature = "arrow")]
 pub use table::ParquetTable;
 pub use table::{
-    ColumnNumber, ColumnRequest, ColumnSpec, ColumnType, ColumnValues, ColumnView, Columns,
-    Content, Direction, Meaning, Neighbors, RowValues, Table, TableColumn, TableKind, TableSource,
+    ArrayTable, ColumnNumber, ColumnRequest, ColumnSpec, ColumnType, ColumnValues, ColumnView,
+    Columns, Content, Direction, Meaning, Neighbors, RowValues, Table, TableColumn, TableKind,
+    TableSource, open_rows,
 };
 #[cfg(feature = "tables")]
 pub use table::{IdvBytes, IdvTable, TbfTable};

@@ -1,9 +1,11 @@
 //! Tables as data sets: rows of columns instead of samples of bytes.
 //!
 //! A [`Table`] has columns and their values; with the feature `tables`, IDV files and TBF segments
-//! are tables, and with `arrow` Parquet files. In a [`Dataset`](crate::Dataset) it is a [`TableSource`], whose samples are its
+//! are tables, and with `arrow` Parquet files. Files of arrays are tables of a
+//! column for each array. In a [`Dataset`](crate::Dataset) it is a [`TableSource`], whose samples are its
 //! rows, so that order, ranks, state and errors do not depend on columns.
 
+mod array;
 mod blocks;
 mod columns;
 #[cfg(feature = "tables")]
@@ -28,6 +30,7 @@ use tl_handoff::sync::Arc;
 
 use crate::error::TableError;
 
+pub use array::ArrayTable;
 pub use columns::{ColumnRequest, Columns, Direction, Neighbors};
 #[cfg(feature = "tables")]
 pub use file::{IdvBytes, IdvTable, TbfTable};
@@ -42,6 +45,7 @@ pub(crate) use gather::{Gatherer, TableScratch};
 pub(crate) use identity::hash_table;
 pub(crate) use labels::TableLabels;
 pub(crate) use number::from_little_endian;
+pub use open::open_rows;
 pub(crate) use open::{check, of_samples, open, open_samples};
 
 /// Rows of columns that any number of threads read at any place.

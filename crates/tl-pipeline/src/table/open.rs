@@ -11,11 +11,49 @@ use crate::table::ParquetTable;
 #[cfg(feature = "tables")]
 use crate::table::file::open as open_as;
 use crate::table::layout::describe;
-use crate::table::{Content, Table, TableColumn, TableKind, TableSource};
+use crate::table::{ArrayTable, Content, Table, TableColumn, TableKind, TableSource};
 
 /// The table that a file holds; `None` for a file that holds something else.
 pub(crate) fn open(source: &Source) -> Result<Option<Box<dyn Table>>, PipelineError> {
-    TableKind::of(source)?.map(|kind| open_as(kind, source)).transpose()
+    if let Some(kind) = TableKind::of(source)? {
+        return open_as(kind, source).map(Some);
+    }
+    Ok(ArrayTable::open(source)?.map(|table| Box::new(table) as _))
+}
+
+/// The table that a file is, other than an IDV file or a TBF segment: arrays, or a Parquet file without
+/// images. `None` for other files.
+///
+/// # Errors
+/// A damaged table. Damaged files of samples are left to those who open them.
+pub fn open_rows(
+    stores: &Stores,
+    source: &Source,
+) -> Result<Option<Box<dyn Table>>, PipelineError> {
+    if let Some(table) = ArrayTable::open(source)? {
+        return Ok(Some(Box::new(table)));
+    }
+    if !is_parquet(source)? {
+        return Ok(None);
+    }
+    match tbl_io::open_source_in(stores, source.clone()) {
+        Err(error) if has_no_images(&error) => open_parquet(source.clone()),
+        Ok(_) | Err(_) => Ok(None),
+    }
+}
+
+/// Whether a file starts as a Parquet file, so that no other is opened twice.
+fn is_parquet(source: &Source) -> Result<bool, ReadError> {
+    let mut magic = [0; 4];
+    if source.len() < magic.len() as u64 {
+        return Ok(false);
+    }
+    source.read_exact_at(0, &mut magic)?;
+    Ok(&magic == b"PAR1")
+}
+
+fn has_no_images(error: &ReadError) -> bool {
+    matches!(error, ReadError::Parquet { source: ParquetDefect::NoImages { .. }, .. })
 }
 
 #[cfg(not(feature = "tables"))]
@@ -35,9 +73,9 @@ pub(crate) fn open_samples(
         Ok(samples) => return Ok(samples),
         Err(error) => error,
     };
-    let has_no_images =
-        matches!(&error, ReadError::Parquet { source: ParquetDefect::NoImages { .. }, .. });
-    if has_no_images && let Some(table) = open_parquet(kept)? {
+    if has_no_images(&error)
+        && let Some(table) = open_parquet(kept)?
+    {
         return Ok(Box::new(TableSource::boxed(table)));
     }
     Err(error.into())
