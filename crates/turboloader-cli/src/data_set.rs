@@ -168,6 +168,13 @@ pub(crate) fn table_kind(
     global: &GlobalArgs,
     path: &Path,
 ) -> Result<Option<(TableKind, Source)>, Failure> {
+    let Some(source) = single_file(global, path)? else { return Ok(None) };
+    let kind = TableKind::of(&source)?;
+    Ok(kind.map(|kind| (kind, source)))
+}
+
+/// The file that a path stands for, if it is one that may be a table.
+pub(crate) fn single_file(global: &GlobalArgs, path: &Path) -> Result<Option<Source>, Failure> {
     if global.has_tokens() || path.metadata().is_ok_and(|found| !found.is_file()) {
         return Ok(None);
     }
@@ -177,9 +184,7 @@ pub(crate) fn table_kind(
     }
     let found = stores.expand(path)?;
     let [location] = &*found else { return Ok(None) };
-    let Some(source) = stores.open_file(location)? else { return Ok(None) };
-    let kind = TableKind::of(&source)?;
-    Ok(kind.map(|kind| (kind, source)))
+    Ok(stores.open_file(location)?)
 }
 
 /// The message if a command needs samples and opening `paths` failed: it names the table, if one

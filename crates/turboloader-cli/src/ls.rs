@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         return table::ls::run(&table, args);
     }
     if args.columns.is_some() {
-        return Err(Failure::Usage { what: "--columns is for IDV and TBF files" });
+        return Err(Failure::Usage { what: "--columns is for tables" });
     }
     let data = data_set::open(global, &args.files)?;
     data.shards().iter().for_each(|shard| data_set::note_usual(&**shard));

@@ -16,6 +16,7 @@ mod key;
 mod lines;
 pub(crate) mod ls;
 mod node;
+mod rows;
 mod segment;
 mod value;
 pub(crate) mod verify;
@@ -33,6 +34,7 @@ pub(crate) use idv::{BadRows, IdvTable};
 pub(crate) use key::read_key;
 pub(crate) use lines::{Heading, Sheet, row_heading};
 pub(crate) use node::{NodeColumn, Nodes};
+pub(crate) use rows::{RowFacts, RowTable};
 pub(crate) use segment::{SegmentFile, dtype_name, oddity_text};
 pub(crate) use value::{Cell, Row, Single, idv_heading};
 
@@ -43,6 +45,8 @@ pub(crate) enum Table {
     Idv(IdvTable),
     /// A TBF segment, mapped and not yet looked at.
     Segment(SegmentFile),
+    /// A Parquet file without images, or arrays.
+    Rows(RowTable),
 }
 
 impl Table {
@@ -53,7 +57,9 @@ impl Table {
     ) -> Result<Option<Self>, Failure> {
         let [path] = paths else { return Ok(None) };
         let path = path.as_ref();
-        let Some((kind, source)) = data_set::table_kind(global, path)? else { return Ok(None) };
+        let Some((kind, source)) = data_set::table_kind(global, path)? else {
+            return Ok(RowTable::open(global, path)?.map(Self::Rows));
+        };
         Ok(Some(match kind {
             TableKind::Idv => Self::Idv(IdvTable::open(path, source)?),
             TableKind::Tbf => Self::Segment(SegmentFile::open(path, &source)?),

@@ -7,7 +7,9 @@ use super::RowArgs;
 /// Columns of the kind that `dataset` has under the names of `--columns`: numbers, or texts and other
 /// bytes, which are fields. Without any, batches have all columns of numbers.
 pub(super) fn work(args: &RowArgs, dataset: &Dataset) -> (Work, Vec<String>) {
-    let table = dataset.tables().next();
+    // The loader reports rows that cannot be tables.
+    let rows = dataset.as_tables().ok().flatten();
+    let table = rows.as_ref().unwrap_or(dataset).tables().next();
     let is_bytes = |name: &String| {
         let known = table.iter().flat_map(|table| table.columns());
         let mut known = known.filter(|column| column.name == *name);

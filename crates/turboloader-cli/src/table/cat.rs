@@ -6,7 +6,9 @@ use crate::args::ItemName;
 use crate::cat::Args;
 use crate::failure::{Failure, NO_SAMPLES, Verdict};
 use crate::output::{Stdout, write_file};
-use crate::table::{IdvTable, NodeColumn, Nodes, Row, SegmentFile, Table, TableFailure, read_key};
+use crate::table::{
+    IdvTable, NodeColumn, Nodes, Row, RowTable, SegmentFile, Table, TableFailure, read_key,
+};
 
 /// Writes the row.
 pub(crate) fn run(table: &Table, args: &Args) -> Result<Verdict, Failure> {
@@ -19,6 +21,7 @@ pub(crate) fn run(table: &Table, args: &Args) -> Result<Verdict, Failure> {
     let mut json = match table {
         Table::Idv(table) => idv_row(table, args, index)?,
         Table::Segment(file) => node(file, args, index)?,
+        Table::Rows(table) => row(table, args, index)?,
     };
     json.push('\n');
     match &args.output {
@@ -49,6 +52,19 @@ fn idv_row(table: &IdvTable, args: &Args, index: ItemName) -> Result<String, Fai
         return to_json(&Row { names: &names, cells: &cells });
     }
     Err(rows.into_damaged().into_first().unwrap_or(NO_SAMPLES))
+}
+
+fn row(table: &RowTable, args: &Args, index: ItemName) -> Result<String, Failure> {
+    let ItemName::Number(row) = index else {
+        return Err(Failure::Usage {
+            what: "only nodes of TBF segments have ids; rows have numbers",
+        });
+    };
+    table.require(row)?;
+    let chosen = table.choose(args.columns.as_deref())?;
+    let values = table.rows(&chosen)?.values(row)?;
+    let names = chosen.iter().map(|&column| table.name(column).to_owned());
+    to_json(&names.zip(values).collect::<serde_json::Map<_, _>>())
 }
 
 fn node(file: &SegmentFile, args: &Args, index: ItemName) -> Result<String, Failure> {

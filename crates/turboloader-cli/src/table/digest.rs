@@ -9,7 +9,7 @@ use crate::args::GlobalArgs;
 use crate::digest::Args;
 use crate::failure::{DamagedParts, Failure, Verdict};
 use crate::output::{Progress, Stdout};
-use crate::table::{IdvTable, SegmentFile, Table, dtype_name, read_key};
+use crate::table::{IdvTable, RowTable, SegmentFile, Table, dtype_name, read_key};
 use crate::text::{Hex, one_line, printable};
 
 /// Slots of a block's vectors that are hashed: a sparse one of twelve bytes can have two billion.
@@ -42,6 +42,7 @@ pub(crate) fn run(table: &Table, args: &Args, global: &GlobalArgs) -> Result<Ver
     let (rows, columns) = match table {
         Table::Idv(table) => idv_columns(table, global, &mut damaged)?,
         Table::Segment(file) => segment_columns(file, args)?,
+        Table::Rows(table) => row_columns(table, global, &mut damaged)?,
     };
     let count = columns.len() as u64;
     if args.columns {
@@ -61,6 +62,14 @@ pub(crate) fn run(table: &Table, args: &Args, global: &GlobalArgs) -> Result<Ver
         let dead = (0..columns.len()).find_map(|index| table.dead(index).zip(columns.get(index)));
         if let Some((dead, column)) = dead {
             return Err(table.failure(ReadError::Dead { name: column.name.clone(), dead }));
+        }
+    }
+    if let Table::Rows(table) = table {
+        // Nothing is said of columns that cannot be read, and asking for one says why.
+        for column in 0..table.column_count() {
+            if table.unreadable(column).is_some() {
+                table.rows(&[column])?;
+            }
         }
     }
     let verdict = damaged.verdict(count, "columns")?;
@@ -96,6 +105,36 @@ impl ColumnDigest {
             Outcome::Error(reason) => format!("{:<64}  {name}: {reason}", "DAMAGED"),
         }
     }
+}
+
+fn row_columns(
+    table: &RowTable,
+    global: &GlobalArgs,
+    damaged: &mut DamagedParts,
+) -> Result<(u64, Vec<ColumnDigest>), Failure> {
+    let rows = table.row_count();
+    let columns = table.column_count();
+    let mut progress = Progress::new(global, rows.saturating_mul(columns as u64));
+    let mut digests = Vec::with_capacity(columns);
+    for column in 0..columns {
+        let done = rows.saturating_mul(column as u64);
+        let outcome = if let Some(reason) = table.unreadable(column) {
+            Outcome::Dead(reason.to_owned())
+        } else {
+            match table.hash(column, &mut |row| progress.set(done + row)) {
+                Ok(digest) => Outcome::Sha256(digest),
+                Err(failure) => {
+                    let message = one_line(&failure);
+                    damaged.count_if_damage(failure)?;
+                    Outcome::Error(message)
+                }
+            }
+        };
+        let name = table.name(column).to_owned();
+        let codec = table.content(column);
+        digests.push(ColumnDigest { name, r#type: Some(codec.clone()), codec, outcome });
+    }
+    Ok((rows, digests))
 }
 
 fn idv_columns(

@@ -156,7 +156,9 @@ pub(crate) fn open_segment(
 ) -> Result<SegmentFile, Failure> {
     match Table::open(global, &[path])? {
         Some(Table::Segment(file)) => Ok(file),
-        Some(Table::Idv(_)) | None => Err(TableFailure::NoSegment { path: path.to_owned() }.into()),
+        Some(Table::Idv(_) | Table::Rows(_)) | None => {
+            Err(TableFailure::NoSegment { path: path.to_owned() }.into())
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use tbf_format::FormatError;
 
 use crate::failure::{Failure, Verdict};
 use crate::info::{Args, print};
-use crate::table::Table;
+use crate::table::{RowFacts, Table};
 use idv::IdvFacts;
 use segment::SegmentFacts;
 
@@ -18,6 +18,10 @@ pub(crate) fn run(table: &Table, args: &Args) -> Result<Verdict, Failure> {
             let (facts, damaged) = IdvFacts::collect(table)?;
             print(&facts, args)?;
             damaged.verdict(facts.columns(), "columns")
+        }
+        Table::Rows(table) => {
+            print(&RowFacts::of(table), args)?;
+            Ok(Verdict::Good)
         }
         Table::Segment(file) => {
             let facts = SegmentFacts::collect(file)?;

@@ -8,9 +8,10 @@ use crate::failure::{Failure, Verdict};
 use crate::ls::Args;
 use crate::output::{ListStyle, Stdout};
 use crate::table::{
-    BadRows, Cell, IdvTable, NodeColumn, Nodes, Row, SegmentFile, Sheet, Table, idv_heading,
-    read_key, row_heading,
+    BadRows, Cell, Heading, IdvTable, NodeColumn, Nodes, Row, RowTable, SegmentFile, Sheet, Table,
+    idv_heading, read_key, row_heading,
 };
+use crate::text::printable;
 
 /// The word that a damaged row has instead of its values.
 const DAMAGED: &str = "DAMAGED";
@@ -25,6 +26,7 @@ pub(crate) fn run(table: &Table, args: &Args) -> Result<Verdict, Failure> {
     let end = match table {
         Table::Idv(table) => list_idv(table, args, style, &mut stdout),
         Table::Segment(file) => list_nodes(file, args, style, &mut stdout),
+        Table::Rows(table) => list_rows(table, args, style, &mut stdout),
     };
     // What was listed is good, and belongs before the error message.
     stdout.finish()?;
@@ -104,6 +106,38 @@ struct BadLine<'a> {
     /// How many, this one included.
     rows: u64,
     error: &'a str,
+}
+
+fn list_rows(
+    table: &RowTable,
+    args: &Args,
+    style: ListStyle,
+    stdout: &mut Stdout,
+) -> Result<Verdict, Failure> {
+    let chosen = table.choose(args.columns.as_deref())?;
+    let mut rows = table.rows(&chosen)?;
+    let names: Vec<String> = chosen.iter().map(|&at| table.name(at).to_owned()).collect();
+    let heading = |name: &String| {
+        let name = printable(name.as_bytes()).into_owned();
+        Heading { width: name.chars().count().max(12), name, is_right: false }
+    };
+    let headings = [row_heading()].into_iter().chain(names.iter().map(heading));
+    let sheet = Sheet::begin(style, headings.collect(), stdout)?;
+    let text = |value: &serde_json::Value| match value.as_str() {
+        Some(text) => printable(text.as_bytes()).into_owned(),
+        None => value.to_string(),
+    };
+    for row in 0..table.row_count() {
+        let values = rows.values(row)?;
+        if style == ListStyle::Json {
+            let values: serde_json::Map<_, _> = names.iter().cloned().zip(values).collect();
+            stdout.json_line(&serde_json::json!({"row": row, "values": values}))?;
+        } else {
+            let cells = [row.to_string()].into_iter().chain(values.iter().map(text));
+            stdout.line(&sheet.text(&cells.collect::<Vec<_>>()))?;
+        }
+    }
+    Ok(Verdict::Good)
 }
 
 fn list_nodes(

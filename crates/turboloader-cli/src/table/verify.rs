@@ -14,7 +14,7 @@ use tbl_io::Escaped;
 use crate::args::GlobalArgs;
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress, Stdout};
-use crate::table::{IdvTable, SegmentFile, Table, TableFailure, oddity_text, read_key};
+use crate::table::{IdvTable, RowTable, SegmentFile, Table, TableFailure, oddity_text, read_key};
 use crate::text::one_line;
 use crate::verify::Args;
 use blocks::damaged_blocks;
@@ -72,6 +72,9 @@ fn check(table: &Table, path: &Path, args: &Args, global: &GlobalArgs) -> Result
             let workers = args.jobs.unwrap_or_else(output::default_workers);
             ("idv", "blocks", check_idv(table, workers, global, &mut findings)?)
         }
+        Table::Rows(table) => {
+            (table.format(), "columns", check_rows(table, global, &mut findings)?)
+        }
         Table::Segment(file) => {
             let counts = check_segment(file, args, &mut findings, &mut encrypted)?;
             ("tbf", "regions", counts)
@@ -117,6 +120,31 @@ fn check(table: &Table, path: &Path, args: &Args, global: &GlobalArgs) -> Result
         output::report(&format_args!("{name}: damaged in {damaged} places, the first: {first}"));
     }
     Ok(Verdict::Bad)
+}
+
+/// Reads every row of every column.
+fn check_rows(
+    table: &RowTable,
+    global: &GlobalArgs,
+    findings: &mut Findings<'_>,
+) -> Result<Counts, Failure> {
+    let rows = table.row_count();
+    let columns = table.column_count() as u64;
+    let mut progress = Progress::new(global, rows.saturating_mul(columns));
+    for column in 0..table.column_count() {
+        let done = rows.saturating_mul(column as u64);
+        if let Some(reason) = table.unreadable(column) {
+            findings.add(Listed::warning(format!("column {:?}: {reason}", table.name(column))))?;
+            continue;
+        }
+        if let Err(failure) = table.hash(column, &mut |row| progress.set(done + row)) {
+            if !failure.is_about_data() {
+                return Err(failure);
+            }
+            findings.add(Listed::damage(one_line(&failure)))?;
+        }
+    }
+    Ok(Counts { rows, columns, parts: columns, bytes: table.bytes() })
 }
 
 fn check_idv(

@@ -24,6 +24,7 @@ mod recipes;
 #[cfg(feature = "remote")]
 mod remote;
 mod row_indexes;
+mod row_tables;
 mod segments;
 mod shards;
 mod sheets;
