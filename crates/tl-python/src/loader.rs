@@ -283,7 +283,11 @@ pub(crate) fn kinds(dataset: &Dataset) -> Vec<&'static str> {
         SourceKind::Arrow => "arrow",
         SourceKind::Tbl1 | SourceKind::Tbl2 => "tbl",
         SourceKind::Tokens => "tokens",
-        SourceKind::Table | _ => TableSource::of(&**shard).map_or("table", |table| table.format()),
+        // The rows of other files, which may be samples too.
+        SourceKind::Table | _ => match TableSource::of(&**shard).map(|table| table.format()) {
+            Some(format @ ("idv" | "tbf")) => format,
+            Some(_) | None => "rows",
+        },
     };
     let kinds: BTreeSet<_> = dataset.shards().iter().map(kind).collect();
     kinds.into_iter().collect()

@@ -199,7 +199,12 @@ struct MaskSettings {
 impl Settings<'_> {
     /// The configuration for this data set, which the loader checks.
     pub(crate) fn config(&self, dataset: &Dataset) -> Result<LoaderConfig, Error> {
-        let (work, columns) = match dataset.tables().next() {
+        // Files of samples whose rows are asked for.
+        let rows = match (&self.columns, dataset.tables().next()) {
+            (Some(_), None) => dataset.as_tables()?,
+            (Some(_) | None, _) => None,
+        };
+        let (work, columns) = match rows.as_ref().unwrap_or(dataset).tables().next() {
             _ if dataset.sequences().is_some() && self.columns.is_none() => {
                 let number = token_number(self.token_dtype.as_deref())?;
                 (Work::Tokens(TokenWork { number }), Vec::new())
@@ -390,8 +395,8 @@ impl ColumnSettings {
     fn without_table(&self) -> Error {
         let name = self.columns.0.first().map_or("json", |(name, _)| name);
         Error::setting(&format!(
-            "columns: only supported for tables (IDV, TBF); files next to images are fields, such \
-             as fields={{'{name}': tl.Bytes()}}"
+            "columns: only supported for tables (IDV, TBF, Parquet); files next to images are \
+             fields, such as fields={{'{name}': tl.Bytes()}}"
         ))
     }
 }

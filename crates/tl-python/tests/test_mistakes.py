@@ -448,7 +448,7 @@ MISTAKES = [
     (
         'L(columns=["json"])',
         "SettingError",
-        "columns: only supported for tables (IDV, TBF); files next to images are fields, such as fields={'json': tl.Bytes()}",
+        "columns: only supported for tables (IDV, TBF, Parquet); files next to images are fields, such as fields={'json': tl.Bytes()}",
     ),
     (
         'L(fields={"jsn": tl.Bytes()})',
@@ -691,7 +691,7 @@ MISTAKES = [
     (
         "L(columns=tl.Columns(neighbors=[3]), image_size=8)",
         "SettingError",
-        "columns: only supported for tables (IDV, TBF)",
+        "columns: only supported for tables (IDV, TBF, Parquet)",
     ),
     (
         'L(fields=("images",), image_size=8)',
@@ -709,7 +709,7 @@ MISTAKES = [
     (
         'tl.convert(P,"/tmp/x.zip")',
         "SettingError",
-        "/tmp/x.zip ends with .zip, expected .tbl or .tar, or to='tbl'",
+        "/tmp/x.zip ends with .zip, expected .tbl, .tar or .parquet, or to='tbl'",
     ),
 ]
 

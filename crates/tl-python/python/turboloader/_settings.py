@@ -130,7 +130,8 @@ def check_kinds(format: str | None, kinds: Sequence[str]) -> None:
     kind = _KINDS.get(format or "")
     # A folder with metadata files is a list of samples.
     is_list = format == "imagefolder" and list(kinds) == ["manifest"]
-    if kind is not None and list(kinds) != [kind] and not is_list:
+    is_table = format == "parquet" and list(kinds) == ["rows"]
+    if kind is not None and list(kinds) != [kind] and not is_list and not is_table:
         raise SettingError(f"format is {format}, but the files are {', '.join(kinds)}")
 
 
@@ -411,7 +412,7 @@ class Settings:
     def rows(self, kinds: list[str]) -> str | None:
         """Return the kind of rows if they are not images; refuse settings that apply to images."""
         rows = "tokens" if "tokens" in kinds else None
-        rows = "columns" if "idv" in kinds or "tbf" in kinds else rows
+        rows = "columns" if {"idv", "tbf", "rows"} & set(kinds) else rows
         if rows is not None:
             others = {"keys": self.keys or None, "decode": None if self.decode else False}
             kinds_of_files = {"fields": self._kinds() or None}

@@ -640,7 +640,7 @@ class Dataset:
 
     @property
     def _is_table(self) -> bool:
-        return bool({"idv", "tbf", "tokens"} & set(self._native.kinds))
+        return bool({"idv", "tbf", "rows", "tokens"} & set(self._native.kinds))
 
     def _row(self, place: int) -> dict[str, Any]:
         from .loader import DataLoader

@@ -255,7 +255,7 @@ class Neighbors(Group):
 
 @dataclass(frozen=True)
 class Columns(Group):
-    """The columns of a table (IDV, TBF) that batches have.
+    """The columns of a table (IDV, TBF, Parquet, arrays) that batches have.
 
     Parameters
     ----------

@@ -1,0 +1,91 @@
+"""Parquet files without images, and arrays in files: batches of their columns."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import turboloader as tl
+from turboloader.exceptions import SettingError
+
+FOLDER = pathlib.Path(__file__).parents[3] / "testdata" / "parquet"
+EXPECTED = json.loads((FOLDER / "tables" / "expected.json").read_text())
+
+
+def path(name: str) -> str:
+    return str(FOLDER / "tables" / f"{name}.parquet")
+
+
+def values(name: str, column: str, dtype: Any) -> np.ndarray[Any, Any]:
+    """Return the listed values, with the least number for a null."""
+    listed = EXPECTED[name][column]
+    if np.issubdtype(dtype, np.floating):
+        return np.array([float("nan" if x is None else x) for x in listed]).astype(dtype)
+    least = np.iinfo(dtype).min
+    return np.array([least if x is None else int(x) for x in listed], dtype)
+
+
+@pytest.mark.parametrize("name", ["pyarrow_default", "pyarrow_nulls", "polars_nulls"])
+def test_shuffled_batches_have_the_values_of_their_rows(name: str) -> None:
+    columns = {"i64": np.int64, "i32": np.int32, "f64": np.float64, "f32": np.float32}
+    columns |= {"date": np.int32, "time": np.int64}
+    loader = tl.DataLoader(path(name), batch_size=7, columns=[*columns, "text"], shuffle=True)
+    seen = 0
+    for batch in loader:
+        index = batch["index"].numpy()
+        for column, dtype in columns.items():
+            found = batch[column].numpy()
+            assert found.dtype == dtype
+            np.testing.assert_array_equal(found, values(name, column, dtype)[index])
+        for row, text in zip(index, batch["text"], strict=True):
+            listed = EXPECTED[name]["text"][row]
+            assert text == (None if listed is None else bytes(listed["bytes"]))
+        seen += len(index)
+    assert seen == 60
+
+
+def test_a_table_opens_as_other_tables_do() -> None:
+    data = tl.open(path("datasets_lists"))
+    assert len(data) == 60
+    loader = tl.DataLoader(
+        data, batch_size=16, columns=tl.Columns(["vector", "matrix"], label="label")
+    )
+    batch = next(iter(loader))
+    assert batch["vector"].shape == (16, 3)
+    assert batch["matrix"].shape == (16, 2, 3)
+    assert (
+        batch["label"].numpy().tolist() == values("datasets_lists", "label", np.int64)[:16].tolist()
+    )
+    assert len(pickle.loads(pickle.dumps(data))) == 60
+
+
+def test_files_of_images_are_tables_where_columns_are_asked_for() -> None:
+    images = str(FOLDER / "datasets_5_2.parquet")
+    samples = tl.open(images)
+    loader = tl.DataLoader(images, batch_size=12, columns=tl.Columns(["caption"], label="label"))
+    batch = next(iter(loader))
+    assert batch["label"].numpy().tolist() == list(samples.labels)
+    assert batch["caption"][0] == b"chelsea, a photograph of animals"
+    with pytest.raises(SettingError, match="columns: only supported for tables"):
+        tl.DataLoader(str(FOLDER.parent / "photos"), columns=["x"])
+
+
+def test_arrays_in_files_are_tables_of_one_column(tmp_path: pathlib.Path) -> None:
+    array = np.random.default_rng(0).normal(size=(23, 4, 5)).astype(np.float32)
+    np.save(tmp_path / "a.npy", array)
+    np.save(tmp_path / "b.npy", array.astype(">f4"))
+    loader = tl.DataLoader([tmp_path / "a.npy", tmp_path / "b.npy"], batch_size=5, shuffle=True)
+    rows = np.concatenate([array, array])
+    for batch in loader:
+        assert np.array_equal(batch["array"].numpy(), rows[batch["index"].numpy()])
+    header = {"y": {"dtype": "I64", "shape": [23], "data_offsets": [0, 184]}}
+    text = json.dumps(header).encode()
+    labels = np.arange(23) * 3
+    file = tmp_path / "a.safetensors"
+    file.write_bytes(len(text).to_bytes(8, "little") + text + labels.tobytes())
+    batch = next(iter(tl.DataLoader(file, batch_size=23)))
+    assert batch["y"].numpy().tolist() == labels.tolist()
