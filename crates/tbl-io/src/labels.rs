@@ -234,6 +234,9 @@ impl Labels {
 
     /// How many samples have no label although others have one, and the first of them.
     fn unlabelled(&self, sources: &[&dyn SampleSource]) -> Option<(u64, (usize, u64))> {
+        if self.labels.iter().all(Vec::is_empty) {
+            return None;
+        }
         let mut labelled = 0_u64;
         let mut unlabelled = 0_u64;
         let mut first = None;

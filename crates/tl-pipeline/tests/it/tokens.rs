@@ -216,8 +216,13 @@ pub(crate) fn elastic<R>(
     unreachable!("worlds go round")
 }
 
+/// The number of random cases: more for a soak.
+pub(crate) fn cases() -> u32 {
+    std::env::var("TURBOLOADER_CASES").map_or(60, |cases| cases.parse().unwrap())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
     #[test]
     fn resuming_on_other_ranks_concatenates_to_the_whole_epoch(
         counts in prop::collection::vec(0usize..90, 1..4),
@@ -251,6 +256,27 @@ proptest! {
         prop_assert_eq!(samples, (0..all.len() as u64).collect::<Vec<_>>());
         prop_assert_eq!(elastic(&view, &config, &worlds, every, rows), whole);
     }
+}
+
+#[test]
+fn a_terabyte_of_windows_opens_and_resumes_without_a_look_at_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("huge.bin");
+    std::fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    // A list of them would take terabytes of memory.
+    let windows = Windows { stride: NonZeroU32::new(1), ..windows(8, EpochOffset::None) };
+    let dataset = open(&[path], windows);
+    assert_eq!(dataset.len(), (1 << 39) - 8);
+    let loader = Loader::new(dataset, config(TokenNumber::I64)).unwrap();
+    let mut epoch = loader.epoch(0);
+    let first = epoch.next().unwrap().unwrap();
+    assert_eq!(first.token_row::<i64>(0).unwrap().tokens, [0; 8]);
+    let state = epoch.state().unwrap();
+    drop(epoch);
+    let next = loader.resume(&state).unwrap().next().unwrap().unwrap();
+    assert_eq!(next.indices(), loader.batch(0, 1).unwrap().indices());
+    let last = loader.batch(0, (1 << 37) - 3).unwrap();
+    assert_eq!(last.len(), 4);
 }
 
 #[test]
