@@ -120,6 +120,26 @@ def test_tokens_come_in_windows(tmp_path):
         compat.TokenDataLoader(np.arange(9), 8)
 
 
+def test_tokens_in_pinned_memory_need_cuda(tmp_path):
+    torch = pytest.importorskip("torch")
+    tokens = np.arange(1000)
+    with pytest.raises(ValueError, match="ring is 1, expected 2 or more"):
+        compat.TokenDataLoader(tokens, 8, 4, pin_memory=True, ring=1)
+    if not torch.cuda.is_available():
+        with pytest.raises(RuntimeError, match="need CUDA"):
+            compat.TokenDataLoader(tokens, 8, 4, device="cuda")
+        return
+    with pytest.raises(ValueError, match="expected one of CUDA"):
+        compat.TokenDataLoader(tokens, 8, 4, device="cpu")
+    arrays = list(compat.TokenDataLoader(tokens, 8, 4))
+    for setting in ({"pin_memory": True}, {"device": "cuda"}):
+        batches = compat.TokenDataLoader(tokens, 8, 4, **setting)
+        for batch, array in zip(batches, arrays, strict=True):
+            for one, other in zip(batch, array, strict=True):
+                assert one.is_pinned() if "pin_memory" in setting else one.is_cuda
+                np.testing.assert_array_equal(one.cpu().numpy(), other)
+
+
 SIDE = 12
 
 

@@ -189,6 +189,12 @@ class TokenDataLoader:
         How many batches an epoch has; by default as many as cover the stream once.
     return_targets
         Whether batches have targets too.
+    pin_memory
+        Whether batches are tensors of torch in pinned memory, which needs CUDA.
+    device
+        The CUDA device that batches are copied to by way of pinned memory.
+    ring
+        Checked as by the original, without effect: each batch has memory of its own.
     world_rank, world_size
         The rank of this process and the number of ranks.
     """
@@ -210,8 +216,8 @@ class TokenDataLoader:
         world_rank: int = 0,
         world_size: int = 1,
     ) -> None:
-        if pin_memory or device is not None:
-            raise RuntimeError("TokenDataLoader has no pinned memory and no device; copy batches")
+        self._device = device
+        self._torch = _torch(device, ring) if pin_memory or device is not None else None
         if not 0 <= world_rank < world_size:
             raise SettingError(f"world_rank is {world_rank}, expected 0 to {world_size - 1}")
         is_path = isinstance(source, (str, bytes, os.PathLike))
@@ -260,8 +266,17 @@ class TokenDataLoader:
         tokens = self.seq_len + int(self.return_targets)
         windows = self._tokens[starts[:, None] + np.arange(tokens)].astype(np.int64)
         if not self.return_targets:
+            return self._placed(windows)
+        return self._placed(windows[:, :-1]), self._placed(windows[:, 1:])
+
+    def _placed(self, windows: npt.NDArray[np.int64]) -> Any:
+        """Return windows as an array, or where `pin_memory` and `device` want them."""
+        windows = np.ascontiguousarray(windows)
+        if self._torch is None:
             return windows
-        return np.ascontiguousarray(windows[:, :-1]), np.ascontiguousarray(windows[:, 1:])
+        pinned = self._torch.from_numpy(windows).pin_memory()
+        # Torch keeps the pinned memory until the copy is done.
+        return pinned if self._device is None else pinned.to(self._device, non_blocking=True)
 
     def __iter__(self) -> Iterator[Any]:
         starts = self._start_positions()
@@ -269,6 +284,21 @@ class TokenDataLoader:
         for batch in range(first, self.steps_per_epoch):
             self._served = batch + 1
             yield self._gather(starts[batch * self.batch_size : (batch + 1) * self.batch_size])
+
+
+def _torch(device: Any, ring: int) -> Any:
+    """Return torch, which pinned memory and devices need, with CUDA."""
+    if int(ring) < 2:
+        raise SettingError(f"ring is {ring}, expected 2 or more")
+    try:
+        import torch
+    except ImportError:
+        raise RuntimeError("pin_memory and device need torch") from None
+    if not torch.cuda.is_available():
+        raise RuntimeError("pin_memory and device need CUDA; without it batches are arrays")
+    if device is not None and torch.device(device).type != "cuda":
+        raise SettingError(f"device is {device!r}, expected one of CUDA")
+    return torch
 
 
 def _position(state: dict[str, int]) -> tuple[int, int]:
