@@ -8,9 +8,8 @@
 //! access
 //! and reports [`ReadError::ChangedWhileOpen`] instead of a result that may have come from such
 //! pages. A file cut inside a page raises nothing: the rest of that page reads as zeros. So an
-//! access whose last byte is zero also looks at the file's length; one whose last byte is not zero
-//! has lost nothing before it, and saves the system call. Any other SIGBUS goes to the handler that
-//! was there before.
+//! access also looks at the file's length, unless `range_end` finds a byte that is not zero. Any
+//! other SIGBUS goes to the handler that was there before.
 //!
 //! A program that later installs another SIGBUS handler, without calling ours, takes the
 //! guard away.
@@ -25,6 +24,7 @@
 #![expect(unsafe_code, reason = "mapping files and handling SIGBUS; docs/safety.md")]
 
 mod prefetch;
+mod range_end;
 
 use std::fs::File;
 use std::hint::black_box;
@@ -155,10 +155,7 @@ impl Mapped {
         let bytes = self.range(offset, len)?;
         let Memory::File { registration, .. } = &self.memory else { return Ok(read(bytes)) };
         let result = call_opaque(read, bytes);
-        // A file that was cut short reads as zeros up to the end of its last page, and later pages fault.
-        // So a byte that is not zero, at the end of the range or after it, proves that the file had it.
-        let reaches_end = |bytes: &[u8]| bytes.iter().any(|&byte| byte != 0);
-        let reaches_end = call_opaque(reaches_end, self.end_of(offset, len));
+        let reaches_end = self.reaches_end(offset, len);
         if registration.is_damaged() {
             return Err(self.changed(offset, len));
         }
@@ -221,21 +218,6 @@ impl Mapped {
         let range = start.zip(usize::try_from(len).ok());
         let bytes = range.and_then(|(start, len)| mapped.get(start..)?.get(..len));
         bytes.ok_or_else(|| self.changed(offset, len))
-    }
-
-    /// The last byte of a range that lies inside the mapped part, and those after it in its page as far
-    /// as numbers of 64 bits need them, whose last bytes are often zero.
-    fn end_of(&self, offset: u64, len: u64) -> &[u8] {
-        /// Two numbers: the one after the range may be zero.
-        const LOOK_AHEAD: u64 = 16;
-        /// The smallest page of any system. A byte in another page could fault.
-        const PAGE_BYTES: u64 = 4096;
-        let end = offset + len;
-        let Some(last) = end.checked_sub(1).filter(|_| len > 0) else { return &[] };
-        let mapped_end = self.offset + self.len as u64;
-        let page_end = (last | (PAGE_BYTES - 1)).saturating_add(1);
-        let until = mapped_end.min(page_end).min(end.saturating_add(LOOK_AHEAD));
-        self.range(last, until - last).unwrap_or_default()
     }
 
     /// Whether the file still reaches to the end of a range that lies inside the mapped part.
