@@ -27,7 +27,7 @@ pub use jpeg::{jpeg_levels_agree, jpeg_region_equals_full, jpeg_row_index};
 pub use jpeg_file::jpeg_file;
 pub use lists::lists;
 pub use names::extract_names;
-pub use parquet_rows::parquet_rows;
+pub use parquet_rows::{arrow_ipc, parquet_rows};
 pub use recipe::recipe;
 pub use recipe_json::recipe_json;
 pub use shard_index::shard_index;

@@ -1,7 +1,7 @@
-//! Rows of Parquet files: whatever the bytes are, a file opens and its rows are read, or there is an
-//! error that names the file.
+//! Rows of Parquet and Arrow files: whatever the bytes are, a file opens and its rows are read, or
+//! there is an error that names the file.
 
-use tbl_io::{SampleSource, SampleSourceExt, Source, Stores};
+use tbl_io::{ListOptions, Manifest, SampleSource, SampleSourceExt, Source, Stores};
 use tl_arrow::RowSource;
 
 /// Rows that are read of a file, which may state any number.
@@ -10,16 +10,36 @@ const MAX_ROWS: u64 = 64;
 /// Opens `data` as a Parquet file of samples and reads its first rows in every way there is. All ways
 /// must agree.
 pub fn parquet_rows(data: &[u8]) {
-    let source = Source::from_bytes("fuzz.parquet", data.to_vec());
-    let samples = match RowSource::open(&Stores::new(), source) {
+    rows("fuzz.parquet", &Stores::new(), data);
+}
+
+/// Opens `data` as an Arrow file or stream, and reads its first rows as [`parquet_rows`] does.
+pub fn arrow_ipc(data: &[u8]) {
+    let name = "fuzz.arrow";
+    rows(name, &Stores::new(), data);
+    // Files with two columns of images, and with labels of other types.
+    for (image, label) in [("mask", "int8"), ("photo", "bool"), ("image", "caption")] {
+        let manifest = Manifest {
+            image: Some(image.to_owned()),
+            label: Some(label.to_owned()),
+            ..Manifest::default()
+        };
+        let options = ListOptions { manifest, ..ListOptions::default() };
+        rows(name, &Stores::new().with_list_options(options), data);
+    }
+}
+
+fn rows(name: &str, stores: &Stores, data: &[u8]) {
+    let source = Source::from_bytes(name, data.to_vec());
+    let samples = match RowSource::open(stores, source) {
         Ok(samples) => samples,
         Err(error) => {
-            assert!(error.to_string().starts_with("fuzz.parquet: "), "{error}");
+            assert!(error.to_string().starts_with(&format!("{name}: ")), "{error}");
             return;
         }
     };
     let labels = samples.stored_labels().expect("labels are read when the file is opened");
-    let labels = labels.expect("a Parquet file has all labels in one place");
+    let labels = labels.expect("a file of rows has all labels in one place");
     assert!(labels.is_empty() || labels.len() as u64 == samples.sample_count());
     for index in 0..samples.sample_count().min(MAX_ROWS) {
         read_row(&samples, index, data);

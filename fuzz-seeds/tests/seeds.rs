@@ -54,6 +54,11 @@ fn rows_of_parquet_seeds_pass() {
 }
 
 #[test]
+fn rows_of_arrow_seeds_pass() {
+    replay("arrow_ipc", fuzz_seeds::arrow_ipc);
+}
+
+#[test]
 fn shard_index_seeds_pass() {
     replay("shard_index", fuzz_seeds::shard_index);
 }

@@ -1,4 +1,4 @@
-//! Prints the rows of a Parquet file: the name, the label and the size of each image.
+//! Prints the rows of a Parquet or an Arrow file: the name, the label and the size of each image.
 //!
 //! `cargo run -p tl-arrow --example rows -- FILE.parquet`
 
