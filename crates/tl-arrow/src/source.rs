@@ -1,6 +1,7 @@
 //! A file of rows as samples.
 
 mod blocks;
+mod fields;
 mod part;
 
 use std::borrow::Cow;
@@ -22,10 +23,9 @@ use crate::ipc::{ArrowFile, is_arrow};
 use crate::labels::RowLabels;
 use crate::options::RowOptions;
 use crate::places::{Decoded, MAGIC_BYTES, Place};
-use crate::roles::{FieldColumn, FieldValues, ImageColumn, Roles};
+use crate::roles::{ImageColumn, Roles};
 use crate::rows::RowFile;
 use crate::table::ParquetColumns;
-use crate::text;
 use crate::thrift::Flaw;
 use crate::values::Value;
 
@@ -317,62 +317,6 @@ impl RowSource {
     fn named(&self, error: ReadError, index: u64, row: RowPlace) -> ReadError {
         let key = self.path(self.roles.image, row).ok().flatten();
         error.for_sample(index, key.as_deref())
-    }
-
-    fn read_field(
-        &self,
-        column: &FieldColumn,
-        row: RowPlace,
-        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
-    ) -> Result<Option<Vec<u8>>, ReadError> {
-        let name = column.name.as_bytes();
-        // The size is known once the page is decoded, which is not worth it for other columns.
-        if !is_wanted(name, 0) {
-            return Ok(None);
-        }
-        let values = match &column.values {
-            FieldValues::Single(values) => *values,
-            FieldValues::Nested(node) => {
-                let json = self.file.json(node, row)?;
-                return Ok(json.filter(|json| is_wanted(name, json.len() as u64)));
-            }
-        };
-        let leaf = self.file.schema().leaf(values.bytes);
-        let value = self.with_value(values.bytes, row, |value| {
-            let value = value?;
-            // Without a copy of bytes that nobody wants.
-            if let Value::Bytes(bytes) = value {
-                let is_wanted = is_wanted(name, bytes.len() as u64);
-                return is_wanted.then(|| text::field(leaf, value));
-            }
-            let bytes = text::field(leaf, value);
-            is_wanted(name, bytes.len() as u64).then_some(bytes)
-        })?;
-        if value.is_some() || values.path.is_none() {
-            return Ok(value);
-        }
-        self.field_file(name, values, row, is_wanted)
-    }
-
-    /// The bytes of a field that is a file of its own.
-    fn field_file(
-        &self,
-        name: &[u8],
-        values: ImageColumn,
-        row: RowPlace,
-        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
-    ) -> Result<Option<Vec<u8>>, ReadError> {
-        let is_null = self.with_value(values.bytes, row, |value| value.is_none())?;
-        if !is_null || self.path(values, row)?.is_none() {
-            return Ok(None);
-        }
-        let source = self.own_file(values, row, 0)?;
-        if !is_wanted(name, source.len()) {
-            return Ok(None);
-        }
-        let mut bytes = Vec::new();
-        source.read_range_into(0, source.len(), &mut bytes)?;
-        Ok(Some(bytes))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Data sets: one or many stored sources as one numbered sequence of labelled samples.
 
+mod blocks;
 mod labels;
 mod shards;
 mod tokens;
@@ -16,8 +17,7 @@ use tbl_io::{
 use tl_decode::Format;
 use tl_handoff::sync::Arc;
 
-use crate::error::{EmptyError, PipelineError, SampleError, SampleFault, SamplerError};
-use crate::order::Shuffle;
+use crate::error::{EmptyError, PipelineError, SampleError, SampleFault};
 use crate::panics::catch_panic;
 use crate::table::{self, Table, TableLabels, TableSource};
 use crate::tokens::check_sources;
@@ -368,30 +368,6 @@ impl Dataset {
         source.unpack(local, bytes)?;
         // Checks that the file still had all of it.
         source.view(local).map(drop)
-    }
-
-    /// For each block of the sources in order, the number of the sample after its last one.
-    pub(crate) fn block_ends(&self, shuffle: Shuffle) -> Result<Vec<u64>, PipelineError> {
-        let mut ends = Vec::new();
-        for (source, &start) in self.shards.iter().zip(&self.starts) {
-            let count = source.sample_count();
-            if count == 0 {
-                continue;
-            }
-            let Some(blocks) = source.blocks() else {
-                let location = source.location().clone();
-                return Err(SamplerError::NoBlocks { location, shuffle }.into());
-            };
-            // Whatever a source says, its blocks are all of its samples.
-            let mut last = 0;
-            for end in blocks.ends()?.into_iter().chain([count]) {
-                if end > last && end <= count {
-                    ends.push(start + end);
-                    last = end;
-                }
-            }
-        }
-        Ok(ends)
     }
 
     /// The bytes of sample `index` in the mapped file, without copying or checking them.
