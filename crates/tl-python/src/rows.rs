@@ -1,5 +1,4 @@
 //! Arrow tables of other libraries as data sets: files by path, and tables in memory as streams.
-#![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
 use std::path::PathBuf;
 
