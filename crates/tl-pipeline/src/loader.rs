@@ -106,8 +106,7 @@ impl Loader {
         if !matches!(config.work, Work::Columns(_)) {
             config.fields.check_names(&dataset)?;
         }
-        let world = u64::from(config.shard.world);
-        let global_batch = (config.batch_size as u64).saturating_mul(world);
+        let global_batch = (config.batch_size as u64).saturating_mul(config.shard.world.into());
         let sequence = config.sampler.resolve(&dataset, global_batch)?;
         if sequence.is_empty() {
             return Err(EmptyError::NothingSelected { sample_count: dataset.len() }.into());
@@ -130,8 +129,7 @@ impl Loader {
         let gatherer = gatherer(&dataset, &config)?;
         let mut fields = FieldReaders::default();
         let layout = layout(&config, &dataset, gatherer.as_ref(), tokens.as_ref(), &mut fields)?;
-        let (block_bytes, note) = keep_blocks(&dataset, &config)?;
-        notes.extend(note);
+        let block_bytes = keep_blocks(&dataset, &config, &mut notes)?;
         let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref(), block_bytes)?;
         // The slabs that can be returned at once; those in flight are not free.
         let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));

@@ -13,13 +13,15 @@ const MOST: u64 = 1 << 30;
 /// Blocks from this size on are worth a note, if they have several samples.
 const LARGE: u64 = 256 << 10;
 
-/// Makes room for the blocks of a window, and returns its bytes, with a note if they are not enough.
+/// Makes room for the blocks of a window, and returns its bytes; notes if they are not enough.
 pub(crate) fn keep_blocks(
     dataset: &Dataset,
     config: &LoaderConfig,
-) -> Result<(u64, Option<LoaderNote>), ReadError> {
+    notes: &mut Vec<LoaderNote>,
+) -> Result<u64, ReadError> {
     let Some(window) = config.sampler.shuffle.source_window() else {
-        return Ok((0, packed_blocks(dataset, config)));
+        notes.extend(packed_blocks(dataset, config));
+        return Ok(0);
     };
     let mut largest = 0;
     for blocks in dataset.shards().iter().filter_map(|source| source.blocks()) {
@@ -33,8 +35,8 @@ pub(crate) fn keep_blocks(
     for blocks in dataset.shards().iter().filter_map(|source| source.blocks()) {
         blocks.keep(bytes);
     }
-    let note = (bytes < wanted).then_some(LoaderNote::FewBlocks { bytes, wanted });
-    Ok((bytes, note))
+    notes.extend((bytes < wanted).then_some(LoaderNote::FewBlocks { bytes, wanted }));
+    Ok(bytes)
 }
 
 /// The note on a full shuffle of samples whose blocks are large. Only the first file is looked at, and
