@@ -103,7 +103,7 @@ const FORBID_UNSAFE: [&str; 13] = [
 ];
 
 /// The largest size of the committed fuzz seeds.
-const MAX_SEED_BYTES: u64 = 256 * 1024;
+const MAX_SEED_BYTES: u64 = 200 * 1024;
 
 /// All problems that take more than one file to see.
 pub(super) fn check(root: &Path, files: &[SourceFile]) -> Vec<Problem> {
