@@ -14,11 +14,26 @@ const TABLE: &str = "its rows are samples in builds with the feature `arrow`, an
                      an IDV table of it";
 const ROWS: &str = "its rows are samples in builds with the feature `arrow`";
 const WRITE: &str = "write its samples into a folder, a TAR archive or a TBL file";
+const NPY: &str = "write its images into a folder, a TAR archive or a TBL file; tokens are read with \
+                   `--tokens auto`, in Python by `turboloader.tokens(path, length=2048)`";
 const PICKLE: &str = "of CIFAR, download the binary version; otherwise write its samples into a \
                       folder, a TAR archive or a TBL file";
 
+const TOKENS: &str = "its tokens are read with `--tokens auto`, in Python by \
+                      `turboloader.tokens(path, length=2048)`";
+
+/// A file called `.bin` that has no header of any kind.
+pub(crate) const RAW: Foreign = (
+    "a .bin file without a known header",
+    "raw tokens are read with `--tokens u16`, in Python by \
+     `turboloader.tokens(path, dtype=\"uint16\", length=2048)`, without a type next to an .idx",
+);
+
 /// Kinds by the bytes at an offset.
-const MAGICS: [(usize, &[u8], Foreign); 33] = [
+const MAGICS: [(usize, &[u8], Foreign); 36] = [
+    (0, b"MMIDIDX\0\0", ("an index of Megatron-LM", TOKENS)),
+    (0, b"\x88\xd84\x01", ("tokens of llm.c", TOKENS)),
+    (0, b"\xa1\xd94\x01", ("tokens of llm.c", TOKENS)),
     (0, b"PAR1", ("a Parquet file", TABLE)),
     (0, b"ARROW1", ("an Arrow file", ROWS)),
     (0, b"Obj\x01", ("an Avro file", WRITE)),
@@ -29,7 +44,7 @@ const MAGICS: [(usize, &[u8], Foreign); 33] = [
     (0, b"\x04\x22\x4d\x18", ("an LZ4 file", UNPACK)),
     (0, b"\x89HDF\r\n\x1a\n", ("an HDF5 file", WRITE)),
     (0, b"CDF\x01", ("a NetCDF file", WRITE)),
-    (0, b"\x93NUMPY", ("a NumPy array (.npy)", WRITE)),
+    (0, b"\x93NUMPY", ("a NumPy array (.npy)", NPY)),
     (0, b"MATLAB 5.0", ("a MATLAB file", WRITE)),
     (0, b"SQLite format 3\0", ("an SQLite database", WRITE)),
     (16, b"\xde\xc0\xef\xbe", ("an LMDB database", WRITE)),
@@ -130,6 +145,15 @@ mod tests {
         check("path,label\nä.jpg,1\n".as_bytes(), Some("a text file"));
         // Cut within a character.
         check(&"path,ä".as_bytes()[..6], Some("a text file"));
+        check(b"MMIDIDX\0\0\x01\0\0\0\0\0\0\0\x08", Some("an index of Megatron-LM"));
+        check(
+            &[&20_240_520_i32.to_le_bytes()[..], &[1, 0, 0, 0]].concat(),
+            Some("tokens of llm.c"),
+        );
+        check(
+            &[&20_240_801_i32.to_le_bytes()[..], &[7, 0, 0, 0]].concat(),
+            Some("tokens of llm.c"),
+        );
         check(b"BMW,3\nORC,4\n", Some("a text file"));
         check(b"BM\x46\0\0\0\0\0\0\0\x36\0", Some("a BMP image"));
         check(b"\xff\xd8\xff\xe0", Some("a JPEG image"));

@@ -316,7 +316,9 @@ fn named(error: ReadError, file: &Source) -> ReadError {
     let head = &mut head[..bytes];
     // The header was read before; a file that cannot be read again keeps its error.
     let is_read = source.is_about_a_header() && file.read_exact_at(0, head).is_ok();
-    let source = match (is_read, compressor_of(head), foreign::kind_of(head)) {
+    let is_bin = file.location().extension().is_some_and(|name| name.eq_ignore_ascii_case("bin"));
+    let kind = foreign::kind_of(head).or(is_bin.then_some(foreign::RAW));
+    let source = match (is_read, compressor_of(head), kind) {
         (true, Some(by), _) => TarDefect::Compressed { by },
         (true, None, Some((kind, advice))) => TarDefect::Foreign { kind, advice },
         _ => source,

@@ -5,6 +5,8 @@ mod labels;
 mod shards;
 mod tokens;
 
+pub use tokens::open_tokens;
+
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::ops::Range;

@@ -60,7 +60,7 @@ pub use cache::{
 };
 pub use collate::Collate;
 pub use config::LoaderConfig;
-pub use dataset::{Dataset, parquet_target, stores};
+pub use dataset::{Dataset, open_tokens, parquet_target, stores};
 pub use epoch::Epoch;
 pub use error::{
     AnnotationFault, ColumnsError, EmptyError, FilterError, PipelineError, SampleError,

@@ -209,13 +209,16 @@ impl TokenGatherer {
             return self.gather_documents(file, pieces, parts, &mut read, ahead.as_mut());
         }
         let mut bytes = 0;
+        let mut out = parts.columns.get(0);
         for &Piece { first, count, .. } in &*pieces {
-            let out = parts.columns.get(0);
+            let count_here = usize::try_from(count).unwrap_or(usize::MAX);
+            let (here, rest) = out.split_at_mut(count_here.saturating_mul(self.number.bytes()));
             let convert = |stored: &[u8]| {
                 bytes += stored.len();
-                self.convert_into(file, first, stored, out, ahead.as_mut())
+                self.convert_into(file, first, stored, here, ahead.as_mut())
             };
             file.read(first, count, buffer, convert).flatten()?;
+            out = rest;
         }
         Ok(bytes)
     }
@@ -230,13 +233,23 @@ impl TokenGatherer {
         TokenScratch { pieces, .. }: &mut TokenScratch,
     ) -> Result<(), ReadError> {
         let file = self.pieces(dataset, draw, pieces)?;
+        let item = file.number().bytes();
+        let expected = pieces.iter().map(|piece| piece.count).sum::<u64>() * item as u64;
+        if stored.len() as u64 != expected {
+            let first = pieces.first().map_or(0, |piece| piece.first);
+            let (offset, _) = file.range(first, 0)?;
+            let location = file.location().clone();
+            return Err(ReadError::ChangedWhileOpen { location, offset, expected });
+        }
+        let mut stored = stored;
+        let mut out = parts.columns.get(0);
         for &Piece { first, count, .. } in &*pieces {
-            let (offset, expected) = file.range(first, count)?;
-            if stored.len() as u64 != expected {
-                let location = file.location().clone();
-                return Err(ReadError::ChangedWhileOpen { location, offset, expected });
-            }
-            self.convert_into(file, first, stored, parts.columns.get(0), None)?;
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            let (here, rest) = stored.split_at(count * item);
+            let (out_here, out_rest) = out.split_at_mut(count * self.number.bytes());
+            self.convert_into(file, first, here, out_here, None)?;
+            stored = rest;
+            out = out_rest;
         }
         Ok(())
     }

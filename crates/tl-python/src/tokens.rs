@@ -1,6 +1,7 @@
 //! Files of tokens, as Python opens them.
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
+use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
@@ -23,6 +24,9 @@ use crate::remote::{DataStores, StoreSettings};
 pub(crate) struct TokenSettings {
     dtype: Option<String>,
     tensor: Option<String>,
+    column: Option<String>,
+    end_token: Option<i64>,
+    order: Option<String>,
     length: u32,
     targets: bool,
     stride: Option<u32>,
@@ -45,8 +49,14 @@ impl TokenSettings {
             })
         };
         let number = self.dtype.as_ref().map(number).transpose()?;
-        let mut options = TokenOptions { number, ..TokenOptions::default() };
-        options.tensor.clone_from(&self.tensor);
+        let mut options = TokenOptions {
+            number,
+            tensor: self.tensor.clone(),
+            column: self.column.clone(),
+            end_token: self.end_token,
+            order: self.order.as_ref().map(OsString::from),
+            ..TokenOptions::default()
+        };
         if let Some(text) = &self.text {
             set_text(&mut options, text.bind(py))?;
         }

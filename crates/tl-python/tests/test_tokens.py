@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import pathlib
 import pickle
 import struct
 
@@ -238,6 +240,106 @@ def test_packed_rows_resume_and_are_fewer(corpus):
         loader("first_fit").load_state_dict(first.state_dict())
 
 
+WRITTEN = pathlib.Path(__file__).parents[3] / "testdata" / "tokens"
+
+
+@pytest.mark.parametrize("name", ["litdata_array", "litdata_tensor", "mds_several", "mds_bytes"])
+def test_files_of_other_libraries_give_their_documents(name):
+    expected = json.loads((WRITTEN / "expected.json").read_text())[name]
+    column = "tokens" if name == "mds_several" else None
+    dtype = "int64" if name == "mds_bytes" else None
+    documents = []
+    ds = tl.tokens(WRITTEN / name, length=400, documents="pad", dtype=dtype, column=column)
+    for batch in tl.DataLoader(ds, batch_size=8):
+        for tokens, ends in zip(batch["tokens"].numpy(), batch["cu_seqlens"], strict=True):
+            documents.append(tokens[: ends.numpy()[-1]].tolist())
+    assert documents == expected["documents"]
+    if "blocks" in expected:
+        ds = tl.tokens(WRITTEN / name / "index.json", length=17, targets=False)
+        loader = tl.DataLoader(ds, batch_size=4, num_workers=2)
+        blocks = [row for batch in loader for row in batch["tokens"].numpy().tolist()]
+        assert blocks == expected["blocks"]
+    # Windows over records cross them.
+    ds = tl.tokens(WRITTEN / name, length=13, dtype=dtype, column=column)
+    loader = tl.DataLoader(ds, batch_size=4, shuffle=True)
+    flat = [token for document in expected["documents"] for token in document]
+    text = ",".join(map(str, flat))
+    for batch in loader:
+        for row in batch["tokens"].numpy().tolist():
+            assert ",".join(map(str, row)) in text
+
+
+@pytest.mark.parametrize("settings", [{}, {"cache": tl.Cache(memory="1 MB")}])
+def test_a_run_of_megatron_continues_in_its_order(settings):
+    expected = json.loads((WRITTEN / "expected.json").read_text())["megatron"]["train"]
+    prefix = WRITTEN / "megatron" / "train"
+    ds = tl.tokens(WRITTEN / "megatron" / "corpus.bin", length=20, order=f"megatron:{prefix}")
+    assert len(ds) == len(expected)
+
+    def rows(loader):
+        for batch in loader:
+            for tokens, last in zip(batch["tokens"].numpy(), batch["targets"].numpy(), strict=True):
+                assert (tokens[1:] == last[:-1]).all()
+                yield [*tokens.tolist(), int(last[-1])]
+
+    loader = tl.DataLoader(ds, batch_size=4, **settings)
+    assert list(rows(loader)) == expected
+    # What the two ranks of a run there have consumed is skipped.
+    rest = [
+        list(
+            rows(tl.DataLoader(ds.skip(16), batch_size=4, ranks=tl.Ranks(rank=rank, world_size=2)))
+        )
+        for rank in range(2)
+    ]
+    for number, row in enumerate(expected[16:56]):
+        assert rest[number // 4 % 2][number // 8 * 4 + number % 4] == row
+
+
+def test_documents_that_a_token_ends(stored):
+    path, values = stored
+    end = int(values[500])
+    ds = tl.tokens(path, dtype="uint16", length=1000, documents="pad", end_token=end)
+    whole = np.split(values, np.flatnonzero(values == end) + 1)
+    assert len(ds) == len(whole) > 1
+    batch = next(iter(tl.DataLoader(ds, batch_size=len(ds))))
+    for tokens, document in zip(batch["tokens"].numpy(), whole, strict=True):
+        assert (tokens[: len(document)] == document).all()
+
+
+def test_files_are_mixed_in_stages_and_resume(tmp_path):
+    for name, first in [("a", 0), ("b", 10_000)]:
+        (np.arange(1000) + first).astype(np.uint16).tofile(tmp_path / f"{name}.bin")
+    a, b = (tl.tokens(tmp_path / f"{name}.bin", dtype="u16", length=10) for name in "ab")
+
+    def loader(stages):
+        mixed = tl.mix({a: 3, b: 1}, length=400, stages=stages)
+        return tl.DataLoader(mixed, batch_size=8, shuffle=True)
+
+    stages = {160: {a: 1, b: 1}, 240: {a: 0, b: 1}}
+    whole = [batch["tokens"].numpy().copy() for batch in loader(stages)]
+    of_b = [int((tokens[:, 0] >= 10_000).sum()) for tokens in whole]
+    assert [sum(of_b[i:j]) for i, j in [(0, 20), (20, 30), (30, 50)]] == [40, 40, 160]
+    # Windows of a part come once before any comes again.
+    starts = np.concatenate(whole)[:, 0]
+    assert len(set(starts[starts < 10_000][:99])) == 99
+    # A run without stages takes them up where they begin, or before it.
+    for received, stages_before in [(3, None), (20, None), (25, {160: {a: 1, b: 1}}), (7, stages)]:
+        before = loader(stages_before)
+        iterator = iter(before)
+        for number in range(received):
+            np.testing.assert_array_equal(next(iterator)["tokens"].numpy(), whole[number])
+        after = loader(stages)
+        after.load_state_dict(before.state_dict())
+        rest = [batch["tokens"].numpy() for batch in after]
+        np.testing.assert_array_equal(rest, whole[received:])
+    before = loader(None)
+    iterator = iter(before)
+    for _ in range(21):
+        next(iterator)
+    with pytest.raises(tl.LoaderError, match="order"):
+        loader(stages).load_state_dict(before.state_dict())
+
+
 def test_mistakes_are_named(stored, tmp_path, photos):
     path, _ = stored
 
@@ -252,6 +354,9 @@ def test_mistakes_are_named(stored, tmp_path, photos):
     fails("no documents: expected a Megatron-LM index", documents="pad")
     fails("documents is all, expected one of pad, best_fit", documents="all")
     fails("stride and offset are those of windows", documents="pad", stride=3)
+    fails("order is 'a', expected 'megatron:PREFIX'", order="a")
+    fails("expected the three files of Megatron-LM's order", order="megatron:a")
+    fails("token 65536 does not fit u16", end_token=65_536)
     fails("offset is often, expected one of none, random", offset="often")
     odd = tmp_path / "odd.bin"
     odd.write_bytes(b"123")

@@ -1,57 +1,73 @@
-//! The documents in an index of Megatron-LM.
+//! The documents of a file.
 
-use tbl_io::{Mapped, ReadError, Source, TokensDefect};
+pub(crate) mod items;
+pub(crate) mod megatron;
 
-use crate::file::defect;
+use tbl_io::{Location, ReadError, TokensDefect};
 
-/// Bytes of a document's length in the index, and of its place.
-pub(crate) const LENGTH_BYTES: u64 = 4;
-pub(crate) const POINTER_BYTES: u64 = 8;
+use crate::starts::Starts;
+use items::Items;
+use megatron::Index;
 
 /// The documents of a file: stretches of its tokens that belong together.
 ///
-/// Nothing is read or checked before a document is asked for, so opening takes as long for a
-/// hundred million documents as for one.
+/// Those of an index are neither read nor checked before they are asked for, so opening takes as long
+/// for a hundred million documents as for one.
 #[derive(Debug)]
 pub struct Documents {
-    source: Source,
-    mapped: Option<Mapped>,
-    /// The offset of the lengths in the index; the places follow them.
-    offset: u64,
-    len: u64,
-    /// Bytes of one token, and of all.
-    item: u64,
-    bytes: u64,
+    places: Places,
+}
+
+/// The places of documents.
+#[derive(Debug)]
+enum Places {
+    /// In the `.idx` of Megatron-LM.
+    Index(Index),
+    /// At the front of a LitData chunk.
+    Items(Items),
+    /// In memory, for files that have no places: they were found when the file was opened.
+    Starts { starts: Starts, location: Location },
+}
+
+impl From<Index> for Documents {
+    fn from(index: Index) -> Self {
+        Self { places: Places::Index(index) }
+    }
+}
+
+impl From<Items> for Documents {
+    fn from(items: Items) -> Self {
+        Self { places: Places::Items(items) }
+    }
 }
 
 impl Documents {
-    /// `len` documents whose lengths start at `offset` of the index `source`, which has all of them;
-    /// the tokens of `item` bytes have `bytes` bytes in all.
-    pub(crate) fn new(
-        source: Source,
-        offset: u64,
-        len: u64,
-        item: u64,
-        bytes: u64,
-    ) -> Result<Self, ReadError> {
-        let mapped = match Mapped::new(&source, offset, len * (LENGTH_BYTES + POINTER_BYTES)) {
-            Ok(mapped) => Some(mapped),
-            Err(ReadError::NotMapped { .. } | ReadError::Limit { .. }) => None,
-            Err(error) => return Err(error),
-        };
-        Ok(Self { source, mapped, offset, len, item, bytes })
+    pub(crate) fn from_starts(starts: Starts, location: Location) -> Self {
+        Self { places: Places::Starts { starts, location } }
+    }
+
+    /// The documents in memory, if they are.
+    pub(crate) fn starts(&self) -> Option<&Starts> {
+        match &self.places {
+            Places::Starts { starts, .. } => Some(starts),
+            Places::Index(_) | Places::Items(_) => None,
+        }
     }
 
     /// The number of documents.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.len
+        match &self.places {
+            Places::Index(index) => index.len(),
+            Places::Items(items) => items.len(),
+            Places::Starts { starts, .. } => starts.len(),
+        }
     }
 
     /// True without documents.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// The first token of document `document`, and the number of its tokens.
@@ -60,26 +76,17 @@ impl Documents {
     /// [`TokensDefect::Document`] if they do not lie within the tokens,
     /// [`TokensDefect::OutOfRange`], and those of reading.
     pub fn place(&self, document: u64) -> Result<(u64, u64), ReadError> {
-        if document >= self.len {
-            let count = self.len;
-            let source = TokensDefect::OutOfRange { what: "document", number: document, count };
-            return Err(defect(&self.source, self.offset, source));
-        }
-        let length_at = self.offset + document * LENGTH_BYTES;
-        let start_at = self.offset + self.len * LENGTH_BYTES + document * POINTER_BYTES;
-        let length = i32::from_le_bytes(self.number(length_at)?);
-        let start = i64::from_le_bytes(self.number(start_at)?);
-        let place = u64::try_from(start).ok().zip(u64::try_from(length).ok());
-        let is_inside = |&(start, length): &(u64, u64)| {
-            let end = length.checked_mul(self.item).and_then(|bytes| bytes.checked_add(start));
-            start.is_multiple_of(self.item) && end.is_some_and(|end| end <= self.bytes)
+        let place = match &self.places {
+            _ if document >= self.len() => None,
+            Places::Index(index) => return index.place(document),
+            Places::Items(items) => return items.place(document),
+            Places::Starts { starts, .. } => starts.place(document),
         };
-        let (start, length) = place.filter(is_inside).ok_or_else(|| {
-            let bytes = self.bytes;
-            let source = TokensDefect::Document { document, start, length, bytes };
-            defect(&self.source, length_at, source)
-        })?;
-        Ok((start / self.item, length))
+        place.ok_or_else(|| {
+            let what = "document";
+            let source = TokensDefect::OutOfRange { what, number: document, count: self.len() };
+            self.defect(0, source)
+        })
     }
 
     /// Fills `lengths` with those of the documents from `first` on, which exist.
@@ -87,48 +94,39 @@ impl Documents {
     /// # Errors
     /// As for [`place`](Self::place), of the first document that has no length of this file.
     pub(crate) fn read_lengths(&self, first: u64, lengths: &mut [u32]) -> Result<(), ReadError> {
-        let offset = self.offset + first * LENGTH_BYTES;
-        let bytes = lengths.len() as u64 * LENGTH_BYTES;
-        let most = self.bytes / self.item;
-        let mut damaged = None;
-        let mut convert = |stored: &[u8]| {
-            let (stored, _) = stored.as_chunks();
-            for ((out, stored), document) in lengths.iter_mut().zip(stored).zip(first..) {
-                let length = u32::try_from(i32::from_le_bytes(*stored)).ok();
-                let length = length.filter(|&length| u64::from(length) <= most);
-                *out = length.unwrap_or_default();
-                if length.is_none() {
-                    damaged = damaged.or(Some(document));
+        match &self.places {
+            Places::Index(index) => index.read_lengths(first, lengths),
+            Places::Items(items) => items.read_lengths(first, lengths),
+            Places::Starts { starts, .. } => {
+                for (out, document) in lengths.iter_mut().zip(first..) {
+                    let (_, length) = starts.place(document).unwrap_or_default();
+                    *out = u32::try_from(length).unwrap_or(u32::MAX);
                 }
-            }
-        };
-        match &self.mapped {
-            Some(mapped) => mapped.with(offset, bytes, convert)?,
-            None => {
-                let mut stored = Vec::new();
-                self.source.read_range_into(offset, bytes, &mut stored)?;
-                convert(&stored);
+                Ok(())
             }
         }
-        damaged.map_or(Ok(()), |document| self.place(document).map(drop))
     }
 
-    /// The error of a document, at its length in the index.
+    /// The error of a document, at the place in the file that has its length.
     pub(crate) fn defect(&self, document: u64, source: TokensDefect) -> ReadError {
-        defect(&self.source, self.offset + document * LENGTH_BYTES, source)
+        let offset = match &self.places {
+            Places::Index(index) => index.length_at(document),
+            Places::Items(_) => items::offset_at(document),
+            Places::Starts { .. } => 0,
+        };
+        ReadError::Tokens { location: self.location().clone(), offset, source }
     }
 
     /// The error of something that is larger than a limit.
     pub(crate) fn limit(&self, what: &'static str, limit: u64, need: u64) -> ReadError {
-        ReadError::Limit { location: self.source.location().clone(), what, limit, need }
+        ReadError::Limit { location: self.location().clone(), what, limit, need }
     }
 
-    fn number<const N: usize>(&self, offset: u64) -> Result<[u8; N], ReadError> {
-        let mut bytes = [0; N];
-        match &self.mapped {
-            Some(mapped) => mapped.read_exact_at(offset, &mut bytes)?,
-            None => self.source.read_exact_at(offset, &mut bytes)?,
+    fn location(&self) -> &Location {
+        match &self.places {
+            Places::Index(index) => index.location(),
+            Places::Items(items) => items.location(),
+            Places::Starts { location, .. } => location,
         }
-        Ok(bytes)
     }
 }

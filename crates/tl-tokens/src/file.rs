@@ -1,51 +1,16 @@
 //! The tokens of a file, wherever in it they lie.
 
-use std::fmt;
+use std::ffi::OsString;
 
 use tbl_io::{Location, Mapped, ReadError, Source, Stores, TokensDefect};
 
 use crate::documents::Documents;
+use crate::ends;
 use crate::format;
+use crate::layout::{Layout, TokenFormat, defect};
 use crate::number::TokenType;
-
-/// The format of a file of tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum TokenFormat {
-    /// Tokens and nothing else, as nanoGPT writes them.
-    Raw,
-    /// 256 numbers of 32 bits before the tokens.
-    LlmC,
-    /// The `.bin` of Megatron-LM, with the `.idx` next to it.
-    Megatron,
-    /// An array of NumPy with one dimension.
-    Npy,
-    /// A tensor of a safetensors file.
-    Safetensors,
-    /// Texts, whose tokens are made when they are read.
-    Text,
-}
-
-impl TokenFormat {
-    /// Its name, such as `megatron`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Raw => "raw tokens",
-            Self::LlmC => "llm.c",
-            Self::Megatron => "megatron",
-            Self::Npy => "npy",
-            Self::Safetensors => "safetensors",
-            Self::Text => "texts",
-        }
-    }
-}
-
-impl fmt::Display for TokenFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+use crate::records::TokenRecords;
+use crate::starts::Starts;
 
 /// The facts about a file that it does not state itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,6 +19,14 @@ pub struct TokenOptions {
     pub number: Option<TokenType>,
     /// The tensor of a safetensors file. Default: the only one of one dimension of integers.
     pub tensor: Option<String>,
+    /// The column of MDS files. Default: the only one that can have tokens.
+    pub column: Option<String>,
+    /// The token that ends documents, of files without an index of documents. Opening then reads all
+    /// tokens once, on several threads.
+    pub end_token: Option<i64>,
+    /// An order of windows that Megatron-LM cached: the path of its three files without
+    /// `-document_index.npy` and so on.
+    pub order: Option<OsString>,
     /// The tokenizer, for files of texts.
     #[cfg(feature = "text")]
     #[cfg_attr(docsrs, doc(cfg(feature = "text")))]
@@ -78,27 +51,28 @@ pub struct TokenOptions {
 /// ```
 #[derive(Debug)]
 pub struct TokenFile {
-    source: Source,
-    /// The bytes of all tokens, if they can be mapped.
-    mapped: Option<Mapped>,
+    tokens: Tokens,
     format: TokenFormat,
     number: TokenType,
-    /// The offset of the first token in the file.
-    offset: u64,
     len: u64,
     documents: Option<Documents>,
     #[cfg(feature = "text")]
     text: Option<crate::text::TextDocuments>,
 }
 
-/// The place of the tokens in a file, as its header says.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
-    pub(crate) format: TokenFormat,
-    pub(crate) number: TokenType,
-    pub(crate) offset: u64,
-    /// The bytes of all tokens.
-    pub(crate) bytes: u64,
+/// The tokens of a file.
+#[derive(Debug)]
+enum Tokens {
+    /// One after the other.
+    Successive {
+        source: Source,
+        /// The bytes of all tokens, if they can be mapped.
+        mapped: Option<Mapped>,
+        /// The offset of the first token in the file.
+        offset: u64,
+    },
+    /// In records, which are the documents in memory.
+    Records(Box<dyn TokenRecords>),
 }
 
 impl TokenFile {
@@ -161,32 +135,74 @@ impl TokenFile {
             Err(ReadError::NotMapped { .. } | ReadError::Limit { .. }) => None,
             Err(error) => return Err(error),
         };
-        let len = bytes / item;
-        #[cfg(feature = "text")]
-        let text = None;
+        let tokens = Tokens::Successive { source, mapped, offset };
         Ok(Self {
-            source,
-            mapped,
+            tokens,
             format,
             number,
-            offset,
-            len,
+            len: bytes / item,
             documents,
             #[cfg(feature = "text")]
-            text,
+            text: None,
         })
+    }
+
+    /// The tokens of all records, one after the other; each record is a document. This asks for the
+    /// lengths of all records, of which 4 bytes each are kept.
+    ///
+    /// # Errors
+    /// Those of [`TokenRecords::lengths`]; [`ReadError::Limit`] for 2^63 tokens or more.
+    pub fn from_records(records: Box<dyn TokenRecords>) -> Result<Self, ReadError> {
+        let location = records.location().clone();
+        let mut starts = Starts::new();
+        let limit = || {
+            let location = location.clone();
+            ReadError::Limit { location, what: "tokens", limit: (1 << 63) - 1, need: 1 << 63 }
+        };
+        records.lengths(&mut |length| if starts.push(length) { Ok(()) } else { Err(limit()) })?;
+        Ok(Self {
+            format: records.format(),
+            number: records.number(),
+            len: starts.end(),
+            documents: Some(Documents::from_starts(starts, location)),
+            tokens: Tokens::Records(records),
+            #[cfg(feature = "text")]
+            text: None,
+        })
+    }
+
+    /// The same tokens with the documents that `end` ends: each reaches to a token `end`, and
+    /// includes it; tokens after the last one are a document too. This reads all tokens on up to 8
+    /// threads, and keeps 4 bytes for each document.
+    ///
+    /// # Errors
+    /// [`TokensDefect::Ends`] for tokens in records, which are documents; [`TokensDefect::Value`] for a
+    /// token that the tokens' type cannot have; those of reading.
+    pub fn with_ends(self, end: i64) -> Result<Self, ReadError> {
+        if self.source().is_none() {
+            return Err(self.defect(0, TokensDefect::Ends));
+        }
+        let starts = ends::find(&self, end)?;
+        let documents = Some(Documents::from_starts(starts, self.location().clone()));
+        Ok(Self { documents, ..self })
     }
 
     /// The file.
     #[must_use]
     pub fn location(&self) -> &Location {
-        self.source.location()
+        match &self.tokens {
+            Tokens::Successive { source, .. } => source.location(),
+            Tokens::Records(records) => records.location(),
+        }
     }
 
-    /// The file as bytes.
+    /// The file as bytes, if its tokens follow each other in them.
     #[must_use]
-    pub fn source(&self) -> &Source {
-        &self.source
+    pub fn source(&self) -> Option<&Source> {
+        match &self.tokens {
+            Tokens::Successive { source, .. } => Some(source),
+            Tokens::Records(_) => None,
+        }
     }
 
     /// The format of the file.
@@ -216,7 +232,7 @@ impl TokenFile {
     /// True if the tokens are not mapped: those of an object in a store.
     #[must_use]
     pub fn is_remote(&self) -> bool {
-        self.mapped.is_none()
+        matches!(self.tokens, Tokens::Successive { mapped: None, .. })
     }
 
     /// The documents, if the file has an index of them.
@@ -225,7 +241,8 @@ impl TokenFile {
         self.documents.as_ref()
     }
 
-    /// Offset and length in bytes of `count` tokens from `first` on.
+    /// Offset and length in bytes of `count` tokens from `first` on. The offset of tokens in records is
+    /// that of a record.
     ///
     /// # Errors
     /// [`TokensDefect::OutOfRange`].
@@ -234,11 +251,11 @@ impl TokenFile {
         if end.is_none() {
             let number = first.max(self.len);
             let defect = TokensDefect::OutOfRange { what: "token", number, count: self.len };
-            return Err(self.defect(self.offset, defect));
+            return Err(self.defect(self.byte_of(0), defect));
         }
         // All tokens lie in the file, so their bytes can be counted.
         let item = self.number.bytes() as u64;
-        Ok((self.offset + first * item, count * item))
+        Ok((self.byte_of(first), count * item))
     }
 
     /// Calls `read` with the bytes of `count` tokens from `first` on, little-endian, and returns its
@@ -255,17 +272,46 @@ impl TokenFile {
         read: impl FnOnce(&[u8]) -> R,
     ) -> Result<R, ReadError> {
         let (offset, len) = self.range(first, count)?;
-        if let Some(mapped) = &self.mapped {
-            return mapped.with(offset, len, read);
+        match &self.tokens {
+            Tokens::Successive { mapped: Some(mapped), .. } => {
+                return mapped.with(offset, len, read);
+            }
+            Tokens::Successive { source, .. } => source.read_range_into(offset, len, buffer)?,
+            Tokens::Records(records) => self.read_records(&**records, first, count, buffer)?,
         }
-        self.source.read_range_into(offset, len, buffer)?;
         Ok(read(buffer))
+    }
+
+    /// Fills `buffer` with tokens that may be in several records.
+    fn read_records(
+        &self,
+        records: &dyn TokenRecords,
+        mut first: u64,
+        mut count: u64,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), ReadError> {
+        buffer.clear();
+        let starts = self.documents().and_then(Documents::starts);
+        let mut record = starts.map_or(0, |starts| starts.document_of(first));
+        while let Some((start, length)) = starts.and_then(|starts| starts.place(record))
+            && count > 0
+        {
+            let before = first - start;
+            let piece = count.min(length - before);
+            if piece > 0 {
+                records.read(record, before, piece, buffer)?;
+            }
+            first += piece;
+            count -= piece;
+            record += 1;
+        }
+        Ok(())
     }
 
     /// Tells the processor that tokens will be read within microseconds, as [`Mapped::prefetch`].
     /// Does nothing for tokens that are not mapped or not there.
     pub fn prefetch(&self, first: u64, count: u64) {
-        if let Some(mapped) = &self.mapped
+        if let Tokens::Successive { mapped: Some(mapped), .. } = &self.tokens
             && let Ok((offset, len)) = self.range(first, count)
         {
             mapped.prefetch(offset, len);
@@ -274,22 +320,35 @@ impl TokenFile {
 
     /// The bytes of a [range](Self::range) where they lie in the mapping, if there is one.
     pub(crate) fn view(&self, offset: u64, len: u64) -> Result<Option<&[u8]>, ReadError> {
-        self.mapped.as_ref().map(|mapped| mapped.slice(offset, len)).transpose()
+        match &self.tokens {
+            Tokens::Successive { mapped: Some(mapped), .. } => mapped.slice(offset, len).map(Some),
+            Tokens::Successive { .. } | Tokens::Records(_) => Ok(None),
+        }
     }
 
     /// The error of a token of `wanted`, number `token` of the file, that has the value `value`.
     #[must_use]
     pub fn misfit(&self, token: u64, value: i128, wanted: TokenType) -> ReadError {
-        let offset = self.offset.saturating_add(token.saturating_mul(self.number.bytes() as u64));
-        self.defect(offset, TokensDefect::Value { value: value.to_string(), wanted: wanted.name() })
+        self.defect(
+            self.byte_of(token),
+            TokensDefect::Value { value: value.to_string(), wanted: wanted.name() },
+        )
     }
 
     pub(crate) fn defect(&self, offset: u64, source: TokensDefect) -> ReadError {
-        defect(&self.source, offset, source)
+        ReadError::Tokens { location: self.location().clone(), offset, source }
     }
-}
 
-/// The error of a defect at `offset` of a file.
-pub(crate) fn defect(source: &Source, offset: u64, defect: TokensDefect) -> ReadError {
-    ReadError::Tokens { location: source.location().clone(), offset, source: defect }
+    /// The offset of token `token`, or of the record that it is in.
+    fn byte_of(&self, token: u64) -> u64 {
+        match &self.tokens {
+            Tokens::Successive { offset, .. } => {
+                offset.saturating_add(token.saturating_mul(self.number.bytes() as u64))
+            }
+            Tokens::Records(records) => {
+                let starts = self.documents().and_then(Documents::starts);
+                records.offset(starts.map_or(0, |starts| starts.document_of(token)))
+            }
+        }
+    }
 }

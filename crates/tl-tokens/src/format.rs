@@ -1,6 +1,8 @@
 //! The formats of token files: which one a file has, and where its tokens lie.
 
+mod litdata;
 mod llm_c;
+mod mds;
 mod megatron;
 mod npy;
 mod safetensors;
@@ -10,9 +12,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use tbl_io::{Location, ReadError, Source, Stores, TokensDefect};
 
-use crate::file::{Layout, TokenFile, TokenFormat, TokenOptions, defect};
+use crate::file::{TokenFile, TokenOptions};
+use crate::layout::{Layout, TokenFormat, defect};
 use crate::number::TokenType;
 
+pub(crate) use litdata::{Chunk, Config, open as open_chunk};
+pub(crate) use mds::{Mds, Shard};
 pub(crate) use megatron::open as megatron;
 #[cfg(feature = "text")]
 pub(crate) use megatron::{HEADER_BYTES, header};
@@ -33,7 +38,7 @@ pub(crate) fn open(
         return typed(TokenFile::open_megatron(tokens, &source)?, options);
     }
     let layout = if npy::is(&front) {
-        npy::layout(&source)?
+        npy::layout(&source, 1)?
     } else if name.eq_ignore_ascii_case("safetensors") {
         safetensors::layout(&source, options.tensor.as_deref())?
     } else if let Some(layout) = llm_c::layout(&source, &front)? {
@@ -51,13 +56,19 @@ pub(crate) fn open(
     typed(TokenFile::new(source, layout, None)?, options)
 }
 
+/// The numbers of a file of NumPy that has a table of integers with so many columns, row by row.
+pub(crate) fn npy_table(source: Source, columns: usize) -> Result<TokenFile, ReadError> {
+    let layout = npy::layout(&source, columns)?;
+    TokenFile::new(source, layout, None)
+}
+
 /// The file, unless its tokens have another type than the caller says.
-fn typed(file: TokenFile, options: &TokenOptions) -> Result<TokenFile, ReadError> {
+pub(crate) fn typed(file: TokenFile, options: &TokenOptions) -> Result<TokenFile, ReadError> {
     let stored = file.number();
     match options.number {
         Some(wanted) if wanted != stored => {
             let other = TokensDefect::OtherType { stored: stored.name(), wanted: wanted.name() };
-            Err(defect(file.source(), 0, other))
+            Err(file.defect(0, other))
         }
         Some(_) | None => Ok(file),
     }

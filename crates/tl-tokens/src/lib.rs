@@ -4,23 +4,31 @@
 
 mod bytes;
 mod documents;
+mod ends;
 mod file;
 mod format;
+mod index;
+mod layout;
 mod mix;
 mod number;
 mod open;
+mod order;
 mod packing;
+mod records;
 mod rows;
 mod sequences;
 mod source;
+mod starts;
 #[cfg(feature = "text")]
 mod text;
 mod windows;
 
 pub use documents::Documents;
-pub use file::{TokenFile, TokenFormat, TokenOptions};
+pub use file::{TokenFile, TokenOptions};
+pub use layout::TokenFormat;
 pub use number::TokenType;
 pub use open::open_all_in;
+pub use records::TokenRecords;
 pub use rows::Piece;
 pub use sequences::{DocumentRows, Fill, Long, PackedRows, Packing, Sequences};
 pub use source::TokenSource;

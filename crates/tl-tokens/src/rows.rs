@@ -7,6 +7,7 @@ use tbl_io::{ReadError, TokensDefect};
 
 use crate::documents::Documents;
 use crate::mix::mix;
+use crate::order::MegatronOrder;
 use crate::packing::{Bins, alone, best_fit, first_fit};
 use crate::sequences::{Long, PackedRows, Packing};
 
@@ -45,16 +46,19 @@ pub(crate) enum Rows {
     Documents,
     Packed(PackedWindows),
     Split(Split),
+    /// Windows in an order of Megatron-LM, whatever the documents.
+    Ordered(Box<MegatronOrder>),
 }
 
 impl Rows {
-    /// A number that tells the lengths of documents that rows were found by from others; 0 where
-    /// rows are documents.
+    /// A number that tells the lengths of documents that rows were found by, or the order of windows,
+    /// from others; 0 where rows are documents.
     pub(crate) fn id(&self) -> u64 {
         match self {
             Self::Documents => 0,
             Self::Packed(packed) => packed.id,
             Self::Split(split) => split.id,
+            Self::Ordered(order) => order.id,
         }
     }
 }

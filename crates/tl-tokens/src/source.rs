@@ -9,8 +9,10 @@ use tbl_io::{
 };
 
 use crate::file::TokenFile;
+use crate::order::MegatronOrder;
 use crate::rows::{PackedWindows, Piece, Rows, Split, whole_document};
 use crate::sequences::{DocumentRows, Long, Packing, Sequences};
+use crate::windows::EpochOffset;
 
 /// A file of tokens as a source of samples, which are its [sequences](Sequences).
 ///
@@ -83,6 +85,28 @@ impl TokenSource {
             }
         };
         Ok(Self { file, sequences, rows, count })
+    }
+
+    /// The windows of `file` in an order of Megatron-LM, over documents of the file: window `i` is the
+    /// sample that is used as the `i`th there.
+    pub(crate) fn ordered(
+        file: TokenFile,
+        sequences: Sequences,
+        order: MegatronOrder,
+    ) -> Result<Self, ReadError> {
+        let found = match sequences {
+            _ if file.documents().is_none() => Some("which is missing"),
+            Sequences::Documents(_) | Sequences::Packed(_) => Some("not with documents in rows"),
+            Sequences::Windows(windows) => {
+                let is_other = windows.stride.is_some() || windows.offset != EpochOffset::None;
+                is_other.then_some("without stride and offset")
+            }
+        };
+        if let Some(found) = found {
+            return Err(file.defect(0, TokensDefect::OrderOf { found }));
+        }
+        let count = order.count();
+        Ok(Self { file, sequences, rows: Some(Rows::Ordered(Box::new(order))), count })
     }
 
     /// The token source that `source` is, if it is one.
@@ -175,6 +199,10 @@ impl TokenSource {
         pieces.clear();
         self.check(index)?;
         let (documents, rows) = match (&self.sequences, &self.rows, self.file.documents()) {
+            (Sequences::Windows(windows), Some(Rows::Ordered(order)), Some(documents)) => {
+                let span = windows.tokens();
+                return order.pieces(documents, index, span, windows.targets, pieces);
+            }
             (Sequences::Windows(windows), ..) => {
                 pieces.push(windows.piece(index, offset));
                 return Ok(());
@@ -195,7 +223,7 @@ impl TokenSource {
             (Rows::Packed(packed), Sequences::Documents(rows)) => {
                 packed.pieces(documents, &rows.alone(), index, pieces)
             }
-            (Rows::Documents | Rows::Packed(_), _) => Ok(()),
+            (Rows::Documents | Rows::Packed(_) | Rows::Ordered(_), _) => Ok(()),
         }
     }
 
@@ -206,9 +234,13 @@ impl TokenSource {
         Ok(pieces)
     }
 
-    /// Place and length in bytes of a window, at the offset 0; `None` for documents.
+    /// Place and length in bytes of a window, at the offset 0; `None` for documents, and for windows
+    /// that are not in one place.
     fn window(&self, index: u64) -> Result<Option<(u64, u64)>, ReadError> {
         let Sequences::Windows(windows) = &self.sequences else { return Ok(None) };
+        if self.rows.is_some() || self.file.source().is_none() {
+            return Ok(None);
+        }
         if index >= self.count {
             return self.pieces_of(index).map(|_| None);
         }
@@ -261,7 +293,8 @@ impl SampleSource for TokenSource {
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         let mut read = || {
             if let Some((offset, len)) = self.window(index)? {
-                return self.file.source().read_range_into(offset, len, bytes);
+                let source = self.file.source();
+                return source.map_or(Ok(()), |source| source.read_range_into(offset, len, bytes));
             }
             bytes.clear();
             if let Some(piece) = self.read_text(index, bytes)? {
@@ -288,11 +321,16 @@ impl StoredSamples for TokenSource {
     fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
         let range = self.window(index)?;
         let source = self.file.source();
-        Ok(range.map(|(offset, len)| StoredBytes { source: source.clone(), offset, len }))
+        let stored = |(source, (offset, len)): (&Source, (u64, u64))| StoredBytes {
+            source: source.clone(),
+            offset,
+            len,
+        };
+        Ok(source.zip(range).map(stored))
     }
 
     fn source(&self) -> Option<&Source> {
-        (!self.sequences.has_documents()).then(|| self.file.source())
+        self.file.source().filter(|_| !self.sequences.has_documents() && self.rows.is_none())
     }
 
     fn view(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {

@@ -30,12 +30,53 @@ pub enum TokensDefect {
     /// The type code of a Megatron index does not stand for integers.
     #[error("type code {code}, expected that of integers: 1 to 5 or 8")]
     TypeCode { code: u8 },
+    /// The index of LitData or MDS is damaged.
+    #[error("damaged index of token files: {reason}")]
+    Index { reason: String },
+    /// Chunks or shards whose bytes are not tokens as they are.
+    #[error(
+        "{codec} of whole files, which gives no access to single tokens: write the data set without"
+    )]
+    Compressed { codec: String },
+    /// Items or columns that are not integers.
+    #[error("{what} of {found}, expected integers of one type")]
+    Encoding { what: &'static str, found: String },
+    /// A file does not have the one column of tokens that is asked for.
+    #[error("{}; the file has {}", column(name.as_deref()), listed(found))]
+    NoColumn { name: Option<String>, found: Vec<String> },
+    /// A number at the front of a chunk or a shard is not that of its index.
+    #[error("{found} where the index says {expected}")]
+    Chunk { found: u64, expected: u64 },
+    /// A record does not lie within its file.
+    #[error("sample {record} reaches from byte {start} to {end} of {bytes}")]
+    Record { record: u64, start: u64, end: u64, bytes: u64 },
+    /// A record does not have one dimension of tokens.
+    #[error("sample {record} is not an array of {number} with one dimension")]
+    RecordArray { record: u64, number: &'static str },
+    /// An order of Megatron-LM with another number of places than samples.
+    #[error("{found} places of samples, expected one more than the {count} samples of the order")]
+    OrderLength { found: u64, count: u64 },
+    /// A number of an order of Megatron-LM that is not that of anything.
+    #[error("{value} in an order of Megatron-LM, expected less than {most}")]
+    OrderNumber { value: i64, most: u64 },
+    /// A sample of an order of Megatron-LM that is not as long as a window.
+    #[error(
+        "sample {sample} has {found} tokens, expected the {expected} of a window: the order is of \
+        other files, or of another length"
+    )]
+    OrderSample { sample: u64, found: u64, expected: u64 },
+    /// An order of Megatron-LM is for windows of one file with documents.
+    #[error("an order of Megatron-LM goes with windows of one file and its .idx, {found}")]
+    OrderOf { found: &'static str },
+    /// Documents are records, which no token ends.
+    #[error("each sample is a document: end tokens are those of files without documents")]
+    Ends,
     /// A NumPy file is damaged, or has no numbers.
     #[error(transparent)]
     Npy(#[from] NpyError),
     /// An array is not a sequence of tokens.
-    #[error("array of {found}, expected one dimension of little-endian integers")]
-    Array { found: String },
+    #[error("array of {found}, expected {} of little-endian integers", dimensions(*columns))]
+    Array { found: String, columns: usize },
     /// The header of a safetensors file is damaged.
     #[error("damaged safetensors header: {reason}")]
     Header { reason: String },
@@ -51,7 +92,9 @@ pub enum TokensDefect {
     #[error("document {document} has {length} tokens, expected at most the {most} of a row")]
     Long { document: u64, length: u32, most: u32 },
     /// The file has no index of documents.
-    #[error("no documents: expected a Megatron-LM index (.idx) next to the tokens")]
+    #[error(
+        "no documents: expected a Megatron-LM index (.idx) next to the tokens, or the end token"
+    )]
     NoDocuments,
     /// A number of a document or a token past the end.
     #[error("{what} {number} does not exist, expected one of {count}")]
@@ -82,7 +125,10 @@ impl TokensDefect {
         match self {
             Self::NoType
             | Self::NoDocuments
+            | Self::Ends
+            | Self::OrderOf { .. }
             | Self::OtherType { .. }
+            | Self::NoColumn { .. }
             | Self::NoTensor { .. }
             | Self::TextRows
             | Self::CompressedText => ErrorKind::Setting,
@@ -95,6 +141,15 @@ impl TokensDefect {
             | Self::Npy(_)
             | Self::Array { .. }
             | Self::Header { .. }
+            | Self::Index { .. }
+            | Self::Compressed { .. }
+            | Self::Encoding { .. }
+            | Self::Chunk { .. }
+            | Self::Record { .. }
+            | Self::RecordArray { .. }
+            | Self::OrderLength { .. }
+            | Self::OrderNumber { .. }
+            | Self::OrderSample { .. }
             | Self::Document { .. }
             | Self::Long { .. }
             | Self::Tokenizer { .. }
@@ -108,6 +163,20 @@ fn wanted(name: Option<&str>) -> String {
     match name {
         Some(name) => format!("no tensor `{}` of tokens", Escaped(name.as_bytes())),
         None => "expected exactly one tensor of tokens, otherwise pass its name".to_owned(),
+    }
+}
+
+fn column(name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("no column `{}` of tokens", Escaped(name.as_bytes())),
+        None => "expected exactly one column of tokens, otherwise pass its name".to_owned(),
+    }
+}
+
+fn dimensions(columns: usize) -> String {
+    match columns {
+        1 => "one dimension".to_owned(),
+        columns => format!("rows of {columns}"),
     }
 }
 

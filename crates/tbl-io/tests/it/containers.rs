@@ -250,6 +250,7 @@ fn a_file_of_another_kind_is_refused_by_its_name() {
         assert!(error.contains("expected a TAR archive or a TBL file"), "{error}");
     };
     check(b"text", "a text file");
+    check(b"MMIDIDX\0\0", "an index of Megatron-LM");
     check("longer text ".repeat(100).as_bytes(), "a text file");
     check(b"", "an empty file");
     check(&[b"PAR1", &[0; 2000][..]].concat(), "a Parquet file");

@@ -13,9 +13,23 @@ use crate::table::from_little_endian;
 /// Tokens at each end of a file that its fingerprint has.
 const HASHED_TOKENS: u64 = 4096;
 
+/// Opens files of tokens as sources of their sequences, as [`Dataset::open_tokens`] does.
+///
+/// # Errors
+/// Those of [`tl_tokens::open_all_in`].
+pub fn open_tokens<L: AsRef<OsStr>>(
+    stores: &Stores,
+    locations: &[L],
+    options: &TokenOptions,
+    sequences: Sequences,
+) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
+    tl_tokens::open_all_in(stores, locations, options, sequences, |_, _| Ok(None))
+}
+
 impl Dataset {
     /// Opens files of tokens, whose sequences are the samples: those of one file after those of another.
-    /// Locations are as for [`open_in`](Self::open_in); every one is a file.
+    /// Locations are as for [`open_in`](Self::open_in); every one is a file, or an `index.json` of
+    /// LitData or MDS or its folder.
     ///
     /// # Errors
     /// The first location that cannot be opened, and those of
@@ -26,7 +40,7 @@ impl Dataset {
         options: &TokenOptions,
         sequences: Sequences,
     ) -> Result<Self, PipelineError> {
-        Self::from_sources(tl_tokens::open_all_in(stores, locations, options, sequences)?)
+        Self::from_sources(open_tokens(stores, locations, options, sequences)?)
     }
 
     /// The sequences that are its samples, if it has tokens.

@@ -45,6 +45,8 @@ def tokens(
     pad: int = 0,
     ignore: int = -100,
     tensor: str | None = None,
+    column: str | None = None,
+    order: str | None = None,
     tokenizer: PathLike | None = None,
     field: str = "text",
     end_token: str | int | None = None,
@@ -65,7 +67,8 @@ def tokens(
     path
         A file, a list of files, or a pattern such as ``"train-*.bin"``: raw tokens, a file of llm.c
         or modded-nanogpt, the ``.bin`` or the ``.idx`` of Megatron-LM, ``.npy`` or
-        ``.safetensors``. Paths or URLs.
+        ``.safetensors``; or the folder or the ``index.json`` of LitData's or MosaicML's files.
+        Paths or URLs.
     length
         The number of tokens in a window.
     dtype
@@ -80,9 +83,10 @@ def tokens(
         ``"random"`` shifts all windows by a number of tokens that is drawn for each epoch, so that
         epochs cut the corpus in different places.
     documents
-        None for windows of the stream, which documents do not end. Otherwise the rows of the
-        documents in an index of Megatron-LM: ``"pad"`` for one document per row; ``"best_fit"`` or
-        ``"first_fit"`` for as many as fit; ``"split"`` for all in order, cut where a row is full.
+        None for windows of the stream, which documents do not end. Otherwise the rows of
+        documents: those of an index of Megatron-LM, the items of LitData, samples of MDS, or what
+        ``end_token`` ends. ``"pad"`` for one document per row; ``"best_fit"`` or ``"first_fit"``
+        for as many as fit; ``"split"`` for all in order, cut where a row is full.
         Batches also have ``positions``, which count from 0 in each document, and ``cu_seqlens``, a
         list of where documents begin in each row, and the end of the last. The rows are the same
         in every epoch; their order is not.
@@ -97,12 +101,23 @@ def tokens(
         The target after the last document of a row, and of the last token of each document.
     tensor
         The tensor of a safetensors file; by default the only one of one dimension of integers.
+    column
+        The column of MDS files that has the tokens; by default the only one of integers.
+    order
+        ``"megatron:PREFIX"`` takes windows in the order that Megatron-LM cached, so that a training
+        that began there continues: its files are called ``PREFIX-document_index.npy`` and so on.
+        Sample ``i`` is the one that is used as the ``i``-th there; pass ``shuffle=False`` to the
+        loader, and skip what was consumed.
     tokenizer
         A ``tokenizer.json``, for files of texts instead of tokens: JSON Lines, Parquet, or one text
         each. Workers tokenize each document when its row is read, so only ``documents="pad"`` is
         possible, without ``long="split"``; other rows need the file that `tokenize` writes. Batches
         are those of that file. Opening reads JSON Lines once and keeps 8 bytes a line.
-    field, end_token, special_tokens, max_document
+    end_token
+        With ``tokenizer``: the token that is put after each document, as for `tokenize`. Of files of
+        tokens without an index of documents: the number of the token that ends each document, such as
+        GPT-2's 50256; all tokens are read once when the files are opened.
+    field, special_tokens, max_document
         With ``tokenizer``: as for `tokenize`.
     store
         A `Store`: how stores that URLs name are read.
@@ -122,10 +137,22 @@ def tokens(
         check_choice("documents", documents, ("pad", "best_fit", "first_fit", "split"))
         if stride is not None or offset != "none":
             raise SettingError("stride and offset are those of windows: pass documents=None")
+    prefix = None if order is None else order.removeprefix("megatron:")
+    if prefix is not None and (prefix == order or not prefix):
+        raise SettingError(f"order is {order!r}, expected 'megatron:PREFIX'")
+    if tokenizer is not None or end_token is None:
+        end = None
+    elif isinstance(end_token, str):
+        raise SettingError(f"end_token is {end_token!r}, a name: without a tokenizer pass its number")
+    else:
+        end = operator.index(end_token)
     paths = [absolute(one) for one in expand(path_list(path, "path"))]
     settings = {
         "dtype": None if dtype is None else type_name(dtype),
         "tensor": tensor,
+        "column": column,
+        "end_token": end,
+        "order": None if prefix is None else absolute(prefix),
         "length": one_or_more("length", length, most=_MOST),
         "targets": targets,
         "stride": None if stride is None else one_or_more("stride", stride, most=_MOST),

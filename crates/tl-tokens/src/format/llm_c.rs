@@ -3,7 +3,7 @@
 use tbl_io::{ReadError, Source, TokensDefect};
 
 use super::{FRONT_BYTES, check_len};
-use crate::file::{Layout, TokenFormat, defect};
+use crate::layout::{Layout, TokenFormat, defect};
 use crate::number::TokenType;
 
 /// Each magic with its version and the type of the tokens: those of GPT-2 and of Llama 3.

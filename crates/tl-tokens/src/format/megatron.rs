@@ -7,8 +7,9 @@
 use tbl_io::{ReadError, Source, TokensDefect};
 
 use super::FRONT_BYTES;
-use crate::documents::{Documents, LENGTH_BYTES, POINTER_BYTES};
-use crate::file::{Layout, TokenFormat, defect};
+use crate::documents::Documents;
+use crate::documents::megatron::{Index, LENGTH_BYTES, POINTER_BYTES};
+use crate::layout::{Layout, TokenFormat, defect};
 use crate::number::TokenType;
 
 const MAGIC: &[u8; 9] = b"MMIDIDX\0\0";
@@ -59,8 +60,9 @@ pub(crate) fn open(tokens: &Source, index: &Source) -> Result<(Layout, Documents
     let item = number.bytes() as u64;
     let bytes = tokens.len();
     let offset = HEADER_BYTES as u64;
-    let documents = Documents::new(index.clone(), offset, documents, item, bytes)?;
-    Ok((Layout { format: TokenFormat::Megatron, number, offset: 0, bytes }, documents))
+    let index = Index::new(index.clone(), offset, documents, item, bytes)?;
+    let layout = Layout { format: TokenFormat::Megatron, number, offset: 0, bytes };
+    Ok((layout, index.into()))
 }
 
 /// The header of an index.

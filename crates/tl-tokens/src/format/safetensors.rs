@@ -6,7 +6,7 @@ use serde_json::Value;
 use tbl_io::{ReadError, Source, TokensDefect};
 
 use super::integer;
-use crate::file::{Layout, TokenFormat, defect};
+use crate::layout::{Layout, TokenFormat, defect};
 use crate::number::TokenType;
 
 /// Bytes of the length before the header.

@@ -148,8 +148,8 @@ fn long_documents_and_files_without_documents_are_named() {
     source.pieces(0, 0, &mut pieces).unwrap();
     check(source.pieces(1, 0, &mut pieces), long);
     let raw = open("a.bin", vec![0; 8], Some(TokenType::U16)).unwrap();
-    let none =
-        "a.bin: at byte 0: no documents: expected a Megatron-LM index (.idx) next to the tokens";
+    let none = "a.bin: at byte 0: no documents: expected a Megatron-LM index (.idx) next to the tokens, or the \
+         end token";
     check(TokenSource::new(raw, packed).map(drop), none);
 }
 

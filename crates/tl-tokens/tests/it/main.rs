@@ -7,10 +7,13 @@
     reason = "test code, helpers included"
 )]
 
+mod containers;
 mod damage;
 mod documents;
+mod ends;
 mod files;
 mod formats;
+mod orders;
 #[cfg(feature = "text")]
 mod text;
 mod windows;

@@ -1,5 +1,6 @@
 //! Options of files of tokens.
 
+use std::ffi::OsString;
 use std::num::NonZeroU32;
 
 use clap::ValueEnum;
@@ -14,7 +15,7 @@ const TOKENS: &str = "Tokens";
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct TokenArgs {
     /// Read the files as tokens of this type, such as u16; auto for files that state it: llm.c,
-    /// Megatron-LM, .npy, .safetensors. Samples are windows of tokens, and one more for targets
+    /// Megatron-LM, .npy, .safetensors, LitData, MDS. Samples are windows of tokens, and one more for targets
     #[arg(long, global = true, value_name = "TYPE", value_parser = token_type, help_heading = TOKENS)]
     tokens: Option<Stated>,
 
@@ -22,7 +23,7 @@ pub(crate) struct TokenArgs {
     #[arg(long, global = true, value_name = "TOKENS", requires = "tokens", help_heading = TOKENS)]
     sequence_length: Option<NonZeroU32>,
 
-    /// With --tokens: take the documents of Megatron-LM's index, packed like this; those that are
+    /// With --tokens: take the documents of the files, packed like this; those that are
     /// longer than a sample are split
     #[arg(
         long,
@@ -33,6 +34,28 @@ pub(crate) struct TokenArgs {
         help_heading = TOKENS
     )]
     documents: Option<DocumentChoice>,
+
+    /// With --tokens: the token that ends each document, such as 50256, of files without an index of
+    /// documents. All tokens are read once
+    #[arg(
+        long,
+        global = true,
+        value_name = "TOKEN",
+        requires = "tokens",
+        allow_negative_numbers = true,
+        help_heading = TOKENS
+    )]
+    end_token: Option<i64>,
+
+    /// With --tokens: the column of MDS files that has the tokens (default: the only one
+    /// of integers)
+    #[arg(long, global = true, value_name = "COLUMN", requires = "tokens", help_heading = TOKENS)]
+    token_column: Option<String>,
+
+    /// With --tokens: take windows in the order that Megatron-LM cached: the path of its three files
+    /// up to -document_index.npy
+    #[arg(long, global = true, value_name = "PREFIX", requires = "tokens", help_heading = TOKENS)]
+    megatron_order: Option<OsString>,
 }
 
 /// The type of tokens, or that files state it.
@@ -79,8 +102,14 @@ impl TokenArgs {
         locations: &[L],
     ) -> Option<Result<Vec<Box<dyn SampleSource>>, ReadError>> {
         let Stated(number) = self.tokens?;
-        let options = TokenOptions { number, ..TokenOptions::default() };
-        Some(tl_tokens::open_all_in(stores, locations, &options, self.sequences()))
+        let options = TokenOptions {
+            number,
+            column: self.token_column.clone(),
+            end_token: self.end_token,
+            order: self.megatron_order.clone(),
+            ..TokenOptions::default()
+        };
+        Some(tl_pipeline::open_tokens(stores, locations, &options, self.sequences()))
     }
 
     fn sequences(&self) -> Sequences {

@@ -170,7 +170,7 @@ impl Facts {
         }
         if let Some(tokens) = TokenSource::of(source) {
             facts.tokens = Some(TokenFacts::of(tokens.file()));
-            facts.counts.file_bytes = Some(tokens.file().source().len());
+            facts.counts.file_bytes = tokens.file().source().map(tbl_io::Source::len);
         } else if let Some(archive) = as_any.downcast_ref() {
             facts.add_tar(archive);
         } else if let Some(folder) = as_any.downcast_ref() {

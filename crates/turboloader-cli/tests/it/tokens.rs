@@ -38,6 +38,33 @@ fn info_states_type_and_number_without_documents() {
     assert_eq!((&info["tokens"]["documents"], &info["samples"]), (&2.into(), &2.into()));
 }
 
+#[test]
+fn files_of_other_libraries_are_described() {
+    let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/tokens");
+    let info = |name: &str, more: &[&str]| -> Vec<Value> {
+        let path = written.join(name);
+        let path = path.to_str().expect("the path is UTF-8");
+        let arguments = ["info", path, "--tokens", "auto", "--sequence-length", "20", "--json"];
+        json_lines(&tl(arguments.into_iter().chain(more.iter().copied())).text())
+    };
+    let chunks = info("litdata_array", &[]);
+    // One line for each file, and one for all.
+    assert_eq!(chunks.len(), 7);
+    let expected =
+        serde_json::json!({"format": "litdata", "type": "u16", "count": 173, "documents": 6});
+    assert_eq!(chunks[0]["tokens"], expected);
+    let shards = info("mds_several", &["--token-column", "tokens", "--documents", "pad"]);
+    assert_eq!((shards.len(), &shards[0]["tokens"]["documents"]), (4, &11.into()));
+    let order = written.join("megatron/train");
+    let order = order.to_str().expect("the path is UTF-8");
+    let ordered = info("megatron/corpus.bin", &["--megatron-order", order]);
+    assert_eq!(ordered[0]["samples"], 60);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = corpus(folder.path(), 100);
+    let ends = run("info", &path, &["--json", "--end-token", "59", "--documents", "pad"]);
+    assert_eq!(json_lines(&ends.text())[0]["tokens"]["documents"], 2);
+}
+
 /// An index of Megatron-LM.
 fn index(lengths: &[i32]) -> Vec<u8> {
     let count = (lengths.len() as u64).to_le_bytes();
@@ -90,6 +117,18 @@ fn files_of_tokens_are_refused_by_name_where_they_do_not_fit() {
         assert!(run.stderr.contains(expected), "{}", run.stderr);
     };
     fails(&["info", &path, "--tokens", "auto"], "for raw tokens pass their type");
+    fails(&["info", &path], "raw tokens are read with `--tokens u16`, in Python by");
+    let index = write(folder.path(), "other.idx", &index(&[60, 40]));
+    let index = index.to_str().expect("the path is UTF-8");
+    fails(
+        &["info", index],
+        "an index of Megatron-LM, expected a TAR archive or a TBL file: its tokens",
+    );
+    fails(
+        &["info", &path, "--tokens", "u16", "--end-token", "70000"],
+        "token 70000 does not fit u16",
+    );
+    fails(&["info", &path, "--end-token", "3"], "--tokens <TYPE>");
     fails(&["info", &path, "--tokens", "f32"], "expected auto or one of u8, i8, u16");
     fails(&["info", &path, "--tokens", "u16", "--documents", "pad"], "no documents");
     fails(
