@@ -29,6 +29,7 @@ mod table;
 mod tail;
 mod text;
 mod thrift;
+mod tokens;
 mod values;
 mod write;
 
@@ -36,4 +37,5 @@ pub use format::add_to;
 pub use options::RowOptions;
 pub use source::RowSource;
 pub use table::{ColumnContent, Missing, NumberType, ParquetBlock, ParquetColumn, ParquetColumns};
+pub use tokens::open_tokens;
 pub use write::PARQUET;

@@ -269,6 +269,26 @@ def test_files_of_other_libraries_give_their_documents(name):
             assert ",".join(map(str, row)) in text
 
 
+def test_lists_of_parquet_files_are_documents(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rng = np.random.default_rng(5)
+    documents = [rng.integers(0, 50_000, rng.integers(1, 30)).tolist() for _ in range(40)]
+    columns = {"text": ["a"] * 40, "input_ids": documents, "attention_mask": [[1]] * 40}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet", row_group_size=15)
+    settings = {"length": 32, "column": "input_ids"}
+    ds = tl.tokens(tmp_path / "a.parquet", documents="pad", **settings)
+    batch = next(iter(tl.DataLoader(ds, batch_size=40)))
+    for row, document in zip(batch["tokens"].numpy(), documents, strict=True):
+        assert row[: len(document)].tolist() == document
+    flat = [token for document in documents for token in document]
+    windows = next(iter(tl.DataLoader(tl.tokens(tmp_path / "a.parquet", **settings), batch_size=5)))
+    for number, row in enumerate(windows["tokens"].numpy()):
+        assert row.tolist() == flat[32 * number : 32 * number + 32]
+    with pytest.raises(tl.LoaderError, match="the file has input_ids, attention_mask"):
+        tl.tokens(tmp_path / "a.parquet", length=32)
+
+
 @pytest.mark.parametrize("settings", [{}, {"cache": tl.Cache(memory="1 MB")}])
 def test_a_run_of_megatron_continues_in_its_order(settings):
     expected = json.loads((WRITTEN / "expected.json").read_text())["megatron"]["train"]

@@ -19,7 +19,7 @@ pub struct TokenOptions {
     pub number: Option<TokenType>,
     /// The tensor of a safetensors file. Default: the only one of one dimension of integers.
     pub tensor: Option<String>,
-    /// The column of MDS files. Default: the only one that can have tokens.
+    /// The column of MDS and Parquet files. Default: the only one that can have tokens.
     pub column: Option<String>,
     /// The token that ends documents, of files without an index of documents. Opening then reads all
     /// tokens once, on several threads.

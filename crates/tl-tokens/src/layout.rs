@@ -26,6 +26,8 @@ pub enum TokenFormat {
     Mds,
     /// Texts, whose tokens are made when they are read.
     Text,
+    /// A column of lists in a Parquet file.
+    Parquet,
 }
 
 impl TokenFormat {
@@ -41,6 +43,7 @@ impl TokenFormat {
             Self::LitData => "litdata",
             Self::Mds => "mds",
             Self::Text => "texts",
+            Self::Parquet => "parquet",
         }
     }
 }

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use tbl_io::{FileKind, Location, Opened, ReadError, SampleSource, Source, Stores, TokensDefect};
 
 use crate::file::{TokenFile, TokenOptions};
+use crate::format::typed;
 use crate::index::FileIndex;
 use crate::order::MegatronOrder;
 use crate::sequences::Sequences;
@@ -31,7 +32,7 @@ pub fn open_all_in<L: AsRef<OsStr>>(
         return open_texts(stores, locations, options, sequences);
     }
     let file = |source: Source| match other(&source, options)? {
-        Some(file) => Ok(file),
+        Some(file) => typed(file, options),
         None => TokenFile::open(stores, source, options),
     };
     let open = |source: Source, file: &dyn Fn(Source) -> Result<TokenFile, ReadError>| {

@@ -13,7 +13,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("tbf-format", &[]),
     ("tbl-format", &[]),
     ("tbl-io", &["tbl-format"]),
-    ("tl-arrow", &["tbl-format", "tbl-io"]),
+    ("tl-arrow", &["tbl-format", "tbl-io", "tl-tokens"]),
     ("tl-decode", &["tl-simd"]),
     ("tl-handoff", &[]),
     (

@@ -53,6 +53,9 @@ pub enum TokensDefect {
     /// A record does not have one dimension of tokens.
     #[error("sample {record} is not an array of {number} with one dimension")]
     RecordArray { record: u64, number: &'static str },
+    /// A record has an element without a value.
+    #[error("sample {record} has a null among its tokens")]
+    RecordNull { record: u64 },
     /// An order of Megatron-LM with another number of places than samples.
     #[error("{found} places of samples, expected one more than the {count} samples of the order")]
     OrderLength { found: u64, count: u64 },
@@ -147,6 +150,7 @@ impl TokensDefect {
             | Self::Chunk { .. }
             | Self::Record { .. }
             | Self::RecordArray { .. }
+            | Self::RecordNull { .. }
             | Self::OrderLength { .. }
             | Self::OrderNumber { .. }
             | Self::OrderSample { .. }

@@ -9,5 +9,6 @@ mod damage;
 mod nested;
 mod oracles;
 mod support;
+mod tokens;
 mod write;
 mod written;

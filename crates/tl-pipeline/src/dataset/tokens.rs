@@ -23,7 +23,11 @@ pub fn open_tokens<L: AsRef<OsStr>>(
     options: &TokenOptions,
     sequences: Sequences,
 ) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
-    tl_tokens::open_all_in(stores, locations, options, sequences, |_, _| Ok(None))
+    #[cfg(feature = "arrow")]
+    let other = tl_arrow::open_tokens;
+    #[cfg(not(feature = "arrow"))]
+    let other = |_: &_, _: &_| Ok(None);
+    tl_tokens::open_all_in(stores, locations, options, sequences, other)
 }
 
 impl Dataset {

@@ -66,9 +66,9 @@ def tokens(
     ----------
     path
         A file, a list of files, or a pattern such as ``"train-*.bin"``: raw tokens, a file of llm.c
-        or modded-nanogpt, the ``.bin`` or the ``.idx`` of Megatron-LM, ``.npy`` or
-        ``.safetensors``; or the folder or the ``index.json`` of LitData's or MosaicML's files.
-        Paths or URLs.
+        or modded-nanogpt, the ``.bin`` or the ``.idx`` of Megatron-LM, ``.npy``,
+        ``.safetensors`` or Parquet; or the folder or the ``index.json`` of LitData's or MosaicML's
+        files. Paths or URLs.
     length
         The number of tokens in a window.
     dtype
@@ -84,9 +84,9 @@ def tokens(
         epochs cut the corpus in different places.
     documents
         None for windows of the stream, which documents do not end. Otherwise the rows of
-        documents: those of an index of Megatron-LM, the items of LitData, samples of MDS, or what
-        ``end_token`` ends. ``"pad"`` for one document per row; ``"best_fit"`` or ``"first_fit"``
-        for as many as fit; ``"split"`` for all in order, cut where a row is full.
+        documents: those of an index of Megatron-LM, the items of LitData, samples of MDS, rows of
+        Parquet, or what ``end_token`` ends. ``"pad"`` for one document per row; ``"best_fit"`` or
+        ``"first_fit"`` for as many as fit; ``"split"`` for all in order, cut where a row is full.
         Batches also have ``positions``, which count from 0 in each document, and ``cu_seqlens``, a
         list of where documents begin in each row, and the end of the last. The rows are the same
         in every epoch; their order is not.
@@ -102,7 +102,8 @@ def tokens(
     tensor
         The tensor of a safetensors file; by default the only one of one dimension of integers.
     column
-        The column of MDS files that has the tokens; by default the only one of integers.
+        The column of MDS and Parquet files that has the tokens; by default the only one of
+        integers.
     order
         ``"megatron:PREFIX"`` takes windows in the order that Megatron-LM cached, so that a training
         that began there continues: its files are called ``PREFIX-document_index.npy`` and so on.

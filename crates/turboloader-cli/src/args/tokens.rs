@@ -15,7 +15,7 @@ const TOKENS: &str = "Tokens";
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct TokenArgs {
     /// Read the files as tokens of this type, such as u16; auto for files that state it: llm.c,
-    /// Megatron-LM, .npy, .safetensors, LitData, MDS. Samples are windows of tokens, and one more for targets
+    /// Megatron-LM, .npy, .safetensors, LitData, MDS, Parquet. Samples are windows of tokens, and one more for targets
     #[arg(long, global = true, value_name = "TYPE", value_parser = token_type, help_heading = TOKENS)]
     tokens: Option<Stated>,
 
@@ -47,7 +47,7 @@ pub(crate) struct TokenArgs {
     )]
     end_token: Option<i64>,
 
-    /// With --tokens: the column of MDS files that has the tokens (default: the only one
+    /// With --tokens: the column of MDS and Parquet files that has the tokens (default: the only one
     /// of integers)
     #[arg(long, global = true, value_name = "COLUMN", requires = "tokens", help_heading = TOKENS)]
     token_column: Option<String>,
