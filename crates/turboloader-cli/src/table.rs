@@ -57,8 +57,10 @@ impl Table {
     ) -> Result<Option<Self>, Failure> {
         let [path] = paths else { return Ok(None) };
         let path = path.as_ref();
-        let Some((kind, source)) = data_set::table_kind(global, path)? else {
-            return Ok(RowTable::open(global, path)?.map(Self::Rows));
+        // A file in a store is opened once for all questions.
+        let Some(source) = data_set::single_file(global, path)? else { return Ok(None) };
+        let Some(kind) = TableKind::of(&source)? else {
+            return Ok(RowTable::open(global, path, &source)?.map(Self::Rows));
         };
         Ok(Some(match kind {
             TableKind::Idv => Self::Idv(IdvTable::open(path, source)?),

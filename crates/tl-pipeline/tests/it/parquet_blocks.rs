@@ -228,7 +228,8 @@ fn a_file_in_a_store_opens_with_few_requests() {
     store.reads();
     let opened = store.open_all(&[&url]);
     let requests = store.reads();
-    assert!(opened.class_names().len() == 5 && requests <= 7, "{requests}");
+    // Several ask for the first bytes, which sources of `tl-store` keep.
+    assert!(opened.class_names().len() == 5 && requests <= 9, "{requests}");
     let config = LoaderConfig { sampler: of_source(2), ..config(Work::Bytes) };
     drop(Loader::new(opened, config).unwrap());
     assert_eq!(store.reads(), 0, "pages are known");

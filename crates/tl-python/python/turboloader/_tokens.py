@@ -115,9 +115,9 @@ def tokens(
         possible, without ``long="split"``; other rows need the file that `tokenize` writes. Batches
         are those of that file. Opening reads JSON Lines once and keeps 8 bytes a line.
     end_token
-        With ``tokenizer``: the token that is put after each document, as for `tokenize`. Of files of
-        tokens without an index of documents: the number of the token that ends each document, such as
-        GPT-2's 50256; all tokens are read once when the files are opened.
+        With ``tokenizer``: the token that is put after each document, as for `tokenize`. Of files
+        of tokens without an index of documents: the number of the token that ends each document,
+        such as GPT-2's 50256; all tokens are read once when the files are opened.
     field, special_tokens, max_document
         With ``tokenizer``: as for `tokenize`.
     store
@@ -144,7 +144,7 @@ def tokens(
     if tokenizer is not None or end_token is None:
         end = None
     elif isinstance(end_token, str):
-        raise SettingError(f"end_token is {end_token!r}, a name: without a tokenizer pass its number")
+        raise SettingError(f"end_token is {end_token!r}: names need a tokenizer, pass its number")
     else:
         end = operator.index(end_token)
     paths = [absolute(one) for one in expand(path_list(path, "path"))]

@@ -42,10 +42,12 @@ pub(crate) struct TokenArgs {
         global = true,
         value_name = "TOKEN",
         requires = "tokens",
+        value_parser = end_token,
         allow_negative_numbers = true,
         help_heading = TOKENS
     )]
-    end_token: Option<i64>,
+    // Text, for `tl tokenize` has an option of this name that takes names of tokens too.
+    end_token: Option<String>,
 
     /// With --tokens: the column of MDS and Parquet files that has the tokens (default: the only one
     /// of integers)
@@ -86,6 +88,12 @@ enum DocumentChoice {
     Split,
 }
 
+/// A token by its number.
+fn end_token(number: &str) -> Result<String, String> {
+    let checked = number.parse::<i64>().map(|_| number.to_owned());
+    checked.map_err(|_| "expected the number of a token".to_owned())
+}
+
 /// The tokens of a sample unless others are asked for.
 const LENGTH: NonZeroU32 = NonZeroU32::new(2048).expect("not zero");
 
@@ -105,7 +113,8 @@ impl TokenArgs {
         let options = TokenOptions {
             number,
             column: self.token_column.clone(),
-            end_token: self.end_token,
+            // The parser has checked it.
+            end_token: self.end_token.as_ref().and_then(|token| token.parse().ok()),
             order: self.megatron_order.clone(),
             ..TokenOptions::default()
         };

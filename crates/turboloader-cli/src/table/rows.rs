@@ -7,12 +7,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use tbl_io::Source;
 use tl_pipeline::{
     ColumnType, ColumnValues, Content, Meaning, PipelineError, RowValues, Table, TableError,
 };
 
 use crate::args::GlobalArgs;
-use crate::data_set;
 use crate::failure::Failure;
 use crate::info::counts::row as line;
 use crate::table::TableFailure;
@@ -27,10 +27,13 @@ pub(crate) struct RowTable {
 }
 
 impl RowTable {
-    /// Opens the table that a file is; `None` for other files, and for several.
-    pub(crate) fn open(global: &GlobalArgs, path: &Path) -> Result<Option<Self>, Failure> {
-        let Some(source) = data_set::single_file(global, path)? else { return Ok(None) };
-        let opened = tl_pipeline::open_rows(&global.stores(), &source)?;
+    /// Opens the table that the file `source` of this path is; `None` for other files.
+    pub(crate) fn open(
+        global: &GlobalArgs,
+        path: &Path,
+        source: &Source,
+    ) -> Result<Option<Self>, Failure> {
+        let opened = tl_pipeline::open_rows(&global.stores(), source)?;
         let path = path.to_owned();
         Ok(opened.map(|table| Self { path, table, bytes: source.len() }))
     }
