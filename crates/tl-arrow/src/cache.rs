@@ -66,6 +66,12 @@ impl Kept {
 }
 
 impl PageCache {
+    /// The cache of the tables and tokens of this process, whatever the number of their files.
+    pub(crate) fn of_process() -> Arc<Self> {
+        static CACHE: OnceLock<Arc<PageCache>> = OnceLock::new();
+        Arc::clone(CACHE.get_or_init(Arc::default))
+    }
+
     /// Makes room for this many bytes of pages, if that is more than there is.
     pub(crate) fn keep(&self, bytes: u64) {
         self.most.fetch_max(bytes, Ordering::Relaxed);

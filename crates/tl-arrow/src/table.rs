@@ -5,10 +5,10 @@ mod fixed;
 mod number;
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use tbl_io::{Location, ParquetDefect, ReadError, ReadLimits, Source};
 
+use crate::cache::PageCache;
 use crate::file::ParquetFile;
 use crate::roles::{FieldValues, field_values};
 use crate::schema::{Meaning, Node, Physical};
@@ -111,7 +111,7 @@ impl ParquetColumns {
     /// [`ReadError::Parquet`] with the offset of a defect. A column that cannot be read is none: it is
     /// [unreadable](ColumnContent::Unreadable), and the others are not affected.
     pub fn open(source: Source) -> Result<Self, ReadError> {
-        let file = ParquetFile::open(source, ReadLimits::default(), Arc::default())?;
+        let file = ParquetFile::open(source, ReadLimits::default(), PageCache::of_process())?;
         let metadata = &file.footer().metadata;
         let arrow = fixed::of_arrow(metadata);
         let mut columns = Vec::new();

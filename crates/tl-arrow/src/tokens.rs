@@ -1,10 +1,9 @@
 //! Columns of lists of integers as tokens: each row is a document.
 
-use std::sync::Arc;
-
 use tbl_io::{Location, ParquetDefect, ReadError, ReadLimits, Source, TokensDefect};
 use tl_tokens::{TokenFile, TokenFormat, TokenOptions, TokenRecords, TokenType};
 
+use crate::cache::PageCache;
 use crate::file::ParquetFile;
 use crate::nested::Entry;
 use crate::schema::{Leaf, Meaning, Node, Physical, Schema};
@@ -25,7 +24,7 @@ pub fn open_tokens(
     if !is_parquet(source)? {
         return Ok(None);
     }
-    let file = ParquetFile::open(source.clone(), ReadLimits::default(), Arc::default())?;
+    let file = ParquetFile::open(source.clone(), ReadLimits::default(), PageCache::of_process())?;
     let column = column_of(&file.footer().schema, source, options.column.as_deref())?;
     TokenFile::from_records(Box::new(ListTokens { file, column })).map(Some)
 }

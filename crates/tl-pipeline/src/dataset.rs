@@ -23,6 +23,7 @@ use crate::error::{EmptyError, PipelineError, SampleError, SampleFault};
 use crate::panics::catch_panic;
 use crate::table::{self, Table, TableLabels, TableSource};
 use crate::tokens::check_sources;
+use labels::GIVEN_TO_TABLE;
 
 /// Samples of one or more files or folders, in the given order.
 ///
@@ -130,7 +131,8 @@ impl Dataset {
     /// The same rows as tables: those of Parquet files of images. `None` if a source has samples alone.
     ///
     /// # Errors
-    /// If the files have different columns, or one of them cannot be read.
+    /// If the files have different columns, or one of them cannot be read; for a data set with labels
+    /// that the caller gave, which rows do not have.
     pub fn as_tables(&self) -> Result<Option<Self>, PipelineError> {
         let mut tables: Vec<Arc<dyn SampleSource>> = Vec::new();
         for shard in &self.shards {
@@ -141,6 +143,9 @@ impl Dataset {
             } else {
                 return Ok(None);
             }
+        }
+        if self.has_given_labels() {
+            return Err(PipelineError::Unusable(GIVEN_TO_TABLE.to_owned()));
         }
         Self::from_shared(tables).map(Some)
     }

@@ -395,8 +395,8 @@ impl ColumnSettings {
     fn without_table(&self) -> Error {
         let name = self.columns.0.first().map_or("json", |(name, _)| name);
         Error::setting(&format!(
-            "columns: only supported for tables (IDV, TBF, Parquet); files next to images are \
-             fields, such as fields={{'{name}': tl.Bytes()}}"
+            "columns: only supported for tables (IDV, TBF, Parquet, .npy, safetensors); files \
+             next to images are fields, such as fields={{'{name}': tl.Bytes()}}"
         ))
     }
 }

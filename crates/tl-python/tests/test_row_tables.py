@@ -89,3 +89,21 @@ def test_arrays_in_files_are_tables_of_one_column(tmp_path: pathlib.Path) -> Non
     file.write_bytes(len(text).to_bytes(8, "little") + text + labels.tobytes())
     batch = next(iter(tl.DataLoader(file, batch_size=23)))
     assert batch["y"].numpy().tolist() == labels.tolist()
+
+
+def test_given_labels_do_not_go_with_columns():
+    images = str(FOLDER / "datasets_5_2.parquet")
+    ds = tl.open(images)
+    given = ds.with_labels([9] * len(ds))
+    with pytest.raises(tl.LoaderError, match="labels are given to samples; those of a table"):
+        tl.DataLoader(given, columns=tl.Columns(["caption"], label="label"))
+
+
+def test_booleans_of_arrays_are_zero_or_one(tmp_path):
+    path = tmp_path / "flags.npy"
+    np.save(path, np.array([True, False, True, True]))
+    stored = bytearray(path.read_bytes())
+    stored[-1] = 7
+    path.write_bytes(stored)
+    (batch,) = tl.DataLoader(path, batch_size=4, columns=["array"], shuffle=False)
+    assert batch["array"].numpy().tobytes() == b"\1\0\1\1"

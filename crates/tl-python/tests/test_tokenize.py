@@ -152,3 +152,19 @@ def test_bad_texts_are_bad_samples(tmp_path):
     assert len(texts) == 2
     with pytest.raises(tl.exceptions.FormatError, match="at byte 30: column `text`"):
         list(tl.DataLoader(texts, batch_size=3))
+
+
+@pytest.mark.parametrize("options", [{"dtype": "uint16"}, {"column": "a"}, {"order": "megatron:x"}])
+def test_settings_of_files_do_not_go_with_texts(options):
+    with pytest.raises(tl.SettingError, match="is that of files of tokens"):
+        tl.tokens(LINES, length=24, documents="pad", tokenizer=BPE, **options)
+
+
+@pytest.mark.parametrize("options", [{"field": "a"}, {"special_tokens": True}])
+def test_settings_of_texts_do_not_go_with_files(tmp_path, options):
+    path = tmp_path / "a.bin"
+    path.write_bytes(bytes(100))
+    with pytest.raises(tl.SettingError, match="is that of texts"):
+        tl.tokens(path, length=4, dtype="uint16", **options)
+    with pytest.raises(tl.SettingError, match="end_token ends documents"):
+        tl.tokens(path, length=4, dtype="uint16", end_token=0)

@@ -376,7 +376,7 @@ def test_mistakes_are_named(stored, tmp_path, photos):
     fails("stride and offset are those of windows", documents="pad", stride=3)
     fails("order is 'a', expected 'megatron:PREFIX'", order="a")
     fails("expected the three files of Megatron-LM's order", order="megatron:a")
-    fails("token 65536 does not fit u16", end_token=65_536)
+    fails("token 65536 does not fit u16", documents="pad", end_token=65_536)
     fails("offset is often, expected one of none, random", offset="often")
     odd = tmp_path / "odd.bin"
     odd.write_bytes(b"123")

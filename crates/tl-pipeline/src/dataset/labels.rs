@@ -8,6 +8,10 @@ use crate::dataset::Dataset;
 use crate::error::PipelineError;
 use crate::table::TableLabels;
 
+/// The message for labels that a table was given.
+pub(super) const GIVEN_TO_TABLE: &str =
+    "labels are given to samples; those of a table are a column";
+
 impl Dataset {
     /// The same data set with labels that the caller gives, instead of those that its sources have.
     ///
@@ -15,8 +19,7 @@ impl Dataset {
     /// As for [`Labels::given`]; [`PipelineError::Unusable`] for tables, whose labels are a column.
     pub fn with_labels(mut self, labels: &GivenLabels) -> Result<Self, PipelineError> {
         if self.tables().next().is_some() {
-            let text = "labels are given to samples; those of a table are a column";
-            return Err(PipelineError::Unusable(text.to_owned()));
+            return Err(PipelineError::Unusable(GIVEN_TO_TABLE.to_owned()));
         }
         self.labels = Arc::new(Labels::given(&self.shards, labels)?);
         Ok(self)

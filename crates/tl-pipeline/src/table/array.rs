@@ -36,6 +36,7 @@ struct Place {
     row_bytes: u64,
     number_bytes: usize,
     is_big_endian: bool,
+    is_bool: bool,
 }
 
 /// An array that a file has.
@@ -163,7 +164,9 @@ impl Array {
         let content = Content::Numbers { number, shape, meaning: Meaning::Value };
         let is_big_endian = self.is_big_endian;
         let number_bytes = number.bytes();
-        Ok(Ok((content, Place { offset: self.offset, row_bytes, number_bytes, is_big_endian })))
+        let is_bool = number == ColumnType::Bool;
+        let offset = self.offset;
+        Ok(Ok((content, Place { offset, row_bytes, number_bytes, is_big_endian, is_bool })))
     }
 }
 
@@ -262,7 +265,7 @@ impl RowValues for Rows {
     }
 
     fn write(&self, row: u64, out: &mut [u8]) -> Result<(), TableError> {
-        let Place { offset, row_bytes, number_bytes, is_big_endian } = self.place;
+        let Place { offset, row_bytes, number_bytes, is_big_endian, is_bool } = self.place;
         let is_row = row < self.count && out.len() as u64 == row_bytes;
         let start = row.checked_mul(row_bytes).and_then(|start| start.checked_add(offset));
         let Some(start) = start.filter(|_| is_row) else {
@@ -276,6 +279,9 @@ impl RowValues for Rows {
             out.chunks_exact_mut(number_bytes).for_each(<[u8]>::reverse);
         }
         from_little_endian(out, number_bytes);
+        if is_bool {
+            out.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+        }
         Ok(())
     }
 }

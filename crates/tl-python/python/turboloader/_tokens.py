@@ -116,8 +116,8 @@ def tokens(
         are those of that file. Opening reads JSON Lines once and keeps 8 bytes a line.
     end_token
         With ``tokenizer``: the token that is put after each document, as for `tokenize`. Of files
-        of tokens without an index of documents: the number of the token that ends each document,
-        such as GPT-2's 50256; all tokens are read once when the files are opened.
+        of tokens: the number of the token that ends each document, such as GPT-2's 50256, instead
+        of an index that they may have; all tokens are read once when the files are opened.
     field, special_tokens, max_document
         With ``tokenizer``: as for `tokenize`.
     store
@@ -141,6 +141,17 @@ def tokens(
     prefix = None if order is None else order.removeprefix("megatron:")
     if prefix is not None and (prefix == order or not prefix):
         raise SettingError(f"order is {order!r}, expected 'megatron:PREFIX'")
+    of_files = {"dtype": dtype, "tensor": tensor, "column": column, "order": order}
+    of_texts = {"field": field != "text", "special_tokens": special_tokens}
+    of_texts["max_document"] = max_document != _TEXT
+    for name, value in of_files.items():
+        if tokenizer is not None and value is not None:
+            raise SettingError(f"{name} is that of files of tokens: with a tokenizer leave it out")
+    for name, is_set in of_texts.items():
+        if tokenizer is None and is_set:
+            raise SettingError(f"{name} is that of texts: pass tokenizer=")
+    if tokenizer is None and end_token is not None and documents is None:
+        raise SettingError("end_token ends documents: pass documents=, such as 'best_fit'")
     if tokenizer is not None or end_token is None:
         end = None
     elif isinstance(end_token, str):

@@ -181,6 +181,10 @@ fn lines(source: &Source) -> Result<Texts, ReadError> {
         let length = (source.len() - at).min(SEARCHED_BYTES as u64);
         source.read_range_into(at, length, &mut bytes)?;
         let mut rest = &bytes[..];
+        if at == 0 {
+            // A line with nothing but the mark of UTF-8 is blank.
+            rest = rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rest);
+        }
         while let Some(end) = memchr::memchr(b'\n', rest) {
             is_blank &= rest[..end].trim_ascii().is_empty();
             if is_blank {

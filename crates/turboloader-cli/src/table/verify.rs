@@ -34,8 +34,14 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Option<Verdict>, F
 
 /// A table whose opening failed has an answer too.
 fn report_unopened(args: &Args, path: &Path, failure: &Failure) -> Result<(), Failure> {
-    let Some(table) = failure.downcast_ref::<TableFailure>() else { return Ok(()) };
-    let kind = if matches!(table, TableFailure::Idv { .. }) { "idv" } else { "tbf" };
+    let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
+    let kind = match failure.downcast_ref::<TableFailure>() {
+        Some(TableFailure::Idv { .. }) => "idv",
+        Some(_) => "tbf",
+        None if extension == "parquet" => "parquet",
+        None if extension == "safetensors" => "safetensors",
+        None => "npy",
+    };
     if !args.json || !failure.is_about_data() {
         return Ok(());
     }
@@ -101,8 +107,13 @@ fn check(table: &Table, path: &Path, args: &Args, global: &GlobalArgs) -> Result
         })?;
     } else if damaged == 0 && encrypted.is_empty() {
         let warnings = if warnings > 0 { format!(", {warnings} warnings") } else { String::new() };
+        let parts = match table {
+            // Their parts are their columns.
+            Table::Rows(_) => String::new(),
+            Table::Idv(_) | Table::Segment(_) => format!(", {parts} {part}"),
+        };
         stdout.line(&format_args!(
-            "{name}: good: {rows} rows, {columns} columns, {parts} {part}, {bytes} bytes{warnings}"
+            "{name}: good: {rows} rows, {columns} columns{parts}, {bytes} bytes{warnings}"
         ))?;
     }
     stdout.finish()?;

@@ -65,7 +65,7 @@ fn columns_are_described_checked_and_measured() {
         json!({"name": "matrix", "content": "i32 2x3", "unreadable": null})
     );
     let good = tl(["verify", &path]).text();
-    assert!(good.ends_with("good: 60 rows, 3 columns, 3 columns, 3613 bytes\n"), "{good}");
+    assert!(good.ends_with("good: 60 rows, 3 columns, 3613 bytes\n"), "{good}");
     let digests = tl(["digest", "--columns", &path]).text();
     assert_eq!(digests.lines().count(), 3);
     assert_eq!(tl(["digest", &path]).text().trim().len(), 64);

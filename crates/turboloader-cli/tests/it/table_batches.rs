@@ -151,7 +151,10 @@ fn what_a_table_does_not_have_is_named() {
     let line = bench(&path, &["--recipe", "raw"]).error(2);
     assert!(line.contains("table.idv: a table has columns, not "), "{line}");
     let line = bench(&crate::support::photos(), &["--recipe", "columns"]).error(2);
-    assert!(line.contains("not a table; IDV, TBF and Parquet files have columns"), "{line}");
+    assert!(
+        line.contains("not a table; IDV, TBF, Parquet, .npy and safetensors files have"),
+        "{line}"
+    );
     let line = bench(&path, &[]).error(2);
     assert!(line.contains("--recipe"), "{line}");
 }
