@@ -1,5 +1,6 @@
 //! Columns of structures and lists: the entries of rows with their levels, leaf by leaf.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tbl_io::ParquetDefect;
@@ -58,11 +59,16 @@ impl Entries {
         self.repetition.len() + self.definition.len() + size_of_val(&*self.rows) + values
     }
 
+    /// The numbers of the entries of row `row`; none past the end.
+    pub(crate) fn range(&self, row: usize) -> Range<usize> {
+        let start =
+            |row: usize| self.rows.get(row).map_or(self.definition.len(), |row| row.entry as usize);
+        start(row)..start(row + 1)
+    }
+
     /// The entries of row `row`; none past the end.
     pub(crate) fn of_row(&self, row: usize, max_definition: u8) -> Vec<Entry<'_>> {
-        let Some(start) = self.rows.get(row) else { return Vec::new() };
-        let end = self.rows.get(row + 1).map_or(self.definition.len(), |next| next.entry as usize);
-        let mut value = start.value;
+        let mut value = self.rows.get(row).map_or(0, |start| start.value);
         let entry = |at: usize| {
             let definition = self.definition[at];
             let repetition = self.repetition.get(at).copied().unwrap_or(0);
@@ -71,7 +77,7 @@ impl Entries {
             value += u32::from(is_value);
             Entry { repetition, definition, value: found }
         };
-        (start.entry as usize..end).map(entry).collect()
+        self.range(row).map(entry).collect()
     }
 
     fn value(&self, number: u32) -> Option<Value<'_>> {

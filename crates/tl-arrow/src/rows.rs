@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Range};
 use tbl_io::{Mapped, Note, ReadError, ReadLimits, Source, SourceKind};
 
 use crate::file::{ParquetFile, RowPlace};
-use crate::json::Row;
+use crate::json::{Budget, Row};
 use crate::places::Place;
 use crate::schema::{Node, Schema};
 use crate::thrift::Flaw;
@@ -164,13 +164,15 @@ impl RowFile for ParquetFile {
         let read = |leaf| self.entries(row, leaf);
         let leaves = node.leaves.clone();
         let found = leaves.clone().map(read).collect::<Result<Vec<_>, _>>()?;
+        let budget = Budget::new(self);
         let entries = leaves.zip(&found).map(|(leaf, (entries, first))| {
-            let max = self.leaf(leaf).max_definition;
-            entries.of_row((row.row - first) as usize, max)
+            let at = (row.row - first) as usize;
+            budget.entries(entries.range(at).len())?;
+            Ok(entries.of_row(at, self.leaf(leaf).max_definition))
         });
-        let entries = entries.collect();
+        let entries = entries.collect::<Result<_, ReadError>>()?;
         let leaves = self.footer().schema.leaves();
-        Ok(Row { leaves, entries, first_leaf: node.leaves.start }.to_json(node))
+        Row { leaves, entries, first_leaf: node.leaves.start, budget }.to_json(node)
     }
 
     fn image(&self, leaf: usize, row: RowPlace) -> Result<Place, ReadError> {

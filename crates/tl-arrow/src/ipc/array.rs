@@ -9,7 +9,7 @@ use tbl_io::{ParquetDefect, ReadError};
 use crate::ipc::file::{ArrowFile, BatchNumber};
 use crate::ipc::message::{Batch, Buffer};
 use crate::ipc::schema::{Cursor, Field, Kind};
-use crate::json;
+use crate::json::Budget;
 use crate::rows::RowFile;
 use crate::thrift::Flaw;
 use crate::values::Value;
@@ -52,9 +52,6 @@ pub(crate) struct Span {
     pub(crate) start: u64,
     pub(crate) len: u64,
 }
-
-/// The most elements that the JSON of a row has: a few bytes of a file can state any number.
-pub(crate) const MAX_ELEMENTS: u32 = 1 << 22;
 
 /// The most bytes of a view that has its value.
 const INLINE: u64 = 12;
@@ -363,15 +360,17 @@ impl<'f> Array<'f> {
         Ok(())
     }
 
-    /// The value of a row as JSON. Each element of a list takes one of `left`.
-    pub(crate) fn json(self, row: u64, left: &mut u32) -> Result<Json, ReadError> {
+    /// The value of a row as JSON.
+    pub(crate) fn json(self, row: u64, budget: &Budget<'_>) -> Result<Json, ReadError> {
         let Some((array, row)) = self.resolve(row)? else { return Ok(Json::Null) };
         match array.field.kind {
             Kind::Struct => {
+                budget.object()?;
                 let mut object = serde_json::Map::new();
                 for number in 0..array.field.children.len() {
                     let Some(child) = array.child(number) else { continue };
-                    object.insert(child.field.name.clone(), child.json(row, left)?);
+                    budget.member(&child.field.name)?;
+                    object.insert(child.field.name.clone(), child.json(row, budget)?);
                 }
                 Ok(Json::Object(object))
             }
@@ -380,13 +379,8 @@ impl<'f> Array<'f> {
                 let Some(child) = array.child(0) else { return Ok(Json::Null) };
                 let mut elements = Vec::new();
                 for element in range {
-                    *left = left.checked_sub(1).ok_or_else(|| {
-                        let what = "elements of a list";
-                        let limit = MAX_ELEMENTS.into();
-                        let defect = ParquetDefect::TooLarge { what, found: limit + 1, limit };
-                        self.file.error(Flaw::new(self.batch.offset, defect))
-                    })?;
-                    elements.push(child.json(element, left)?);
+                    budget.element()?;
+                    elements.push(child.json(element, budget)?);
                 }
                 Ok(Json::Array(elements))
             }
@@ -400,11 +394,11 @@ impl<'f> Array<'f> {
             | Kind::Fixed { .. }
             | Kind::Other { .. }) => {
                 let leaf = kind.leaf();
-                let mut found = Json::Null;
+                let mut found = Ok(Json::Null);
                 array.stored(row, &mut |value| {
-                    found = value.map_or(Json::Null, |value| json::of_value(&leaf, value));
+                    found = value.map_or(Ok(Json::Null), |value| budget.value(&leaf, value));
                 })?;
-                Ok(found)
+                found
             }
         }
     }

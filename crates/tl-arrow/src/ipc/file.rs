@@ -11,12 +11,13 @@ use tbl_io::{Mapped, Note, ParquetDefect, ReadError, ReadLimits, Source, SourceK
 use crate::cache;
 use crate::codec::Codec;
 use crate::file::RowPlace;
-use crate::ipc::array::{Array, Bytes, MAX_ELEMENTS};
+use crate::ipc::array::{Array, Bytes};
 use crate::ipc::buffers;
 use crate::ipc::layout::{self, Layout};
 use crate::ipc::message::{Batch, Buffer};
 use crate::ipc::places::Places;
 use crate::ipc::schema::{Columns, Cursor, Field};
+use crate::json::Budget;
 use crate::page::decompressed;
 use crate::places::Place;
 use crate::rows::{RowFile, Take};
@@ -388,8 +389,7 @@ impl RowFile for ArrowFile {
         let column = self.path(node.leaves.start).first();
         let column = column.and_then(|&column| self.column(row.group, column));
         let Some(column) = column else { return Ok(None) };
-        let mut left = MAX_ELEMENTS;
-        let json = column.json(row.row.into(), &mut left)?;
+        let json = column.json(row.row.into(), &Budget::new(self))?;
         self.check()?;
         Ok((!json.is_null()).then(|| json.to_string().into_bytes()))
     }
