@@ -49,14 +49,11 @@ impl TokenSettings {
             })
         };
         let number = self.dtype.as_ref().map(number).transpose()?;
-        let mut options = TokenOptions {
-            number,
-            tensor: self.tensor.clone(),
-            column: self.column.clone(),
-            end_token: self.end_token,
-            order: self.order.as_ref().map(OsString::from),
-            ..TokenOptions::default()
-        };
+        let mut options =
+            TokenOptions { number, end_token: self.end_token, ..TokenOptions::default() };
+        options.tensor.clone_from(&self.tensor);
+        options.column.clone_from(&self.column);
+        options.order = self.order.as_ref().map(OsString::from);
         if let Some(text) = &self.text {
             set_text(&mut options, text.bind(py))?;
         }
