@@ -31,6 +31,7 @@ use tl_handoff::sync::Arc;
 use crate::error::TableError;
 
 pub use array::ArrayTable;
+pub(crate) use array::number_of;
 pub use columns::{ColumnRequest, Columns, Direction, Neighbors};
 #[cfg(feature = "tables")]
 pub use file::{IdvBytes, IdvTable, TbfTable};

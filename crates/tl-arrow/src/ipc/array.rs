@@ -429,7 +429,7 @@ impl<'f> Array<'f> {
     }
 }
 
-/// The place of a value by its view. `None` if there is no such buffer.
+/// The place of a value by its view. `None` if its buffer does not exist.
 pub(crate) fn span_of_view(view: &[u8; VIEW_BYTES], row: u64, buffers: u32) -> Option<Span> {
     let (words, _) = view.as_chunks::<4>();
     let word = |number: usize| words.get(number).map(|word| i32::from_le_bytes(*word));

@@ -18,7 +18,7 @@ pub(super) fn dimensions(
     feature.and_then(of_feature).or_else(|| arrow.of(column))
 }
 
-/// The lists in Arrow's schema; none if there is no schema, or it cannot be read.
+/// The lists in Arrow's schema; none without a schema, or if it cannot be read.
 pub(super) fn of_arrow(metadata: &Metadata) -> FixedLists {
     let schema = metadata.arrow.as_deref().and_then(base64);
     schema.map(|schema| ipc::fixed_lists(&schema)).unwrap_or_default()

@@ -26,7 +26,7 @@ pub enum NumberType {
 /// The number that stands for a null. Those of floats are NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// There are no nulls, or NaN stands for them.
+    /// All values are there, or NaN stands for nulls.
     None,
     /// The least number of the type.
     Least,

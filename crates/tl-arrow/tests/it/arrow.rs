@@ -89,7 +89,7 @@ fn fields_of_all_types_have_their_values() {
         }
         let mask = case.expected["masks"][row].as_str().map(str::to_owned);
         assert_eq!(value("mask").map(|mask| sha256(&mask)), mask);
-        // Types that are not read are no fields, and neither are columns without a value.
+        // Types that are not read give no field, as columns without a value.
         for name in ["photo", "label", "huge", "union", "runs", "nothing"] {
             assert_eq!(value(name), None, "{name}");
         }

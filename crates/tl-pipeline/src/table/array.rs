@@ -199,7 +199,8 @@ fn npy(source: &Source) -> Result<Array, TableError> {
     })
 }
 
-fn number_of(kind: NpyKind, bytes: usize) -> ColumnType {
+/// The type of numbers of this kind and size.
+pub(crate) fn number_of(kind: NpyKind, bytes: usize) -> ColumnType {
     match (kind, bytes) {
         (NpyKind::Bool, _) => ColumnType::Bool,
         (NpyKind::Unsigned, 1) => ColumnType::U8,

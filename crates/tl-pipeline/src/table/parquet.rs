@@ -9,7 +9,7 @@ use tl_handoff::sync::Arc;
 use crate::error::{PipelineError, TableError};
 use crate::table::{ColumnType, ColumnValues, Content, Meaning, RowValues, Table, TableColumn};
 
-/// A Parquet file, whoever wrote it.
+/// A Parquet file of any writer.
 ///
 /// | type | batches have |
 /// |---|---|

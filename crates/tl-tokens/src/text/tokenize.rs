@@ -164,7 +164,7 @@ impl<'a> Tokenize<'a> {
         let feed = Mutex::new(Feed { blocks, permitted, next: 0, is_over: false });
         let feed = &feed;
         thread::scope(|scope| {
-            // Threads end when there are no more permits: also where this closure is left early.
+            // Threads end when permits run out, also where this closure is left early.
             let permits = permits;
             let permit = || permits.send(()).unwrap_or(());
             (0..most_blocks).for_each(|_| permit());

@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use tbl_io::{NpyArray, NpyKind};
 
-use crate::table::ColumnType;
+use crate::table::{ColumnType, number_of};
 
 /// A number as a file has it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,20 +91,7 @@ pub(in crate::fields) fn put(number: ColumnType, value: Value, out: &mut [u8]) -
 
 /// The type that an array's numbers have.
 pub(super) fn of_array(array: &NpyArray<'_>) -> ColumnType {
-    match (array.kind, array.item_bytes) {
-        (NpyKind::Bool, _) => ColumnType::Bool,
-        (NpyKind::Unsigned, 1) => ColumnType::U8,
-        (NpyKind::Unsigned, 2) => ColumnType::U16,
-        (NpyKind::Unsigned, 4) => ColumnType::U32,
-        (NpyKind::Unsigned, _) => ColumnType::U64,
-        (NpyKind::Signed, 1) => ColumnType::I8,
-        (NpyKind::Signed, 2) => ColumnType::I16,
-        (NpyKind::Signed, 4) => ColumnType::I32,
-        (NpyKind::Signed, _) => ColumnType::I64,
-        (NpyKind::Float, 2) => ColumnType::F16,
-        (NpyKind::Float, 4) => ColumnType::F32,
-        (NpyKind::Float, _) => ColumnType::F64,
-    }
+    number_of(array.kind, array.item_bytes)
 }
 
 /// True if the bytes of an array are those of a column of this type.

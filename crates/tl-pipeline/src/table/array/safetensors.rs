@@ -15,7 +15,7 @@ const LENGTH_BYTES: u64 = size_of::<u64>() as u64;
 /// The header's largest length. The library that defines the format has the same limit.
 const MOST_BYTES: u64 = 100_000_000;
 
-/// The member that is no tensor.
+/// The member with texts about the file instead of a tensor.
 const METADATA: &str = "__metadata__";
 
 /// The tensors in the order of their bytes.
