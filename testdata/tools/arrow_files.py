@@ -4,9 +4,9 @@
 usage: arrow_files.py FOLDER [NAME..]
 
 Each NAME is a file to write; without one, all of those that the installed packages can write: files
-called `datasets_VERSION` need that version of `datasets`, the others pyarrow or polars. The photographs
-are those of `parquet_files.py`. Hashes come from the images in memory, and for the files of `datasets`
-from what `load_from_disk` reads.
+called `datasets_VERSION` need that version of `datasets`, the others pyarrow, polars or DuckDB. The
+photographs are those of `parquet_files.py`. Hashes come from the images in memory, and for the files of
+`datasets` from what `load_from_disk` reads.
 """
 
 import decimal
@@ -23,11 +23,12 @@ from parquet_files import (
     CLASSES,
     IMAGES,
     LABELS,
-    NAMES,
     ROWS,
     STRUCT,
     expected,
+    own_image,
     pixels,
+    rows_with_nulls,
     sha256,
     structures,
     table,
@@ -161,23 +162,12 @@ def pyarrow_dictionaries(path):
 
 def pyarrow_nulls(path):
     """Null structures, null bytes with and without a path, null labels."""
-    rows = [{"bytes": image, "path": name} for name, image, _, _ in ROWS]
-    rows[1] = None
-    rows[2] = {"bytes": None, "path": "own/" + NAMES[2]}
-    rows[5] = {"bytes": None, "path": "../" + NAMES[5]}
-    rows[6] = {"bytes": None, "path": None}
-    rows[11] = {"bytes": IMAGES[11], "path": None}
-    labels = [None if row in (0, 11) else label for row, label in enumerate(LABELS)]
+    rows, labels, found = rows_with_nulls()
     images = pyarrow.array(rows, STRUCT)
     labels = pyarrow.array(labels, pyarrow.int16())
     write(path, table(image=images, label=labels, caption=CAPTIONS), rows=COUNT)
-    own = path.parent / "own"
-    own.mkdir(exist_ok=True)
-    (own / NAMES[2]).write_bytes(IMAGES[2])
-    hashes = [sha256(image) for image in IMAGES]
-    hashes[1] = hashes[5] = hashes[6] = None
-    labels = [-1 if row in (0, 11) else label for row, label in enumerate(LABELS)]
-    return expected(images=hashes, pixels=None, labels=labels, keys=None)
+    own_image(path.parent)
+    return found
 
 
 def pyarrow_types(path):
@@ -292,6 +282,30 @@ def polars(kind, **options):
     return write_polars
 
 
+def duckdb(**settings):
+    """The stream of an export of DuckDB, whose types these settings choose."""
+
+    def write_duckdb(path):
+        import duckdb
+
+        connection = duckdb.connect()
+        for name, value in settings.items():
+            connection.execute(f"SET {name} = '{value}'")
+        names = [CLASSES[label] for label in LABELS]
+        boxes = [[row] * (row % 3) for row in range(COUNT)]
+        source = table(image=structures(), label=names, caption=CAPTIONS, boxes=boxes)
+        connection.register("source", source)
+        enum = ", ".join(f"'{name}'" for name in CLASSES)
+        query = f"SELECT * REPLACE (label::ENUM({enum}) AS label) FROM source"
+        reader = connection.sql(query).to_arrow_reader()
+        with pyarrow.ipc.new_stream(str(path), reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+        return expected(class_names=CLASSES, json={"boxes": boxes})
+
+    return write_duckdb
+
+
 FILES = {
     "datasets_2_14": datasets,
     "datasets_5_2": datasets,
@@ -308,6 +322,12 @@ FILES = {
     "polars_file": polars("write_ipc", record_batch_size=5),
     "polars_lz4": polars("write_ipc", compression="lz4"),
     "polars_stream": polars("write_ipc_stream"),
+    "duckdb_offsets": duckdb(arrow_large_buffer_size="true"),
+    "duckdb_views": duckdb(
+        arrow_output_version="1.5",
+        produce_arrow_string_view="true",
+        arrow_output_list_view="true",
+    ),
 }
 
 

@@ -4,15 +4,17 @@
 usage: parquet_files.py FOLDER [NAME..]
 
 Each NAME is a file to write; without one, all of those that the installed packages can write: files
-called `datasets_VERSION` need that version of `datasets`, the others pyarrow, polars or DuckDB. The
-photographs are those of `testdata/photos`, made small. Hashes come from the images in memory, and for
-the files of `datasets` from what `load_dataset` reads.
+called `datasets_VERSION` need that version of `datasets`, the others pyarrow, polars, DuckDB, or
+pyspark and a Java runtime: Spark writes with parquet-java. The photographs are those of
+`testdata/photos`, made small. Hashes come from the images in memory, and for the files of `datasets`
+from what `load_dataset` reads.
 """
 
 import hashlib
 import io
 import json
 import pathlib
+import shutil
 import sys
 import tempfile
 
@@ -150,8 +152,8 @@ def pyarrow_plain(path):
     return expected()
 
 
-def pyarrow_nulls(path):
-    """Null structures, null bytes with a path, null labels; pages of version 2 in place."""
+def rows_with_nulls():
+    """Structures and labels, of which some are null or have nulls, and what they are read as."""
     rows = [{"bytes": image, "path": name} for name, image, _, _ in ROWS]
     rows[1] = None
     rows[2] = {"bytes": None, "path": "own/" + NAMES[2]}
@@ -159,6 +161,21 @@ def pyarrow_nulls(path):
     rows[6] = {"bytes": None, "path": None}
     rows[11] = {"bytes": IMAGES[11], "path": None}
     labels = [None if row in (0, 11) else label for row, label in enumerate(LABELS)]
+    hashes = [sha256(image) for image in IMAGES]
+    hashes[1] = hashes[5] = hashes[6] = None
+    found = [-1 if label is None else label for label in labels]
+    return rows, labels, expected(images=hashes, pixels=None, labels=found, keys=None)
+
+
+def own_image(folder):
+    """The image of the row whose bytes are null, as a file."""
+    (folder / "own").mkdir(exist_ok=True)
+    (folder / "own" / NAMES[2]).write_bytes(IMAGES[2])
+
+
+def pyarrow_nulls(path):
+    """Null structures, null bytes with a path, null labels; pages of version 2 in place."""
+    rows, labels, found = rows_with_nulls()
     options = {
         "compression": "none",
         "use_dictionary": False,
@@ -168,17 +185,8 @@ def pyarrow_nulls(path):
     images = pyarrow.array(rows, STRUCT)
     labels = pyarrow.array(labels, pyarrow.int16())
     write(path, table(image=images, label=labels, caption=CAPTIONS), **options)
-    own = path.parent / "own"
-    own.mkdir(exist_ok=True)
-    (own / NAMES[2]).write_bytes(IMAGES[2])
-    hashes = [sha256(image) for image in IMAGES]
-    hashes[1] = hashes[5] = hashes[6] = None
-    return expected(
-        images=hashes,
-        pixels=None,
-        labels=[-1 if row in (0, 11) else label for row, label in enumerate(LABELS)],
-        keys=None,
-    )
+    own_image(path.parent)
+    return found
 
 
 def pyarrow_types(path):
@@ -316,6 +324,64 @@ def duckdb(options):
     return write_duckdb
 
 
+def write_spark(path, rows, schema, codec, settings):
+    """Write rows with parquet-java, which Spark calls with these settings."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[1]")
+    local = {"ui.enabled": "false", "driver.host": "127.0.0.1"}
+    local |= {"driver.bindAddress": "127.0.0.1"}
+    for name, value in local.items():
+        builder = builder.config(f"spark.{name}", value)
+    frame = builder.getOrCreate().createDataFrame(rows, schema).coalesce(1)
+    options = {f"parquet.{name}": value for name, value in settings.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        writer = frame.write.options(compression=codec, **options)
+        writer.mode("overwrite").parquet(folder)
+        (file,) = pathlib.Path(folder).glob("*.parquet")
+        shutil.copy(file, path)
+
+
+# Pages of a few rows, and several row groups.
+SPARK_1 = {"page.size": 2048, "page.size.row.check.min": 1}
+SPARK_1 |= {"block.size": 8192, "block.size.row.check.min": 1}
+SPARK_2 = SPARK_1 | {"writer.version": "v2"}
+SPARK_PLAIN = {"enable.dictionary": "false"}
+SPARK_STRUCT = "struct<bytes: binary, path: string>"
+
+
+def spark(codec, settings):
+    def write_structures(path):
+        rows = [((image, name), *others) for name, image, *others in ROWS]
+        schema = f"image {SPARK_STRUCT}, label int, caption string"
+        write_spark(path, rows, schema, codec, settings)
+        return expected()
+
+    return write_structures
+
+
+def spark_binary(codec, settings):
+    def write_binary(path):
+        rows = list(zip(IMAGES, LABELS, CAPTIONS))
+        write_spark(
+            path, rows, "image binary, label long, caption string", codec, settings
+        )
+        return expected(keys=None)
+
+    return write_binary
+
+
+def spark_nulls(path):
+    """Nulls as in `pyarrow_nulls`; images are differences of bytes."""
+    images, labels, found = rows_with_nulls()
+    images = [row and (row["bytes"], row["path"]) for row in images]
+    rows = list(zip(images, labels, CAPTIONS))
+    schema = f"image {SPARK_STRUCT}, label short, caption string"
+    write_spark(path, rows, schema, "snappy", SPARK_2)
+    own_image(path.parent)
+    return found
+
+
 FILES = {
     "datasets_2_14": datasets,
     "datasets_3_6": datasets,
@@ -333,6 +399,12 @@ FILES = {
     "polars": polars,
     "duckdb_1": duckdb("PARQUET_VERSION v1, COMPRESSION snappy"),
     "duckdb_2": duckdb("PARQUET_VERSION v2, COMPRESSION uncompressed"),
+    "spark_default": spark("snappy", {}),
+    "spark_plain": spark("uncompressed", SPARK_1 | SPARK_PLAIN),
+    "spark_2": spark("zstd", SPARK_2),
+    "spark_gzip": spark_binary("gzip", SPARK_1 | SPARK_PLAIN),
+    "spark_lz4": spark_binary("lz4_raw", SPARK_2 | SPARK_PLAIN),
+    "spark_nulls": spark_nulls,
 }
 
 

@@ -1,6 +1,7 @@
 """Write Parquet files of numbers, and what their writers say is in them.
 
-`python testdata/tools/parquet_tables.py testdata/parquet/tables` writes all of them again.
+`python testdata/tools/parquet_tables.py testdata/parquet/tables` writes all of them again, and those
+that are named after the folder alone. Spark needs the package pyspark and a Java runtime.
 """
 
 import datetime
@@ -10,10 +11,7 @@ import pathlib
 import random
 import sys
 
-import datasets
-import duckdb
 import numpy
-import polars
 import pyarrow
 import pyarrow.parquet
 
@@ -131,6 +129,8 @@ def pyarrow_nulls(path):
 
 
 def polars_nulls(path):
+    import polars
+
     columns = {
         name: column for name, column in flat(True).items() if "decimal" not in name
     }
@@ -144,6 +144,8 @@ def polars_nulls(path):
 
 
 def duckdb_flat(path):
+    import duckdb
+
     columns = {name: column for name, column in flat(True).items() if name != "f16"}
     connection = duckdb.connect()
     connection.register("flat", pyarrow.table({**columns, **others()}))
@@ -151,6 +153,8 @@ def duckdb_flat(path):
 
 
 def datasets_lists(path):
+    import datasets
+
     features = datasets.Features(
         {
             "vector": datasets.List(datasets.Value("float32"), length=3),
@@ -168,12 +172,40 @@ def datasets_lists(path):
     datasets.Dataset.from_dict(rows, features=features).to_parquet(path)
 
 
+def spark_nulls(path):
+    """Pages of version 2 of parquet-java, without the types that Spark has not."""
+    from parquet_files import write_spark
+
+    kinds = {
+        "i8": "byte",
+        "i16": "short",
+        "i32": "int",
+        "i64": "long",
+        "f32": "float",
+        "f64": "double",
+        "bool": "boolean",
+        "date": "date",
+        "time": "timestamp_ntz",
+        "small_decimal": "decimal(9, 2)",
+        "large_decimal": "decimal(38, 7)",
+        "text": "string",
+        "raw": "binary",
+        "list": "array<bigint>",
+    }
+    columns = {**flat(True), **others()}
+    rows = list(zip(*[columns[name].to_pylist() for name in kinds]))
+    schema = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+    settings = {"writer.version": "v2", "page.size": 128, "page.size.row.check.min": 1}
+    write_spark(path, rows, schema, "snappy", settings)
+
+
 FILES = {
     "pyarrow_default": pyarrow_default,
     "pyarrow_nulls": pyarrow_nulls,
     "polars_nulls": polars_nulls,
     "duckdb_flat": duckdb_flat,
     "datasets_lists": datasets_lists,
+    "spark_nulls": spark_nulls,
 }
 
 
@@ -204,17 +236,18 @@ def plain(value):
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(exist_ok=True)
-    found = {}
-    for name, write in FILES.items():
+    listing = folder / "expected.json"
+    found = json.loads(listing.read_text()) if listing.exists() else {}
+    for name in sys.argv[2:] or FILES:
         path = folder / f"{name}.parquet"
-        write(str(path))
+        FILES[name](str(path))
         table = pyarrow.parquet.read_table(path)
         found[name] = {
             column: [plain(value) for value in table[column].to_pylist()]
             for column in table.column_names
         }
     lines = [f'"{name}": {json.dumps(columns)}' for name, columns in found.items()]
-    (folder / "expected.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    listing.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":

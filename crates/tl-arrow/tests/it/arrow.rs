@@ -9,7 +9,7 @@ use crate::support::{Case, read_all, sha256};
 #[test]
 fn images_and_labels_are_those_of_the_writers() {
     let cases = Case::all_arrow();
-    assert_eq!(cases.len(), 15);
+    assert_eq!(cases.len(), 17);
     for case in cases {
         let samples = case.open();
         assert_eq!(samples.kind(), SourceKind::Arrow);
@@ -98,18 +98,20 @@ fn fields_of_all_types_have_their_values() {
 
 #[test]
 fn lists_and_structures_are_json() {
-    let case = Case::arrow("pyarrow_nested");
-    let samples = case.open();
-    let columns = case.expected["json"].as_object().unwrap();
-    assert_eq!(columns.len(), 8);
-    for (name, expected) in columns {
-        for (index, expected) in (0..).zip(expected.as_array().unwrap()) {
-            let mut fields = Vec::new();
-            let mut is_wanted = |found: &[u8], _| found == name.as_bytes();
-            samples.read_fields_where(index, &mut is_wanted, &mut fields).unwrap();
-            let parse = |bytes: &[u8]| serde_json::from_slice(bytes).unwrap();
-            let found = fields.first().map_or(Value::Null, |field| parse(&field.bytes));
-            assert_eq!(&found, expected, "{name} of row {index}");
+    for (case, count) in [("pyarrow_nested", 8), ("duckdb_offsets", 1), ("duckdb_views", 1)] {
+        let case = Case::arrow(case);
+        let samples = case.open();
+        let columns = case.expected["json"].as_object().unwrap();
+        assert_eq!(columns.len(), count);
+        for (name, expected) in columns {
+            for (index, expected) in (0..).zip(expected.as_array().unwrap()) {
+                let mut fields = Vec::new();
+                let mut is_wanted = |found: &[u8], _| found == name.as_bytes();
+                samples.read_fields_where(index, &mut is_wanted, &mut fields).unwrap();
+                let parse = |bytes: &[u8]| serde_json::from_slice(bytes).unwrap();
+                let found = fields.first().map_or(Value::Null, |field| parse(&field.bytes));
+                assert_eq!(&found, expected, "{name} of row {index}");
+            }
         }
     }
 }

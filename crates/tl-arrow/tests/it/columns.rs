@@ -186,6 +186,10 @@ fn numbers_have_the_types_of_their_columns() {
         )
     );
     assert_eq!(types("datasets_lists"), "F32x3, I32x2x3?, I64?");
+    assert_eq!(
+        types("spark_nulls"),
+        format!("I32?, I32?, I32?, I64?, F32, F64, U82, I32?, I64?, F64, F64, {bytes}")
+    );
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn listed(name: &str, column: &str) -> Vec<i64> {
 
 #[test]
 fn batches_have_the_values_of_their_rows() {
-    for name in ["pyarrow_default", "pyarrow_nulls", "polars_nulls", "duckdb_flat"] {
+    for name in ["pyarrow_default", "pyarrow_nulls", "polars_nulls", "duckdb_flat", "spark_nulls"] {
         let expected = listed(name, "i64");
         let columns = || Columns {
             columns: Some(vec!["i64".into()]),
