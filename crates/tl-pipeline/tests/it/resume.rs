@@ -407,7 +407,7 @@ const SAMPLERS: [fn(u64) -> Sampler; 13] = [
         let part = |range, weight| Part { samples: Subset::from(range), weight };
         let parts = vec![part(0..n.div_ceil(2), 2), part(n / 2..n, 0)];
         let stage = |start, weights| MixStage { start, weights };
-        let stages = vec![stage(n / 3, vec![1, 2]), stage(n / 3 + 7, vec![0, 3])];
+        let stages = vec![stage(n / 3 + 1, vec![1, 2]), stage(n / 3 + 7, vec![0, 3])];
         full(Samples::Mix { parts, length: Length::Positions(n + 9), stages })
     },
 ];
