@@ -6,11 +6,10 @@ usage: arrow_files.py FOLDER [NAME..]
 Each NAME is a file to write; without one, all of those that the installed packages can write: files
 called `datasets_VERSION` need that version of `datasets`, the others pyarrow, polars or DuckDB. The
 photographs are those of `parquet_files.py`. Hashes come from the images in memory, and for the files of
-`datasets` from what `load_from_disk` reads.
+`datasets` from what `load_from_disk` reads. `saved` writes a folder of `save_to_disk` alone.
 """
 
 import decimal
-import json
 import pathlib
 import shutil
 import sys
@@ -25,9 +24,11 @@ from parquet_files import (
     LABELS,
     ROWS,
     STRUCT,
+    data_set,
     expected,
+    found_in,
+    main,
     own_image,
-    pixels,
     rows_with_nulls,
     sha256,
     structures,
@@ -39,24 +40,10 @@ COUNT = len(ROWS)
 
 def saved(path, shards):
     """A data set that `datasets` writes into the folder `path`, and what it reads there."""
-    from datasets import ClassLabel, Dataset, Features, Value, load_from_disk
-    from datasets import Image as ImageFeature
+    from datasets import load_from_disk
 
-    features = Features(
-        image=ImageFeature(), label=ClassLabel(names=CLASSES), caption=Value("string")
-    )
-    columns = {"image": [{"bytes": b, "path": n} for n, b, _, _ in ROWS]}
-    columns |= {"label": LABELS, "caption": CAPTIONS}
-    Dataset.from_dict(columns, features=features).save_to_disk(
-        str(path), num_shards=shards
-    )
-    found = load_from_disk(str(path))
-    return expected(
-        pixels=[pixels(row["image"]) for row in found],
-        labels=found["label"][:],
-        class_names=found.features["label"].names,
-        captions=found["caption"][:],
-    )
+    data_set().save_to_disk(str(path), num_shards=shards)
+    return found_in(load_from_disk(str(path)))
 
 
 def datasets(path):
@@ -69,9 +56,8 @@ def datasets(path):
 
 def datasets_folder(path):
     """The folder of `save_to_disk`, in two files."""
-    path = path.with_suffix("")
     shutil.rmtree(path, ignore_errors=True)
-    return saved(path, 2)
+    saved(path, 2)
 
 
 def write(path, table, *, stream=False, rows=5, dictionaries=None, **options):
@@ -331,20 +317,8 @@ FILES = {
 }
 
 
-def main():
-    folder = pathlib.Path(sys.argv[1])
-    listing = folder / "expected.json"
-    found = json.loads(listing.read_text()) if listing.exists() else {}
-    for name in sys.argv[2:] or FILES:
-        if name == "saved":
-            datasets_folder(folder / "saved")
-            continue
-        found[name] = FILES[name](folder / f"{name}.arrow")
-        print(name, (folder / f"{name}.arrow").stat().st_size)
-    # A line for each file.
-    lines = [f'"{name}": {json.dumps(found[name])}' for name in FILES if name in found]
-    listing.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-
-
 if __name__ == "__main__":
-    main()
+    if sys.argv[2:] == ["saved"]:
+        datasets_folder(pathlib.Path(sys.argv[1]) / "saved")
+    else:
+        main(FILES, "arrow")

@@ -76,8 +76,8 @@ def expected(**others):
     }
 
 
-def datasets(path):
-    from datasets import ClassLabel, Dataset, Features, Value, load_dataset
+def data_set():
+    from datasets import ClassLabel, Dataset, Features, Value
     from datasets import Image as ImageFeature
 
     features = Features(
@@ -85,16 +85,28 @@ def datasets(path):
     )
     columns = {"image": [{"bytes": b, "path": n} for n, b, _, _ in ROWS]}
     columns |= {"label": LABELS, "caption": CAPTIONS}
-    Dataset.from_dict(columns, features=features).to_parquet(str(path))
+    return Dataset.from_dict(columns, features=features)
+
+
+def found_in(rows):
+    """What `datasets` reads."""
+    return expected(
+        pixels=[pixels(row["image"]) for row in rows],
+        labels=rows["label"][:],
+        class_names=rows.features["label"].names,
+        captions=rows["caption"][:],
+    )
+
+
+def datasets(path):
+    from datasets import load_dataset
+
+    data_set().to_parquet(str(path))
     with tempfile.TemporaryDirectory() as cache:
-        found = load_dataset(
-            "parquet", data_files=str(path), split="train", cache_dir=cache
-        )
-        return expected(
-            pixels=[pixels(row["image"]) for row in found],
-            labels=found["label"][:],
-            class_names=found.features["label"].names,
-            captions=found["caption"][:],
+        return found_in(
+            load_dataset(
+                "parquet", data_files=str(path), split="train", cache_dir=cache
+            )
         )
 
 
@@ -408,17 +420,19 @@ FILES = {
 }
 
 
-def main():
+def main(files, extension):
+    """Writes the files that the command line names, or all."""
     folder = pathlib.Path(sys.argv[1])
     listing = folder / "expected.json"
     found = json.loads(listing.read_text()) if listing.exists() else {}
-    for name in sys.argv[2:] or FILES:
-        found[name] = FILES[name](folder / f"{name}.parquet")
-        print(name, (folder / f"{name}.parquet").stat().st_size)
+    for name in sys.argv[2:] or files:
+        path = folder / f"{name}.{extension}"
+        found[name] = files[name](path)
+        print(name, path.stat().st_size)
     # A line for each file.
-    lines = [f'"{name}": {json.dumps(found[name])}' for name in FILES if name in found]
+    lines = [f'"{name}": {json.dumps(found[name])}' for name in files if name in found]
     listing.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(FILES, "parquet")

@@ -1,14 +1,22 @@
 //! Damaged files: typed errors, or the same values.
 
-use tbl_io::{ParquetDefect, ReadError, SampleSource, SampleSourceExt, Source, Stores};
+use tbl_io::{Note, ParquetDefect, ReadError, SampleSource, SampleSourceExt, Source, Stores};
 use tl_arrow::RowSource;
 
 use crate::support::{Case, read_all, sha256};
 
 #[test]
 fn every_truncation_is_an_error_that_names_the_file() {
-    for name in ["datasets_5_2", "pyarrow_2", "duckdb_2"] {
-        let case = Case::of(name);
+    for file in [
+        "datasets_5_2.parquet",
+        "pyarrow_2.parquet",
+        "duckdb_2.parquet",
+        "spark_2.parquet",
+        "pyarrow_file.arrow",
+        "pyarrow_lz4.arrow",
+        "polars_file.arrow",
+    ] {
+        let case = Case::of(file);
         let bytes = case.bytes();
         for end in 0..bytes.len() {
             let error = case.open_bytes(bytes[..end].to_vec()).unwrap_err();
@@ -18,16 +26,48 @@ fn every_truncation_is_an_error_that_names_the_file() {
     }
 }
 
+#[test]
+fn a_truncated_stream_is_an_error_or_has_all_rows_before_its_end() {
+    for name in ["datasets_5_2", "pyarrow_stream", "pyarrow_zstd", "pyarrow_dictionaries"] {
+        let case = Case::of(&format!("{name}.arrow"));
+        let bytes = case.bytes();
+        let intact = read_all(&case.open());
+        let intact: Vec<_> = intact.iter().map(|read| read.as_deref().unwrap()).collect();
+        let mut opened = Vec::new();
+        for end in 0..bytes.len() {
+            let samples = match case.open_bytes(bytes[..end].to_vec()) {
+                Ok(samples) => samples,
+                Err(error) => {
+                    let is_one = matches!(error, ReadError::Parquet { .. });
+                    // A schema without features and without rows has no column of images.
+                    let is_empty = error.to_string().contains(": no column has images");
+                    assert!(is_one && (error.is_damage() || is_empty), "{end} {error:?}");
+                    continue;
+                }
+            };
+            assert_eq!(samples.notes().last(), Some(&Note::NoStreamEnd));
+            for (read, intact) in read_all(&samples).into_iter().zip(&intact) {
+                assert_eq!(read.unwrap(), *intact);
+            }
+            opened.push(samples.sample_count());
+        }
+        // After the schema, and after each dictionary and record batch.
+        assert!(opened.is_sorted(), "{name}: {opened:?}");
+        assert!(opened.len() < 20 && opened.last() == Some(&12), "{name}: {opened:?}");
+    }
+}
+
 /// The outcome of reading everything of a damaged file.
 #[derive(Debug, Default)]
 struct Outcome {
+    flips: usize,
     refused: usize,
     errors: usize,
     same: usize,
     other: usize,
 }
 
-/// Reads everything of a file with damage; images must be those of the intact file or errors.
+/// Reads everything of a file with damage.
 fn read_damaged(case: &Case, bytes: Vec<u8>, outcome: &mut Outcome) {
     let samples = match case.open_bytes(bytes) {
         Ok(samples) => samples,
@@ -53,14 +93,24 @@ fn read_damaged(case: &Case, bytes: Vec<u8>, outcome: &mut Outcome) {
             Ok(bytes) => {
                 let hash = Some(sha256(&bytes));
                 let expected = usize::try_from(index).ok().and_then(|row| images.get(row));
-                if expected == Some(&hash) {
-                    outcome.same += 1;
-                } else {
-                    outcome.other += 1;
-                }
+                let is_same = expected == Some(&hash);
+                *(if is_same { &mut outcome.same } else { &mut outcome.other }) += 1;
             }
         }
     }
+}
+
+/// Changes a bit of each of these places in turn, and reads everything.
+fn flip(case: &Case, places: impl Iterator<Item = usize>) -> Outcome {
+    let bytes = case.bytes();
+    let mut outcome = Outcome::default();
+    for (flip, at) in places.enumerate() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (flip % 8);
+        read_damaged(case, damaged, &mut outcome);
+        outcome.flips += 1;
+    }
+    outcome
 }
 
 /// Bytes of a file outside its images: footer, indexes, page headers, levels, lengths.
@@ -80,55 +130,61 @@ fn structure(case: &Case) -> Vec<usize> {
 
 #[test]
 fn flipped_bits_of_the_structure_give_errors_or_the_same_images() {
-    for name in ["datasets_5_2", "pyarrow_plain"] {
-        let case = Case::of(name);
-        let bytes = case.bytes();
-        let mut outcome = Outcome::default();
-        let places = structure(&case);
-        for (flip, &at) in places.iter().enumerate() {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 1 << (flip % 8);
-            read_damaged(&case, damaged, &mut outcome);
-        }
-        assert_eq!(outcome.other, 0, "{name}: {outcome:?}");
-        assert!(
-            outcome.refused > 100 && outcome.errors > 100 && outcome.same > 1000,
-            "{outcome:?}"
-        );
+    for file in ["datasets_5_2.parquet", "pyarrow_plain.parquet", "spark_plain.parquet"] {
+        let case = Case::of(file);
+        let outcome = flip(&case, structure(&case).into_iter());
+        assert_eq!(outcome.other, 0, "{file}: {outcome:?}");
+        assert!(outcome.refused > 100 && outcome.errors > 100, "{file}: {outcome:?}");
+        assert!(outcome.same > 1000, "{file}: {outcome:?}");
     }
+}
+
+#[test]
+fn flipped_bits_of_arrow_files_are_no_panics() {
+    let mut flips = 0;
+    for case in Case::files("arrow") {
+        let places = structure(&case);
+        let step = (places.len() / 400).max(1);
+        let outcome = flip(&case, places.into_iter().step_by(step));
+        assert!(outcome.refused > 5, "{}: {outcome:?}", case.name);
+        assert!(outcome.same > 100, "{}: {outcome:?}", case.name);
+        flips += outcome.flips;
+    }
+    assert!(flips > 3000, "{flips}");
 }
 
 #[test]
 fn flipped_bits_of_compressed_files_are_no_panics() {
-    for name in [
-        "pyarrow_default",
-        "pyarrow_2",
-        "polars",
-        "duckdb_1",
-        "duckdb_2",
-        "pyarrow_types",
-        "pyarrow_nested",
+    for (name, has_checksums) in [
+        ("pyarrow_default", false),
+        ("pyarrow_2", true),
+        ("polars", false),
+        ("duckdb_1", false),
+        ("duckdb_2", false),
+        ("pyarrow_types", false),
+        ("pyarrow_nested", false),
+        ("spark_2", true),
+        ("spark_lz4", true),
+        ("spark_nulls", true),
     ] {
-        let case = Case::of(name);
-        let bytes = case.bytes();
-        let mut outcome = Outcome::default();
-        for flip in 0..500 {
-            let mut damaged = bytes.clone();
-            let at = flip * bytes.len() / 500;
-            damaged[at] ^= 1 << (flip % 8);
-            read_damaged(&case, damaged, &mut outcome);
-        }
+        let case = Case::of(&format!("{name}.parquet"));
+        let length = case.bytes().len();
+        let outcome = flip(&case, (0..500).map(|flip| flip * length / 500));
         assert!(outcome.same > 100, "{name}: {outcome:?}");
-        if name == "pyarrow_2" {
-            // Its pages have checksums.
-            assert_eq!(outcome.other, 0, "{outcome:?}");
-        }
+        assert!(outcome.other == 0 || !has_checksums, "{name}: {outcome:?}");
     }
 }
 
 #[test]
+fn compressed_buffers_are_checked() {
+    let case = Case::of("pyarrow_lz4.arrow");
+    let outcome = flip(&case, 0..case.bytes().len());
+    assert!(outcome.refused > 100 && outcome.errors > 100 && outcome.same > 1000, "{outcome:?}");
+}
+
+#[test]
 fn an_index_that_lies_is_caught_by_the_headers_of_pages() {
-    let case = Case::of("datasets_5_2");
+    let case = Case::of("datasets_5_2.parquet");
     let bytes = case.bytes();
     let samples = case.open();
     let intact = read_all(&samples);
@@ -161,17 +217,41 @@ fn an_index_that_lies_is_caught_by_the_headers_of_pages() {
 
 #[test]
 fn sizes_are_checked_before_memory_is_taken() {
-    let case = Case::of("pyarrow_default");
-    let intact = case.bytes();
-    // The length of the footer.
-    let mut bytes = intact.clone();
-    let at = bytes.len() - 8;
-    bytes[at..at + 4].copy_from_slice(&u32::MAX.to_le_bytes());
-    let error = case.open_bytes(bytes).unwrap_err().to_string();
-    let limit = intact.len() - 12;
-    let expected = format!("length of the footer is {}, expected at most {limit}", u32::MAX);
-    assert!(error.ends_with(&expected), "{error}");
+    // The length of the footer, and the bytes after it and around it.
+    for (file, after, around) in [("pyarrow_default.parquet", 4, 12), ("pyarrow_file.arrow", 6, 18)]
+    {
+        let case = Case::of(file);
+        let mut bytes = case.bytes();
+        let at = bytes.len() - after - 4;
+        bytes[at..at + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+        let limit = bytes.len() - around;
+        let error = case.open_bytes(bytes).unwrap_err().to_string();
+        let expected = format!("length of the footer is {}, expected at most {limit}", u32::MAX);
+        assert!(error.ends_with(&expected), "{error}");
+    }
 }
+
+#[test]
+fn a_buffer_that_states_a_tebibyte_is_refused() {
+    let case = Case::of("pyarrow_zstd.arrow");
+    let intact = case.bytes();
+    let image = read_all(&case.open())[0].as_ref().unwrap().len();
+    let at = (0..intact.len() - 8).find(|&at| {
+        let length = u64::from_le_bytes(intact[at..at + 8].try_into().unwrap());
+        at > 400 && length > image as u64 && length < 10_000 && intact[at + 8..].starts_with(ZSTD)
+    });
+    let at = at.unwrap();
+    let mut bytes = intact;
+    bytes[at..at + 8].copy_from_slice(&(1_u64 << 40).to_le_bytes());
+    let error = case.open_bytes(bytes).unwrap_err();
+    let ReadError::Parquet { source: ParquetDefect::TooLarge { found, .. }, .. } = error else {
+        panic!("{error}")
+    };
+    assert_eq!(found, 1 << 40);
+}
+
+/// The first bytes of a frame of Zstandard.
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 #[test]
 fn other_files_are_told_by_their_ends() {

@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code, helpers included")]
 
 mod arrow;
-mod arrow_damage;
 mod arrow_written;
 mod columns;
 mod damage;
 mod nested;
 mod oracles;
+mod rows;
 mod support;
 mod tokens;
 mod write;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tbl_io::{ListOptions, Manifest, ReadError, SampleSource, Source, Stores};
+use tbl_io::{ListOptions, Manifest, ReadError, SampleSource, Source, SourceKind, Stores};
 use tl_arrow::RowSource;
 
 pub(crate) fn folder(format: &str) -> PathBuf {
@@ -13,6 +13,7 @@ pub(crate) fn folder(format: &str) -> PathBuf {
 
 /// A file and what it holds.
 pub(crate) struct Case {
+    /// The name of the file without its extension.
     pub(crate) name: String,
     /// The extension of the file.
     format: &'static str,
@@ -20,34 +21,33 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// The Parquet files.
+    /// All files.
     pub(crate) fn all() -> Vec<Self> {
-        Self::files("parquet")
+        ["parquet", "arrow"].into_iter().flat_map(Self::files).collect()
     }
 
-    /// The Arrow files and streams.
-    pub(crate) fn all_arrow() -> Vec<Self> {
-        Self::files("arrow")
-    }
-
-    fn files(format: &'static str) -> Vec<Self> {
+    /// The files of a format, which has both the name of their folder and their extension.
+    pub(crate) fn files(format: &'static str) -> Vec<Self> {
         let text = std::fs::read(folder(format).join("expected.json")).unwrap();
         let Value::Object(cases) = serde_json::from_slice(&text).unwrap() else { panic!() };
         cases.into_iter().map(|(name, expected)| Self { name, format, expected }).collect()
     }
 
-    /// A Parquet file.
-    pub(crate) fn of(name: &str) -> Self {
-        Self::all().into_iter().find(|case| case.name == name).unwrap()
+    /// The file of this name.
+    pub(crate) fn of(file: &str) -> Self {
+        Self::all().into_iter().find(|case| case.file() == file).unwrap()
     }
 
-    /// An Arrow file or stream.
-    pub(crate) fn arrow(name: &str) -> Self {
-        Self::all_arrow().into_iter().find(|case| case.name == name).unwrap()
+    pub(crate) fn file(&self) -> String {
+        format!("{}.{}", self.name, self.format)
+    }
+
+    pub(crate) fn kind(&self) -> SourceKind {
+        if self.format == "parquet" { SourceKind::Parquet } else { SourceKind::Arrow }
     }
 
     pub(crate) fn path(&self) -> PathBuf {
-        folder(self.format).join(format!("{}.{}", self.name, self.format))
+        folder(self.format).join(self.file())
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
