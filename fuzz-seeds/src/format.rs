@@ -24,14 +24,34 @@ pub fn tar(data: &[u8]) {
     }
 }
 
-/// Opens `data` as a TAR archive that is compressed as a whole, and reads every sample.
+/// Opens `data` as a TAR archive that is compressed as a whole, and reads every sample; and as a
+/// Zstandard file with a seek table, whose plain bytes are the same read in other pieces.
 pub fn packed_tar(data: &[u8]) {
+    seekable(data);
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let path = folder.path().join("fuzz.tar.gz");
     std::fs::write(&path, data).expect("there is room for a file");
     let stores = Stores::new().unpacking(Unpack::Discard(folder.path().to_owned()));
     if let Ok(source) = tbl_io::open_in(&stores, &path) {
         read_samples(&*source);
+    }
+}
+
+fn seekable(data: &[u8]) {
+    const LIMIT: u64 = 1 << 20;
+    let source = Source::from_bytes("fuzz.zst", data.to_vec());
+    let Ok(Some(plain)) = tbl_io::open_seekable(&source) else { return };
+    let len = plain.len().min(LIMIT);
+    let mut whole = Vec::new();
+    let mut parts = Vec::new();
+    let half = len / 2;
+    if plain.read_range_into(0, len, &mut whole).is_ok() {
+        for (offset, len) in [(0, half), (half, len - half)] {
+            let mut part = Vec::new();
+            plain.read_range_into(offset, len, &mut part).expect("all of it was read");
+            parts.extend(part);
+        }
+        assert_eq!(whole, parts);
     }
 }
 

@@ -43,6 +43,7 @@ mod reader;
 mod repair;
 mod sample;
 mod saved;
+mod seekable;
 mod shard_index;
 mod source;
 mod starts;
@@ -98,6 +99,7 @@ pub use sample::{
     SampleName, SampleSource, SampleSourceExt, SourceKind, StoredBytes, StoredSamples,
     announce_after,
 };
+pub use seekable::open_seekable;
 pub use shard_index::{IndexError, IndexOptions, IndexSummary, index_shards};
 pub use source::{PageCache, Source, open_file};
 pub use storage::{ContainerFormat, FilePart, Object, Opened, Storage, Stores};

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::error::ReadError;
 use crate::location::Location;
 use crate::source::Source;
 
@@ -293,6 +294,9 @@ pub enum RangeFault {
     /// There are no credentials for the store.
     #[error("no usable credentials: {source}")]
     Credentials { source: Box<dyn std::error::Error + Send + Sync> },
+    /// The bytes are made of those of another source, which cannot be read.
+    #[error(transparent)]
+    OfSource(Box<ReadError>),
     /// The bytes are not needed any more: see [`interruptible`](crate::interruptible).
     #[error("the read was interrupted")]
     Interrupted,

@@ -382,6 +382,9 @@ impl Source {
         expected: u64,
         fault: RangeFault,
     ) -> ReadError {
+        if let RangeFault::OfSource(error) = fault {
+            return *error;
+        }
         let location = self.location.clone();
         let pin = || ranges.pin().clone();
         if let RangeFault::Changed { found } = fault {
