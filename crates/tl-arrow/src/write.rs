@@ -1,7 +1,7 @@
 //! Parquet files of samples, as `datasets` writes them.
 //!
-//! Images are uncompressed and plain in pages of about 1 MiB with an offset index, so that each is one
-//! read. Everything else is plain too, in smaller pages.
+//! Images are plain and uncompressed, in pages of about 1 MiB with an offset index, so that a reader
+//! gets each with one read. All other columns are plain too, in smaller pages.
 
 mod column;
 mod footer;
@@ -42,10 +42,10 @@ use plan::{FieldKind, Plan};
 /// ```
 pub const PARQUET: Target = Target::Other(&ParquetTarget);
 
-/// Bytes of a row group, as `datasets` writes them: 100 MB.
+/// Bytes after which a row group ends, those of `datasets`: 100 MB.
 const GROUP_BYTES: u64 = 100_000_000;
 
-/// Bytes of a row group that are held in memory: all columns but that of images.
+/// The most bytes of a row group in memory, where all columns except that of images wait for its end.
 const HELD_BYTES: usize = 32 << 20;
 
 #[derive(Debug)]
@@ -72,9 +72,9 @@ struct ParquetWriter {
     image: ImageColumns,
     label: Option<LabelColumn>,
     fields: Vec<FieldColumn>,
-    /// By field, the last row that has it.
+    /// The complete row groups.
     groups: Vec<Group>,
-    /// Rows and first byte of the row group under construction.
+    /// Rows of the row group under construction, and its first byte in the file.
     rows: u32,
     start: u64,
     class_names: Vec<String>,
@@ -101,10 +101,10 @@ struct FieldColumn {
     name: String,
     kind: FieldKind,
     values: Column,
-    /// The paths of a column of images, which are null.
+    /// The paths in a column of images: all are null.
     path: Option<Column>,
     is_every_text: bool,
-    /// The number of the last sample that has a value.
+    /// The last row that has a value.
     last: Option<u64>,
 }
 
@@ -220,7 +220,7 @@ impl ParquetWriter {
         Ok(())
     }
 
-    /// Writes the complete pages of images, and the row group if it is full.
+    /// Writes the complete pages of images, and the rest of the row group if it is full.
     fn flush(&mut self) -> Result<(), WriteError> {
         let pages = &mut self.image.bytes.pages;
         if !pages.is_empty() {
@@ -268,7 +268,7 @@ impl ParquetWriter {
         [image].into_iter().chain(label).chain(fields).collect()
     }
 
-    /// Whether the features can have the names of classes: `datasets` refuses labels beyond them, and
+    /// Whether the features can list the class names: `datasets` refuses labels without a name, and
     /// names that occur twice.
     fn declares_classes(&self) -> bool {
         let mut names: Vec<&String> = self.class_names.iter().collect();

@@ -26,9 +26,9 @@ const BAR_BYTES: u64 = 1 << 20;
 /// Tokenize texts into a file for language models
 ///
 /// Texts are strings in JSON Lines (.jsonl, .ndjson, .json), a column of Parquet files, or whole
-/// files (.txt and others); .gz and .zst files are unpacked on the way. A folder stands for its files of
-/// these names. Documents keep the order of the files and of the texts in them: the output is the same
-/// for any number of threads.
+/// files (.txt and others); .gz and .zst files are decompressed while they are read. A folder means
+/// all files below it with these extensions. Documents keep the order of the files and of the texts
+/// in them: the output is the same for any number of threads.
 /// The tokens are those of the library `tokenizers`: any tokenizer.json of Hugging Face. Truncation
 /// and padding that the file asks for are not applied.
 /// The output is that of Megatron-LM's preprocess_data.py: FILE, with 16 bits for a token if the

@@ -51,14 +51,15 @@ pub enum SamplerError {
     NoRound { part: usize, samples: u64, weight: u32 },
     /// A mixture that ends when all parts are used up, with a part whose later weights are 0.
     #[error(
-        "part {part} of the mixture has {samples} samples, of which its stages take {taken}: \
-        expected a last stage with a weight for it, or another length"
+        "part {part} of the mixture is never used up: the stages take {taken} of its {samples} \
+        samples, and its weight in the last one is 0; expected a weight above 0 there, or another \
+        length"
     )]
     NeverUsedUp { part: usize, samples: u64, taken: u64 },
     /// A stage that begins before the one before it ends its first round.
     #[error(
-        "stage {stage} of the mixture starts at {start}, expected more than {after}, where the \
-        stage before it starts with a whole round"
+        "stage {stage} of the mixture starts at sample {start}: expected one after {after}, where \
+        the previous stage begins, since a stage begins with a whole round"
     )]
     StageStart { stage: usize, start: u64, after: u64 },
     /// Not one weight for every part.

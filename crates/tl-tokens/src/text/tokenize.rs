@@ -21,17 +21,17 @@ use super::target::TokenTarget;
 use super::tokenizer::Tokenizer;
 use crate::number::TokenType;
 
-/// Blocks per thread that may be in memory: one at work, and one that waits for those before it.
+/// Blocks per thread that may be in memory: one that is tokenized, and one that waits to be written.
 const BLOCKS_PER_THREAD: usize = 2;
 
 /// The handling of texts that cannot be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnBadText {
-    /// The first one ends the work, and no file is written.
+    /// Stops with the error of the first one. No file is written.
     #[default]
     Raise,
-    /// They are left out, counted, and reported as events.
+    /// Leaves them out, counts them, and reports each as an event.
     Skip,
 }
 

@@ -135,9 +135,9 @@ fn what_does_not_fit_together_is_named() {
     refused("--mix 1 --stage 2", "expected START:WEIGHT,WEIGHT,..");
     refused("--mix 1 --stage 2:1,2", "stage 1 of the mixture has 2 weights for 1 parts");
     refused("--mix 1 --stage 2:0", "stage 1 of the mixture has only weights of 0");
-    let early = "stage 2 of the mixture starts at 2, expected more than 2";
+    let early = "stage 2 of the mixture starts at sample 2: expected one after 2";
     refused("--mix 1 --stage 2:1 --stage 2:1", early);
-    let unused = "part 0 of the mixture has 5 samples, of which its stages take 2";
+    let unused = "part 0 of the mixture is never used up: the stages take 2 of its 5 samples";
     let two = format!("{} --mix 1,1 --length all-used-up --stage 4:0,1", data.display());
     refused(&two, unused);
     refused("--stage 2:1", "--mix <WEIGHT>");
