@@ -24,14 +24,14 @@ pub(crate) fn is_label_json(data: &[u8]) -> bool {
     label.is_some_and(|label| label.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'-')))
 }
 
-/// Whether a block says key and label of its sample as our writers do, and nothing else.
+/// Whether a block has key and label of its sample as our writers write them, and nothing else: `{}`
+/// without either.
 pub(crate) fn is_ours(block: &MetadataBlock, key: Option<&[u8]>, label: Option<i64>) -> bool {
-    let is_described = key.is_some() || label.is_some();
     let MetadataBlock { kind, data } = block;
-    is_described && *kind == MetadataType::Json && *data == sample_json(key, label).as_bytes()
+    *kind == MetadataType::Json && *data == sample_json(key, label).as_bytes()
 }
 
-/// How many of a sample's blocks say more than its key and label.
+/// How many of a sample's blocks have more than its key and label.
 pub(crate) fn count_own(blocks: &[MetadataBlock], key: Option<&[u8]>, label: Option<i64>) -> u64 {
     blocks.iter().filter(|block| !is_ours(block, key, label)).count() as u64
 }
@@ -96,13 +96,13 @@ fn label_values(json: &[u8]) -> Option<Vec<Range<usize>>> {
 
 /// The place after `byte`, which stands at `at`, and after the white space on both of its sides.
 fn skip(json: &[u8], at: usize, byte: u8) -> Option<usize> {
-    let behind_space = |at: usize| {
+    let after_space = |at: usize| {
         let rest = json.get(at..)?;
         let space = rest.iter().take_while(|byte| b" \t\r\n".contains(byte)).count();
         Some(at + space)
     };
-    let at = behind_space(at)?;
-    if json.get(at) == Some(&byte) { behind_space(at + 1) } else { None }
+    let at = after_space(at)?;
+    if json.get(at) == Some(&byte) { after_space(at + 1) } else { None }
 }
 
 /// [`CustomMetadata`] as JSON; all three members have to be there, and no other.

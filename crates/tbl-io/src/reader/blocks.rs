@@ -69,8 +69,9 @@ impl TblFile {
     }
 
     /// The metadata blocks that go with sample `index`, whose key and label these are, wherever it
-    /// is copied to. Fields are left out, and so is a lone block that says key and label as our
-    /// writers do, for the next writer makes that anew.
+    /// is copied to. Fields are left out, and so is a lone block of key and label as our writers make
+    /// it, which the next writer makes anew. They make `{}` only for a sample with fields: that of
+    /// another sample is the application's.
     pub(crate) fn own_metadata(
         &self,
         index: u64,
@@ -78,9 +79,11 @@ impl TblFile {
         label: Option<i64>,
     ) -> Result<Vec<MetadataBlock>, ReadError> {
         let mut blocks = BlockList::new(self.options.limits.sample_bytes);
+        let mut is_described = key.is_some() || label.is_some();
         self.metadata.for_each_block(index, |kind, data| {
             if kind == MetadataType::Custom {
                 if let Some(Extension::Field(_)) = Extension::parse(data)? {
+                    is_described = true;
                     return Ok(ControlFlow::Continue(()));
                 }
                 Extension::verify(data)?;
@@ -89,6 +92,7 @@ impl TblFile {
         })?;
         let mut blocks = blocks.finish(self)?;
         if let [block] = blocks.as_slice()
+            && is_described
             && is_ours(block, key, label)
         {
             blocks.clear();

@@ -366,6 +366,25 @@ fn what_a_target_has_no_place_for_is_counted() {
     assert_eq!((totals.without_sample, totals.later_version), (1, 1));
 }
 
+#[test]
+fn an_empty_object_next_to_fields_is_not_more_than_key_and_label() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mut writer = StreamWriter::create(&at("a"), WriteOptions::default()).unwrap();
+    let fields = [Field { extension: b"txt".to_vec(), bytes: b"f".to_vec() }];
+    writer.write_sample(&NewSample { fields: &fields, ..NewSample::new(b"1") }).unwrap();
+    let metadata = [json("{}")];
+    writer.write_sample(&NewSample { metadata: &metadata, ..NewSample::new(b"2") }).unwrap();
+    writer.finish().unwrap();
+    let blocks = blocks_of(&at("a"));
+    assert_eq!(blocks.samples, [vec![json("{}")], vec![json("{}")]]);
+    for (to, target) in [("b", AS_STORED), ("b.tar", Target::Tar)] {
+        let summary = convert(&[at("a")], &at(to), &quick(target));
+        assert_eq!(left_out(summary), (0, 0), "{to}");
+    }
+    assert_eq!(blocks_of(&at("b")), blocks);
+}
+
 /// A version 1 file of these samples with the application's fields in its header.
 fn version_1(samples: &[&[u8]], custom: v1::CustomMetadata) -> Vec<u8> {
     let count = samples.len() as u64;
