@@ -293,6 +293,7 @@ fn remedy(what: &str) -> &'static str {
     match what {
         "recipe" => ": set the transform, the type and the parity that the state was saved with",
         "data set" => ": open the data that the state was saved with, in the same order",
+        "global batch" => ": batch size times ranks must be that of the state",
         "order" => {
             ": pass the samples (split, filter and other views) and the shuffle that the state was \
              saved with"

@@ -77,14 +77,17 @@ pub(crate) fn check_sources(shards: &[Arc<dyn SampleSource>]) -> Result<(), Pipe
         return Ok(());
     };
     for shard in shards {
-        let unusable = |what| {
-            let text = format!("{}: {what} {}", shard.location(), first.location());
+        let unusable = |what, expected| {
+            let text = format!("{}: {what} {}{expected}", shard.location(), first.location());
             Err(PipelineError::Unusable(text))
         };
         match TokenSource::of(&**shard) {
-            None => return unusable("samples without tokens cannot be joined with those of"),
+            None => return unusable("samples without tokens cannot be joined with those of", ""),
             Some(source) if source.sequences() != first.sequences() => {
-                return unusable("the sequences differ from those of");
+                return unusable(
+                    "the sequences differ from those of",
+                    ", expected the same length, targets and documents",
+                );
             }
             Some(_) => {}
         }

@@ -593,7 +593,7 @@ MISTAKES = [
     (
         "L(image_size=8,batch_size=3).load_state_dict(L(image_size=8).state_dict())",
         "StateError",
-        "the state's global batch is 4, this loader's is 3",
+        "the state's global batch is 4, this loader's is 3: batch size times ranks must be",
     ),
     (
         "L(image_size=8,shuffle=True).load_state_dict(L(image_size=8).state_dict())",

@@ -61,6 +61,11 @@ pub fn open_all_in<L: AsRef<OsStr>>(
                 continue;
             };
             sources.extend(open_plain(&mut plain)?);
+                // Such as JSON Lines, which would be lists of files of images.
+                if tbl_io::is_list(&location) {
+                    let source = TokensDefect::Texts;
+                    return Err(ReadError::Tokens { location, offset: 0, source });
+                }
             let listed = |source| index.open(source, options);
             let opened = |opened| Ok(Box::new(open(source_of(opened)?, &listed)?) as _);
             sources.extend(tbl_io::open_each(stores, index.files(), opened)?);

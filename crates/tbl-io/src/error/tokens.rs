@@ -108,6 +108,12 @@ pub enum TokensDefect {
     /// A text has no tokens by the tokenizer, or more than are counted.
     #[error("the text cannot be tokenized: {reason}")]
     Encode { reason: String },
+    /// Texts without a tokenizer.
+    #[error(
+        "a file of texts: pass its tokenizer (`tokenizer=` in Python), or write its tokens with \
+        `tl tokenize`"
+    )]
+    Texts,
     /// Sequences of texts that take all tokens to be found.
     #[error(
         "tokens of texts are made when they are read, as one document a row that is not split: for \
@@ -133,6 +139,7 @@ impl TokensDefect {
             | Self::OtherType { .. }
             | Self::NoColumn { .. }
             | Self::NoTensor { .. }
+            | Self::Texts
             | Self::TextRows
             | Self::CompressedText => ErrorKind::Setting,
             Self::OutOfRange { .. } => ErrorKind::NotFound,

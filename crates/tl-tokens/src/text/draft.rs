@@ -33,8 +33,8 @@ impl Draft {
         placement: Placement,
     ) -> Result<Self, WriteError> {
         let create = |path: &Path| AtomicFile::create(path, placement).map_err(io_error(path));
-        if target == TokenTarget::Megatron && path.extension() == Some(OsStr::new("idx")) {
-            let text = "is the name of an index, expected that of the tokens, such as .bin";
+        if target == TokenTarget::Megatron && path.extension() != Some(OsStr::new("bin")) {
+            let text = "the name of tokens of Megatron-LM ends with .bin";
             let error = io::Error::new(io::ErrorKind::InvalidInput, text);
             return Err(io_error(path)(error));
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
-use tbl_io::{Location, ReadError, TokensDefect};
+use tbl_io::{Escaped, Location, ReadError, TokensDefect};
 
 use super::{TextOptions, bad_text, too_long};
 
@@ -41,7 +41,8 @@ impl<'a> Line<'a> {
             return Ok(None);
         }
         let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-        let found = Object(field).deserialize(&mut deserializer);
+        let mut keys = Vec::new();
+        let found = Object { field, keys: &mut keys }.deserialize(&mut deserializer);
         let found = found.and_then(|found| deserializer.end().map(|()| found));
         let skipped = (self.bytes.len() - bytes.len()) as u64;
         let found = found.map_err(|error| {
@@ -57,7 +58,10 @@ impl<'a> Line<'a> {
             bad_text(self.location, self.number, column, offset, reason, expected)
         })?;
         found.map(Some).ok_or_else(|| {
-            let reason = "the object has no such key".to_owned();
+            let keys: Vec<String> =
+                keys.iter().map(|key| Escaped(key.as_bytes()).to_string()).collect();
+            let keys = if keys.is_empty() { "none".to_owned() } else { keys.join(", ") };
+            let reason = format!("no such key, the object has {keys}");
             bad_text(self.location, self.number, Some(field), self.offset, reason, EXPECTED)
         })
     }
@@ -69,10 +73,17 @@ impl<'a> Line<'a> {
     }
 }
 
-/// An object, of which one member counts; of equal names the last one, as in Python.
-struct Object<'f>(&'f str);
+/// The most keys that a message names.
+const MOST_KEYS: usize = 8;
 
-impl<'de> DeserializeSeed<'de> for Object<'_> {
+/// An object, of which one member counts; of equal names the last one, as in Python.
+struct Object<'f, 'de> {
+    field: &'f str,
+    /// The first other keys.
+    keys: &'f mut Vec<Cow<'de, str>>,
+}
+
+impl<'de> DeserializeSeed<'de> for Object<'_, 'de> {
     type Value = Option<Cow<'de, str>>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -80,7 +91,7 @@ impl<'de> DeserializeSeed<'de> for Object<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Object<'_> {
+impl<'de> Visitor<'de> for Object<'_, 'de> {
     type Value = Option<Cow<'de, str>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -90,10 +101,13 @@ impl<'de> Visitor<'de> for Object<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut found = None;
         while let Some(Text(name)) = map.next_key_seed(TextSeed)? {
-            if name == self.0 {
+            if name == self.field {
                 let Text(text) = map.next_value_seed(TextSeed)?;
                 found = Some(text);
             } else {
+                if found.is_none() && self.keys.len() < MOST_KEYS {
+                    self.keys.push(name);
+                }
                 map.next_value::<IgnoredAny>()?;
             }
         }
@@ -163,7 +177,7 @@ mod tests {
         };
         check(
             b"{\"a\": 1}",
-            "at byte 100: line 7, column `text`: the object has no such key, expected a string",
+            "at byte 100: line 7, column `text`: no such key, the object has a, expected a string",
         );
         check(
             b"{\"text\": 31}",

@@ -266,7 +266,7 @@ fn outputs_are_complete_or_absent() {
     let (error, _) = run(&job, &[path("missing.jsonl")], &path("c.bin"));
     assert!(error.unwrap_err().to_string().contains("missing.jsonl"));
     let (error, _) = run(&job, &input, &path("d.idx"));
-    assert!(error.unwrap_err().to_string().contains("is the name of an index"));
+    assert!(error.unwrap_err().to_string().contains("ends with .bin"));
     let mut names: Vec<_> =
         fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
