@@ -100,7 +100,9 @@ pub use sample::{
     announce_after,
 };
 pub use seekable::open_seekable;
-pub use shard_index::{IndexError, IndexOptions, IndexSummary, index_shards};
+pub use shard_index::{
+    IndexError, IndexOptions, IndexSummary, index_shards, open_indexed, open_shards,
+};
 pub use source::{PageCache, Source, open_file};
 pub use storage::{ContainerFormat, FilePart, Object, Opened, Storage, Stores};
 pub use tar::{MemberCounts, MemberKind, SkippedMember, TarArchive};

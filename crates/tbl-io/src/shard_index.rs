@@ -9,6 +9,7 @@ mod write;
 
 use std::io;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use tbl_format::FormatError;
@@ -21,8 +22,9 @@ use tbl_format::shard_index::{
 use crate::error::ReadError;
 use crate::escape::Escaped;
 use crate::folder::Folder;
-use crate::location::Location;
-use crate::ranges::Pin;
+use crate::location::{Location, without_query};
+use crate::open::allow_open_files;
+use crate::ranges::{Pin, RangeFault};
 use crate::reader::{ReadOptions, TblFile};
 use crate::sample::SampleSource;
 use crate::source::Source;
@@ -159,7 +161,14 @@ impl ShardIndex {
             FormatPart::parse(&part, shard.bytes).map_err(defect)?;
         let is_it = |other: &&Arc<dyn ContainerFormat>| other.extension().as_bytes() == format;
         let Some(format) = stores.formats().iter().find(is_it) else {
-            let text = format!("no reader of {} files is in this build", Escaped(format));
+            let text = match format {
+                b"jsonl" => {
+                    "has texts, which are read with `--tokens auto --tokenizer FILE`, in Python \
+                             by `turboloader.tokens(path, tokenizer=file)`"
+                        .to_owned()
+                }
+                _ => format!("no reader of {} files is in this build", Escaped(format)),
+            };
             let error = io::Error::new(io::ErrorKind::Unsupported, text);
             return Err(ReadError::io(&shard.location, error));
         };
@@ -270,6 +279,60 @@ impl OwnedShard {
             part_crc32c,
         })
     }
+}
+
+/// Opens a file by the index next to it, which is called as the file and ends with `.tlidx`; `None`
+/// without such an index.
+///
+/// # Errors
+/// [`ReadError::Io`] for an index that does not list the file, [`ReadError::ObjectChanged`] for a file
+/// that was changed since it was indexed, and those of reading.
+pub fn open_indexed(
+    stores: &Stores,
+    location: &Location,
+) -> Result<Option<Box<dyn SampleSource>>, ReadError> {
+    // The signature of a URL is that of one object.
+    if location.url().is_some_and(|url| without_query(url) != url) {
+        return Ok(None);
+    }
+    let name = location.as_os_str().as_bytes();
+    let name = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let beside = location.folder().join(&[name, b".tlidx"].concat());
+    let Some(source) = existing(stores, &beside)? else { return Ok(None) };
+    let index = ShardIndex::read(&source)?;
+    let wanted = index.folder.join(name);
+    let number = index.shards.iter().position(|shard| shard.location == wanted);
+    let number = number.ok_or_else(|| {
+        let text = format!("does not list {}: make it anew with tl index", Escaped(name));
+        ReadError::io(source.location(), io::Error::new(io::ErrorKind::InvalidInput, text))
+    })?;
+    index.open(stores, number).map(Some)
+}
+
+/// A file, if it exists.
+fn existing(stores: &Stores, location: &Location) -> Result<Option<Source>, ReadError> {
+    match stores.open_existing(location) {
+        // Buckets say so of objects that do not exist to callers that may not list them.
+        Err(ReadError::Store { source: RangeFault::Refused { status: 403, .. }, .. }) => Ok(None),
+        opened => opened,
+    }
+}
+
+/// The shards of a shard index; `None` for another file.
+///
+/// # Errors
+/// Of the first shard that does not open.
+pub fn open_shards(
+    stores: &Stores,
+    source: &Source,
+) -> Result<Option<Vec<Box<dyn SampleSource>>>, ReadError> {
+    if !ShardIndex::is(source)? {
+        return Ok(None);
+    }
+    let index = ShardIndex::read(source)?;
+    allow_open_files(index.len());
+    let open = |number| index.open(stores, number);
+    (0..index.len()).map(open).collect::<Result<_, _>>().map(Some)
 }
 
 /// Checks that the name of a shard means an object or a file below `folder`.

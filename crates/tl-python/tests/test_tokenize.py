@@ -6,6 +6,8 @@ import gzip
 import json
 import pathlib
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -121,6 +123,32 @@ def test_texts_resume_and_pickle(tmp_path):
     )
     with pytest.raises(tl.exceptions.StateError):
         other.load_state_dict(state)
+
+
+def test_lines_open_by_the_index_next_to_them(tmp_path):
+    lines = tmp_path / "texts.jsonl"
+    lines.write_bytes(LINES.read_bytes())
+    options = {"length": 24, "documents": "pad", "tokenizer": BPE}
+
+    def rows(path):
+        loader = tl.DataLoader(tl.tokens(path, **options), batch_size=8, shuffle=True, seed=4)
+        return [batch["tokens"].numpy().copy() for batch in loader], loader.state_dict()
+
+    expected, state = rows(lines)
+    subprocess.run([sys.executable, "-m", "turboloader", "index", str(lines)], check=True)
+    index = tmp_path / "texts.jsonl.tlidx"
+    for path in (lines, index):
+        found, of_index = rows(path)
+        np.testing.assert_array_equal(np.concatenate(found), np.concatenate(expected))
+        assert of_index == state
+    with pytest.raises(tl.LoaderError, match="read with `--tokens auto --tokenizer"):
+        tl.open(index)
+    with lines.open("a") as file:
+        file.write('{"text": "more"}\n')
+    with pytest.raises(tl.LoaderError, match="make .*texts.jsonl.tlidx anew with tl index"):
+        tl.tokens(lines, **options)
+    index.unlink()
+    assert len(tl.tokens(lines, **options)) == 102
 
 
 def test_rows_that_need_all_tokens_are_refused(tmp_path):

@@ -96,7 +96,7 @@ impl TokenFile {
 
     /// Texts as a file whose number of tokens is not known.
     #[cfg(feature = "text")]
-    fn of_text(text: crate::text::TextDocuments) -> Result<Self, ReadError> {
+    pub(crate) fn of_text(text: crate::text::TextDocuments) -> Result<Self, ReadError> {
         let number = text.number();
         let layout = Layout { format: TokenFormat::Text, number, offset: 0, bytes: 0 };
         let file = Self::new(text.source().clone(), layout, None)?;

@@ -36,6 +36,6 @@ pub use source::TokenSource;
 #[cfg_attr(docsrs, doc(cfg(feature = "text")))]
 pub use text::{
     OnBadText, TextInput, TextOptions, TokenTarget, Tokenize, TokenizeEvent, TokenizeSummary,
-    Tokenizer,
+    Tokenizer, index_texts_in,
 };
 pub use windows::{EpochOffset, Windows};

@@ -5,12 +5,16 @@ mod documents;
 mod draft;
 mod files;
 mod line;
+mod lines;
 mod target;
 mod tokenize;
 mod tokenizer;
 
 pub(crate) use documents::TextDocuments;
 pub use documents::TextInput;
+pub(crate) use files::TextKind;
+pub(crate) use lines::TextLines;
+pub use lines::index_texts_in;
 pub use target::TokenTarget;
 pub use tokenize::{OnBadText, Tokenize, TokenizeEvent, TokenizeSummary};
 pub use tokenizer::Tokenizer;

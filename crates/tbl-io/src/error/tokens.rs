@@ -120,8 +120,11 @@ pub enum TokensDefect {
          other rows write them first, with `tl tokenize`"
     )]
     TextRows,
-    /// Lines that cannot be read by position.
-    #[error("a compressed file of texts: unpack it, or write its tokens with `tl tokenize`")]
+    /// Texts that cannot be read by position.
+    #[error(
+        "a compressed file of texts without a seek table: unpack it, or write its tokens with \
+        `tl tokenize`"
+    )]
     CompressedText,
     /// A token does not fit the type that is asked for.
     #[error("token {value} does not fit {wanted}")]

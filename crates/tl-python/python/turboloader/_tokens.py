@@ -113,7 +113,8 @@ def tokens(
         A ``tokenizer.json``, for files of texts instead of tokens: JSON Lines, Parquet, or one text
         each. Workers tokenize each document when its row is read, so only ``documents="pad"`` is
         possible, without ``long="split"``; other rows need the file that `tokenize` writes. Batches
-        are those of that file. Opening reads JSON Lines once and keeps 8 bytes a line.
+        are those of that file. Opening reads JSON Lines once, or the index that ``tl index`` wrote
+        next to the file, and keeps 8 bytes a line.
     end_token
         With ``tokenizer``: the token that is put after each document, as for `tokenize`. Of files
         of tokens: the number of the token that ends each document, such as GPT-2's 50256, instead

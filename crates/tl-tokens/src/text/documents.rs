@@ -8,20 +8,12 @@ use tbl_io::{ReadError, SampleSource, Source, Stores, TokensDefect};
 use super::blocks::open_rows;
 use super::files::TextKind;
 use super::line::Line;
+use super::lines::{TextLines, content_id, plain};
 use super::target::TokenTarget;
 use super::tokenizer::Tokenizer;
 use super::{TextOptions, too_long};
 use crate::mix::mix;
 use crate::number::TokenType;
-
-/// The most lines of a file: 8 bytes of memory each.
-const MAX_LINES: u64 = 1 << 28;
-
-/// Bytes that are searched for ends of lines at a time.
-const SEARCHED_BYTES: usize = 1 << 20;
-
-/// Bytes at each end of a file that its fingerprint has.
-const HASHED_BYTES: u64 = 64 << 10;
 
 /// The tokenizer of texts that are documents, and the place of the texts in files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +35,7 @@ pub(crate) struct TextDocuments {
 
 #[derive(Debug)]
 enum Texts {
-    /// Lines of an uncompressed file that start here.
-    Lines { starts: Vec<u64>, has_blanks: bool },
+    Lines(Box<TextLines>),
     /// One text.
     Whole,
     /// A column of a table.
@@ -58,25 +49,23 @@ impl TextDocuments {
         source: Source,
         input: &TextInput,
     ) -> Result<Self, ReadError> {
-        let TextOptions { field, special_tokens, end_token, document_bytes } = &input.options;
-        let mut id = mix(0, input.tokenizer.id());
-        for number in [u64::from(*special_tokens), end_token.map_or(0, |id| 1 + u64::from(id))] {
-            id = mix(id, number);
-        }
-        id = field.bytes().fold(id, |id, byte| mix(id, byte.into()));
-        let texts = match TextKind::of(&source)? {
-            TextKind::Lines => lines(&source)?,
-            TextKind::Whole => Texts::Whole,
-            TextKind::Rows => Texts::Rows(open_rows(stores, source.location(), field)?),
+        let (source, texts) = match TextKind::of(&source)? {
+            TextKind::Lines => return Ok(Self::of_lines(TextLines::find(&source)?, input)),
+            TextKind::Whole => (plain(&source)?, Texts::Whole),
+            TextKind::Rows => {
+                let rows = open_rows(stores, source.location(), &input.options.field)?;
+                (source, Texts::Rows(rows))
+            }
         };
-        id = mix(mix(id, *document_bytes), source.len());
-        let ends = source.len().min(HASHED_BYTES);
-        let mut bytes = Vec::new();
-        for first in [0, source.len() - ends] {
-            source.read_range_into(first, ends, &mut bytes)?;
-            id = bytes.iter().fold(id, |id, &byte| mix(id, byte.into()));
-        }
+        let id = id_of(input, content_id(&source)?);
         Ok(Self { input: input.clone(), source, texts, id })
+    }
+
+    /// The texts of lines.
+    pub(crate) fn of_lines(lines: TextLines, input: &TextInput) -> Self {
+        let id = id_of(input, lines.id());
+        let source = lines.source().clone();
+        Self { input: input.clone(), source, texts: Texts::Lines(Box::new(lines)), id }
     }
 
     pub(crate) fn source(&self) -> &Source {
@@ -86,7 +75,7 @@ impl TextDocuments {
     /// The number of documents.
     pub(crate) fn len(&self) -> u64 {
         match &self.texts {
-            Texts::Lines { starts, .. } => starts.len() as u64,
+            Texts::Lines(lines) => lines.sample_count(),
             Texts::Whole => 1,
             Texts::Rows(source) => source.sample_count(),
         }
@@ -106,12 +95,7 @@ impl TextDocuments {
     /// file, and of a table as a whole.
     pub(crate) fn range(&self, document: u64) -> (u64, u64) {
         match &self.texts {
-            Texts::Lines { starts, .. } => {
-                let place = usize::try_from(document).unwrap_or(usize::MAX);
-                let start = starts.get(place).copied().unwrap_or(self.source.len());
-                let end = starts.get(place + 1).copied().unwrap_or(self.source.len());
-                (start, end - start)
-            }
+            Texts::Lines(lines) => lines.range(document),
             Texts::Whole | Texts::Rows(_) => (0, self.source.len()),
         }
     }
@@ -124,9 +108,9 @@ impl TextDocuments {
         let mut ids = Vec::new();
         let encode = |text: Cow<'_, str>, ids: &mut Vec<u32>| options.encode(tokenizer, &text, ids);
         match &self.texts {
-            Texts::Lines { has_blanks, .. } => {
-                let (offset, length) = self.range(document);
-                let number = (!has_blanks).then_some(document + 1);
+            Texts::Lines(lines) => {
+                let (offset, length) = lines.range(document);
+                let number = (!lines.has_blanks()).then_some(document + 1);
                 if length > options.document_bytes {
                     return Err(too_long(location, number, offset, options.document_bytes));
                 }
@@ -160,52 +144,13 @@ impl TextDocuments {
     }
 }
 
-/// The lines of a file that have texts: those that are not only spaces.
-fn lines(source: &Source) -> Result<Texts, ReadError> {
-    let mut front = [0; 4];
-    if source.len() >= front.len() as u64 {
-        source.read_exact_at(0, &mut front)?;
+/// A number that tells texts, tokenizer and options from others.
+fn id_of(input: &TextInput, content_id: u64) -> u64 {
+    let TextOptions { field, special_tokens, end_token, document_bytes } = &input.options;
+    let mut id = mix(0, input.tokenizer.id());
+    for number in [u64::from(*special_tokens), end_token.map_or(0, |id| 1 + u64::from(id))] {
+        id = mix(id, number);
     }
-    if front.starts_with(&[0x1f, 0x8b]) || front == [0x28, 0xb5, 0x2f, 0xfd] {
-        let location = source.location().clone();
-        let source = TokensDefect::CompressedText;
-        return Err(ReadError::Tokens { location, offset: 0, source });
-    }
-    let mut starts = Vec::new();
-    let mut has_blanks = false;
-    let mut start = 0;
-    let mut is_blank = true;
-    let mut bytes = Vec::new();
-    let mut at = 0;
-    while at < source.len() {
-        let length = (source.len() - at).min(SEARCHED_BYTES as u64);
-        source.read_range_into(at, length, &mut bytes)?;
-        let mut rest = &bytes[..];
-        if at == 0 {
-            // A line with nothing but the mark of UTF-8 is blank.
-            rest = rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rest);
-        }
-        while let Some(end) = memchr::memchr(b'\n', rest) {
-            is_blank &= rest[..end].trim_ascii().is_empty();
-            if is_blank {
-                has_blanks = true;
-            } else {
-                starts.push(start);
-            }
-            rest = &rest[end + 1..];
-            start = at + length - rest.len() as u64;
-            is_blank = true;
-        }
-        is_blank &= rest.trim_ascii().is_empty();
-        at += length;
-        if starts.len() as u64 > MAX_LINES {
-            let location = source.location().clone();
-            let need = starts.len() as u64;
-            return Err(ReadError::Limit { location, what: "lines", limit: MAX_LINES, need });
-        }
-    }
-    if !is_blank {
-        starts.push(start);
-    }
-    Ok(Texts::Lines { starts, has_blanks })
+    id = field.bytes().fold(id, |id, byte| mix(id, byte.into()));
+    mix(mix(id, *document_bytes), content_id)
 }

@@ -16,4 +16,6 @@ mod formats;
 mod orders;
 #[cfg(feature = "text")]
 mod text;
+#[cfg(feature = "text")]
+mod text_index;
 mod windows;
