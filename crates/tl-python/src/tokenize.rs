@@ -36,16 +36,10 @@ impl TextSettings {
     }
 
     pub(crate) fn options(&self, tokenizer: &Tokenizer) -> Result<TextOptions, Error> {
-        let unknown = |name: &str| {
-            let file = Location::new(&self.tokenizer);
-            let expected = "expected a name or a number";
-            Error::setting(&format!("{file}: no token {name:?}, {expected}"))
-        };
-        let token = |name: &String| tokenizer.token(name).ok_or_else(|| unknown(name));
         Ok(TextOptions {
             field: self.field.clone(),
             special_tokens: self.special_tokens,
-            end_token: self.end_token.as_ref().map(token).transpose()?,
+            end_token: self.end_token.as_ref().map(|name| tokenizer.token(name)).transpose()?,
             document_bytes: self.document_bytes,
         })
     }

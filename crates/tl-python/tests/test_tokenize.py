@@ -69,7 +69,7 @@ def test_bad_texts_are_errors_or_warnings(tmp_path):
     assert (made["documents"], made["skipped"]) == (1, 1)
     with pytest.raises(FileExistsError):
         tl.tokenize(lines, output, tokenizer=BPE, on_error="skip")
-    with pytest.raises(tl.exceptions.SettingError, match='no token "nothing"'):
+    with pytest.raises(tl.exceptions.SettingError, match="no token `nothing`"):
         tl.tokenize(lines, output, tokenizer=BPE, end_token="nothing", overwrite=True)
     with pytest.raises(tl.exceptions.SettingError, match="to"):
         tl.tokenize(lines, output, tokenizer=BPE, to="hdf5")

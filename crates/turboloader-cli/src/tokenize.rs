@@ -133,10 +133,7 @@ struct Report<'a> {
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let mut stdout = Stdout::open()?;
     let tokenizer = Tokenizer::open(&Source::open(&args.tokenizer)?)?;
-    let end_token = match &args.end_token {
-        Some(name) => Some(tokenizer.token(name).ok_or_else(|| unknown(args, name))?),
-        None => None,
-    };
+    let end_token = args.end_token.as_ref().map(|name| tokenizer.token(name)).transpose()?;
     let text = TextOptions {
         field: args.field.clone(),
         special_tokens: args.special_tokens,
@@ -195,12 +192,6 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     }
     stdout.finish()?;
     Ok(Verdict::Good)
-}
-
-fn unknown(args: &Args, name: &str) -> Failure {
-    let tokenizer = Escaped(args.tokenizer.as_os_str().as_bytes());
-    let name = Escaped(name.as_bytes());
-    Failure::setting(format_args!("{tokenizer}: no token `{name}`, expected a name or a number"))
 }
 
 /// Prints what was left out, and the closing line.

@@ -105,13 +105,19 @@ pub enum TokensDefect {
     /// A file is not a tokenizer, or one of another version.
     #[error("not a tokenizer of Hugging Face ({reason}), expected a tokenizer.json")]
     Tokenizer { reason: String },
+    /// A tokenizer does not have a token.
+    #[error("no token `{}`, expected a name or a number", Escaped(name.as_bytes()))]
+    NoToken { name: String },
+    /// A token is called by its name, and no tokenizer is given.
+    #[error("end token `{}`: names need a tokenizer, pass its number", Escaped(name.as_bytes()))]
+    NamedEnd { name: String },
     /// A text has no tokens by the tokenizer, or more than are counted.
     #[error("the text cannot be tokenized: {reason}")]
     Encode { reason: String },
     /// Texts without a tokenizer.
     #[error(
-        "a file of texts: pass its tokenizer (`tokenizer=` in Python), or write its tokens with \
-        `tl tokenize`"
+        "a file of texts: pass its tokenizer (`--tokenizer`, in Python `tokenizer=`), or write its \
+        tokens with `tl tokenize`"
     )]
     Texts,
     /// Sequences of texts that take all tokens to be found.
@@ -142,6 +148,8 @@ impl TokensDefect {
             | Self::OtherType { .. }
             | Self::NoColumn { .. }
             | Self::NoTensor { .. }
+            | Self::NoToken { .. }
+            | Self::NamedEnd { .. }
             | Self::Texts
             | Self::TextRows
             | Self::CompressedText => ErrorKind::Setting,

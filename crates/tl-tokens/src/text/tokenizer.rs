@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tbl_io::{ReadError, Source, TokensDefect};
+use tbl_io::{Location, ReadError, Source, TokensDefect};
 
 use crate::mix::mix;
 
@@ -15,6 +15,7 @@ const MAX_FILE_BYTES: u64 = 1 << 28;
 /// for inference, are switched off.
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
+    location: Location,
     vocabulary: u64,
     id: u64,
 }
@@ -52,7 +53,8 @@ impl Tokenizer {
             u64::from_le_bytes(word)
         });
         let id = words.fold(mix(0, bytes.len() as u64), mix);
-        Ok(Self { inner, vocabulary, id })
+        let location = source.location().clone();
+        Ok(Self { inner, location, vocabulary, id })
     }
 
     /// The size of the vocabulary: all tokens are below it.
@@ -63,12 +65,19 @@ impl Tokenizer {
 
     /// The token that has this number, or else is called `name`: digits are tokens of most tokenizers,
     /// and end no document.
-    #[must_use]
-    pub fn token(&self, name: &str) -> Option<u32> {
-        match name.parse() {
+    ///
+    /// # Errors
+    /// [`TokensDefect::NoToken`].
+    pub fn token(&self, name: &str) -> Result<u32, ReadError> {
+        let found = match name.parse() {
             Ok(number) => Some(number).filter(|&id| u64::from(id) < self.vocabulary),
             Err(_) => self.inner.token_to_id(name),
-        }
+        };
+        found.ok_or_else(|| {
+            let location = self.location.clone();
+            let source = TokensDefect::NoToken { name: name.to_owned() };
+            ReadError::Tokens { location, offset: 0, source }
+        })
     }
 
     /// A number that tells the tokenizer from others, for saved states.

@@ -10,7 +10,7 @@ use tbl_io::{
     Folder, FolderSkips, Labels, MemberCounts, ReadError, RowIndexTotals, SampleBlocks,
     SampleSource, SourceKind, TarArchive, TblFile,
 };
-use tl_tokens::{TokenFile, TokenSource};
+use tl_tokens::{TokenFile, TokenFormat, TokenSource};
 
 use crate::failure::{DamagedParts, Failure};
 use crate::info::counts::{Counts, listed, row};
@@ -101,7 +101,8 @@ struct TokenFacts {
     format: &'static str,
     #[serde(rename = "type")]
     number: &'static str,
-    count: u64,
+    /// `null` for texts, whose tokens are made when they are read.
+    count: Option<u64>,
     /// `null` without an index of documents.
     documents: Option<u64>,
 }
@@ -111,7 +112,7 @@ impl TokenFacts {
         Self {
             format: file.format().name(),
             number: file.number().name(),
-            count: file.len(),
+            count: Some(file.len()).filter(|_| file.format() != TokenFormat::Text),
             documents: file.documents().map(|documents| documents.len()),
         }
     }
@@ -283,7 +284,10 @@ impl fmt::Display for Facts {
             row(f, "metadata", custom)?;
         }
         if let Some(TokenFacts { format, number, count, documents }) = self.tokens {
-            row(f, "tokens", format_args!("{count} of {number}, {format}"))?;
+            match count {
+                Some(count) => row(f, "tokens", format_args!("{count} of {number}, {format}"))?,
+                None => row(f, "tokens", format_args!("of {number}, made of {format}"))?,
+            }
             if let Some(documents) = documents {
                 row(f, "documents", documents)?;
             }

@@ -121,3 +121,42 @@ fn bad_texts_and_names_are_errors() {
     let error = nulls.error(1);
     assert!(error.contains("pyarrow_nulls.parquet: sample 3"), "{error}");
 }
+
+#[test]
+fn commands_read_texts_and_their_index() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let lines = folder.path().join("texts.jsonl");
+    fs::copy(data("text/texts.jsonl"), &lines).expect("the texts can be copied");
+    let lines = lines.to_str().expect("the path is UTF-8");
+    let tokenizer = data("text/bpe.json");
+    let texts = ["--tokens", "auto", "--tokenizer", &tokenizer, "--end-token", "<|endoftext|>"];
+    let run = |command: &str, more: &[&str]| {
+        tl([command, lines].iter().chain(&texts).chain(more).copied())
+    };
+    let bench = ["--recipe", "tokens", "--shuffle", "none", "--seconds", "0", "--digest", "--json"];
+    let digest = |run: crate::support::Run| json_lines(&run.text())[0]["digest"].clone();
+    let before = digest(run("bench", &bench));
+    let indexed = json_lines(&tl(["index", lines, "--json"]).text()).remove(0);
+    assert_eq!((&indexed["shards"], &indexed["samples"]), (&1.into(), &101.into()));
+    assert_eq!(indexed["output"], format!("{lines}.tlidx"));
+    assert_eq!(digest(run("bench", &bench)), before);
+    let info = json_lines(&run("info", &["--json"]).text()).remove(0);
+    assert_eq!((&info["samples"], &info["tokens"]["format"]), (&101.into(), &"texts".into()));
+    assert_eq!(info["tokens"]["count"], Value::Null);
+    assert!(run("info", &[]).text().contains("tokens       of u16, made of texts"));
+    assert_eq!(json_lines(&run("ls", &["--json"]).text()).len(), 101);
+    let output = folder.path().join("a.bin");
+    let output = output.to_str().expect("the path is UTF-8");
+    tl(["tokenize", lines, "-q", "-o", output].iter().chain(&texts[2..]).copied()).good();
+    let of_tokens = ["--tokens", "auto", "--documents", "pad", "--sequence-length", "2048"];
+    let cat = |path: &str, options: &[&str]| tl(["cat", path, "7"].iter().chain(options).copied());
+    assert_eq!(cat(lines, &texts).good(), cat(output, &of_tokens).good());
+    let missing = ["info", lines, "--tokens", "auto", "--end-token", "</s>"];
+    assert!(tl(missing).error(2).contains("end token `</s>`: names need a tokenizer"));
+    let other = run("info", &["--text-field", "body"]);
+    assert_eq!(other.code, Some(0), "{}", other.stderr);
+    let packed = run("info", &["--documents", "best-fit"]).error(2);
+    assert!(packed.contains("write them first, with `tl tokenize`"), "{packed}");
+    let folder = folder.path().to_str().expect("the path is UTF-8");
+    assert!(tl(["index", folder]).error(2).contains("pass --output"));
+}
