@@ -3,6 +3,7 @@
 //! A body returns nothing; it fails by panicking, by running too long or by allocating too much.
 //! The same functions replay seeds and past crashes in an ordinary test.
 
+mod columns;
 mod decode;
 mod format;
 mod idv;
@@ -16,8 +17,10 @@ mod recipe_json;
 mod shard_index;
 mod table;
 mod tbf;
+mod token_lists;
 mod tokens;
 
+pub use columns::{arrays, parquet_columns};
 pub use decode::{decode_bmp, decode_jpeg, decode_png, decode_tiff, decode_webp};
 pub use format::{
     fix_tar_checksums, fix_tbl2_checksums, images, numpy, packed_tar, tar, tbl1, tbl2,
@@ -34,4 +37,5 @@ pub use shard_index::shard_index;
 pub use table::{csv, parquet};
 pub use tbf::{fix_tbf_checksums, tbf_open};
 pub use tl_store::http_response;
+pub use token_lists::{token_list, token_order};
 pub use tokens::tokens;

@@ -44,6 +44,18 @@ fn tokens_seeds_pass() {
 }
 
 #[test]
+fn lists_and_orders_of_tokens_seeds_pass() {
+    replay("token_list", fuzz_seeds::token_list);
+    replay("token_order", fuzz_seeds::token_order);
+}
+
+#[test]
+fn tables_of_columns_seeds_pass() {
+    replay("parquet_columns", fuzz_seeds::parquet_columns);
+    replay("arrays", fuzz_seeds::arrays);
+}
+
+#[test]
 fn images_seeds_pass() {
     replay("images", fuzz_seeds::images);
 }
