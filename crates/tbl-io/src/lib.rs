@@ -84,7 +84,7 @@ pub use lists::{Pairs, Unpaired, is_list, open_coco, open_manifest, open_pairs};
 pub use location::Location;
 pub use mmap::Mapped;
 pub use note::{Note, NotedSample};
-pub use npy::{NpyArray, NpyError, NpyHeader, NpyKind, npz_member};
+pub use npy::{NpyArray, NpyError, NpyHeader, NpyKind, NpzMember, npz_member, npz_members};
 pub use open::{
     allow_open_files, open, open_all, open_all_in, open_each, open_in, open_source, open_source_in,
 };

@@ -5,8 +5,13 @@
 
 mod header;
 mod npz;
+mod zip;
 
-pub use npz::npz_member;
+pub use npz::{NpzMember, npz_member, npz_members};
+
+/// The compression methods of ZIP archives that NumPy uses.
+const STORED: u16 = 0;
+const DEFLATED: u16 = 8;
 
 /// An array in the bytes of a `.npy` file.
 ///
@@ -101,6 +106,9 @@ pub enum NpyError {
     /// The member is stored in a way that NumPy does not write.
     #[error("array `{name}`: ZIP compression method {method}, expected 0 (stored) or 8 (deflated)")]
     Method { name: String, method: u16 },
+    /// The member is encrypted.
+    #[error("array `{name}` is encrypted, which NumPy does not do")]
+    Encrypted { name: String },
     /// The member is larger than allowed.
     #[error("array `{name}` has {bytes} bytes, the limit is {limit}")]
     Limit { name: String, bytes: u64, limit: u64 },
