@@ -20,7 +20,7 @@ mod table;
 use crate::error::ReadError;
 use crate::location::Location;
 use crate::sample::SampleSource;
-use crate::storage::{Opened, Stores};
+use crate::storage::{Opened, Stores, ZARR_METADATA};
 
 pub use coco::open_coco;
 pub(crate) use imagenet::val_classes;
@@ -62,5 +62,6 @@ pub fn is_list(location: &Location) -> bool {
 }
 
 fn is_json(location: &Location) -> bool {
-    location.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
+    location.file_name() != ZARR_METADATA
+        && location.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }

@@ -62,6 +62,12 @@ impl Location {
         Path::new(&self.0).extension()
     }
 
+    /// The last name of the path, or of the URL without the query of a web server's.
+    pub fn file_name(&self) -> &[u8] {
+        let text = self.url().map_or(self.0.as_bytes(), |url| without_query(url).as_bytes());
+        text.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
+    }
+
     /// The folder that the file or object is in: the path without its last part, or the URL up to the
     /// last slash before the query of a web server's.
     #[must_use]

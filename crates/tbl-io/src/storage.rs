@@ -142,6 +142,9 @@ pub struct FilePart {
     pub bytes: Vec<u8>,
 }
 
+/// The file that makes a folder an array or a group of arrays in the format Zarr 3.
+pub(crate) const ZARR_METADATA: &[u8] = b"zarr.json";
+
 /// A folder or a file, whatever the file holds.
 #[derive(Debug)]
 pub enum Opened {
@@ -206,7 +209,7 @@ impl Stores {
     }
 
     /// Opens a file or lists a folder. No byte is read, except where compressed archives are
-    /// [unpacked](Self::unpacking).
+    /// [unpacked](Self::unpacking). A folder of Zarr arrays stands for its [metadata](Self::open_zarr).
     ///
     /// # Errors
     /// [`ReadError::NoStore`] for a URL with another scheme, [`ReadError::Io`],
@@ -221,6 +224,9 @@ impl Stores {
             return Ok(Opened::File(source));
         }
         let location = Location::new(location);
+        if let Some(metadata) = self.open_zarr(&location)? {
+            return Ok(Opened::File(metadata));
+        }
         let folder = match self.store(&location)? {
             None => Folder::open(location.as_os_str())?,
             Some(store) => Folder::of_store(store, location, ReadLimits::default())?,
@@ -240,6 +246,61 @@ impl Stores {
             return if metadata.is_dir() { Ok(None) } else { Source::open(path).map(Some) };
         };
         if store.is_folder(&location)? { Ok(None) } else { store.open(&location, None).map(Some) }
+    }
+
+    /// Opens the `zarr.json` of a folder that is an array or a group in the format Zarr 3; `None` for
+    /// other folders. In a store only folders with `.zarr/` in their URL are asked for one, which costs a
+    /// request; of others, `zarr.json` itself can be opened.
+    ///
+    /// # Errors
+    /// As for [`open_existing`](Self::open_existing).
+    pub fn open_zarr(&self, folder: &Location) -> Result<Option<Source>, ReadError> {
+        if folder.url().is_some_and(|url| !url.contains(".zarr/")) {
+            return Ok(None);
+        }
+        self.open_existing(&folder.join(ZARR_METADATA))
+    }
+
+    /// Opens the `zarr.json` of an array or a group in a group; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// As for [`open_existing`](Self::open_existing).
+    pub fn open_zarr_member(
+        &self,
+        group: &Location,
+        name: &[u8],
+    ) -> Result<Option<Source>, ReadError> {
+        self.open_existing(&group.join(name).join(ZARR_METADATA))
+    }
+
+    /// The names of the arrays and groups directly below a group in the format Zarr 3, sorted: folders
+    /// with a `zarr.json`.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`], and those of [`Storage::list`].
+    pub fn zarr_members(&self, group: &Location) -> Result<Vec<Vec<u8>>, ReadError> {
+        let mut names = Vec::new();
+        if let Some(store) = self.store(group)? {
+            for object in store.list(group)? {
+                let mut parts = object.name.split(|&byte| byte == b'/');
+                if let (Some(name), Some(ZARR_METADATA), None) =
+                    (parts.next(), parts.next(), parts.next())
+                {
+                    names.push(name.to_vec());
+                }
+            }
+        } else {
+            let fault = |error| ReadError::io(group, error);
+            for entry in std::fs::read_dir(group.as_os_str()).map_err(fault)? {
+                let name = entry.map_err(fault)?.file_name().into_encoded_bytes();
+                let metadata = group.join(&name).join(ZARR_METADATA);
+                if Path::new(metadata.as_os_str()).is_file() {
+                    names.push(name);
+                }
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
     }
 
     /// As [`open_file`](Self::open_file), and `None` if the file does not exist.

@@ -69,7 +69,7 @@ impl Dataset {
     ) -> Result<Self, PipelineError> {
         let open = |opened| match opened {
             Opened::Folder(folder) => Ok::<Box<dyn SampleSource>, PipelineError>(folder),
-            Opened::File(source) => match table::open(&source)? {
+            Opened::File(source) => match table::open(stores, &source)? {
                 Some(table) => Ok(Box::new(TableSource::boxed(table)) as _),
                 None => table::open_samples(stores, source),
             },

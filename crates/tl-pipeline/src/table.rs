@@ -85,6 +85,20 @@ pub trait Table: Send + Sync + fmt::Debug {
         Ok(())
     }
 
+    /// Bytes of its file, or of its numbers if they are in several files; `None`, the default, for
+    /// callers to ask the file itself.
+    fn bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// Checks a column against checksums that reading its rows does not look at; it has none by default.
+    ///
+    /// # Errors
+    /// The defect of the column.
+    fn verify(&self, _column: usize) -> Result<(), TableError> {
+        Ok(())
+    }
+
     /// The names of the categories of a column of [keys](Meaning::Key), in their order; none, the
     /// default, where they have none.
     ///

@@ -65,7 +65,9 @@ impl From<ReadError> for TableError {
 #[expect(missing_docs, reason = "the messages name the fields")]
 pub enum ColumnsError {
     /// Columns of a data set that is not a table.
-    #[error("{location}: not a table; IDV, TBF, Parquet, .npy and safetensors files have columns")]
+    #[error(
+        "{location}: not a table; IDV, TBF, Parquet, .npy, .npz, safetensors and Zarr files have columns"
+    )]
     NoTable { location: Location },
     /// Something else than columns of a table.
     #[error("{location}: a table has columns, not {what}")]

@@ -1,24 +1,35 @@
-//! Arrays in files as tables: NumPy's `.npy`, and safetensors. The first dimension has the rows.
+//! Arrays in files as tables: NumPy's `.npy` and `.npz`, safetensors, and Zarr. The first dimension has
+//! the rows.
 
+mod defect;
+mod npz;
+mod rows;
 mod safetensors;
+mod zarr;
 
 use tbl_io::{
-    ErrorKind, Location, Mapped, NpyArray, NpyError, NpyHeader, NpyKind, ReadError, Source,
+    Location, Mapped, NpyArray, NpyHeader, NpyKind, NpzMember, ReadError, Source, Stores,
 };
 use tl_handoff::sync::Arc;
 
 use crate::error::{PipelineError, TableError};
-use crate::fault::Fault;
-use crate::table::number::from_little_endian;
 use crate::table::{ColumnType, ColumnValues, Content, Meaning, RowValues, Table, TableColumn};
+use defect::ArrayDefect;
+use rows::{Block, Numbers, StoredRows};
+use zarr::Chunks;
 
-/// The column of a `.npy` file.
-const NPY_COLUMN: &str = "array";
+/// The column of a file that has one array without a name.
+const ONLY_COLUMN: &str = "array";
 
-/// The arrays of a file as columns: the one of a `.npy` file is called `array`, those of a safetensors
-/// file have their names.
+/// The file of a Zarr array or group, which its folder stands for.
+const ZARR_METADATA: &[u8] = b"zarr.json";
+
+/// The arrays of a file, or of a folder in the format Zarr 3, as columns. The one of a `.npy` file and of
+/// a Zarr array is called `array`; the members of an `.npz` file, tensors and the arrays of a Zarr group
+/// have their names.
 ///
-/// Rows are read where they lie. An array with another number of rows than the first one cannot be read.
+/// Rows are read where they lie, unless they are compressed. A tensor with another number of rows than
+/// the first one cannot be read; in `.npz` files and Zarr groups, it is an error.
 #[derive(Debug)]
 pub struct ArrayTable {
     source: Source,
@@ -27,88 +38,79 @@ pub struct ArrayTable {
     rows: u64,
     columns: Vec<TableColumn>,
     places: Vec<Option<Place>>,
+    bytes: u64,
 }
 
-/// The place of the numbers of an array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The numbers of a column that can be read.
+#[derive(Clone, Debug)]
 struct Place {
-    offset: u64,
-    row_bytes: u64,
-    number_bytes: usize,
-    is_big_endian: bool,
-    is_bool: bool,
+    numbers: Numbers,
+    values: Values,
 }
 
 /// An array that a file has.
 #[derive(Debug)]
 struct Array {
     name: String,
-    /// `None` for numbers of a type that batches cannot have.
-    number: Option<ColumnType>,
-    /// The type as the file names it.
-    type_name: String,
+    /// The reason why batches cannot have it, if there is one.
+    number: Result<ColumnType, String>,
     shape: Vec<u64>,
-    /// Its first byte in the file.
-    offset: u64,
-    bytes: u64,
     is_big_endian: bool,
+    values: Values,
 }
 
-/// A defect of a file with arrays, or an array whose rows are not in sequence.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-enum ArrayDefect {
-    #[error("{0}")]
-    Npy(NpyError),
-    #[error("the array is in Fortran order, expected C order: save numpy.ascontiguousarray(array)")]
-    Fortran,
-    #[error("an array without dimensions has no rows")]
-    Scalar,
-    #[error("{what} ends at byte {need}, the file has {have} bytes")]
-    Length { what: &'static str, need: u64, have: u64 },
-    #[error("the array has {found} bytes, expected {expected} by its shape")]
-    Size { found: u64, expected: u64 },
-    #[error("the header of the safetensors file: {reason}")]
-    Header { reason: String },
-}
-
-impl Fault for ArrayDefect {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Data
-    }
-}
-
-impl From<ArrayDefect> for TableError {
-    fn from(defect: ArrayDefect) -> Self {
-        Self::File { source: Arc::new(defect), is_lasting: true }
-    }
+/// The place of the numbers of an array.
+#[derive(Clone, Debug)]
+enum Values {
+    /// Nowhere that can be read.
+    None,
+    /// In the file as they are, in so many bytes. A member of a ZIP archive has a checksum too.
+    Stored { offset: u64, bytes: u64, member: Option<NpzMember> },
+    /// In a compressed member, after a header of so many bytes.
+    Deflated { member: NpzMember, header_bytes: u64 },
+    /// In files of their own.
+    Chunks(Arc<Chunks>),
 }
 
 impl ArrayTable {
-    /// Opens a file with arrays; `None` for another one. `.npy` files have a magic, and safetensors are
-    /// detected by the extension.
+    /// Opens a file with arrays; `None` for another one. `.npy` files have a magic, and so have the
+    /// archives of `.npz` files; safetensors are detected by the extension, and Zarr arrays by the name
+    /// `zarr.json`. Their chunks are opened in `stores`.
     ///
     /// # Errors
     /// [`PipelineError::Table`] for a damaged file.
-    pub fn open(source: &Source) -> Result<Option<Self>, PipelineError> {
+    pub fn open(stores: &Stores, source: &Source) -> Result<Option<Self>, PipelineError> {
+        if source.location().file_name() == ZARR_METADATA {
+            let arrays = zarr::arrays(stores, source)?;
+            return Self::with(source, "zarr", Ok(arrays)).map(Some);
+        }
+        let extension = source.location().extension().unwrap_or_default();
         let mut magic = [0; NpyArray::MAGIC.len()];
-        let is_npy = source.len() >= magic.len() as u64 && {
+        if source.len() >= magic.len() as u64 {
             source.read_exact_at(0, &mut magic)?;
-            magic == NpyArray::MAGIC
-        };
-        let is_safetensors = source
-            .location()
-            .extension()
-            .is_some_and(|found| found.eq_ignore_ascii_case("safetensors"));
-        let arrays = match (is_npy, is_safetensors) {
-            (true, _) => npy(source).map(|array| vec![array]),
-            (false, true) => safetensors::arrays(source),
-            (false, false) => return Ok(None),
-        };
-        let format = if is_npy { "npy" } else { "safetensors" };
+        }
+        if magic == NpyArray::MAGIC {
+            let arrays = npy(source).map(|array| vec![array]);
+            return Self::with(source, "npy", arrays).map(Some);
+        }
+        let is_zip = magic.starts_with(&npz::MAGIC);
+        if extension.eq_ignore_ascii_case("npz") || is_zip && npz::is_one(source)? {
+            return Self::with(source, "npz", npz::arrays(source)).map(Some);
+        }
+        if extension.eq_ignore_ascii_case("safetensors") {
+            return Self::with(source, "safetensors", safetensors::arrays(source)).map(Some);
+        }
+        Ok(None)
+    }
+
+    fn with(
+        source: &Source,
+        format: &'static str,
+        arrays: Result<Vec<Array>, TableError>,
+    ) -> Result<Self, PipelineError> {
         let table = arrays.and_then(|arrays| Self::of(source, format, arrays));
-        let fault =
-            |fault| PipelineError::Table { location: source.location().clone(), source: fault };
-        table.map(Some).map_err(fault)
+        let location = || source.location().clone();
+        table.map_err(|source| PipelineError::Table { location: location(), source })
     }
 
     fn of(source: &Source, format: &'static str, arrays: Vec<Array>) -> Result<Self, TableError> {
@@ -116,37 +118,73 @@ impl ArrayTable {
         let rows = arrays.iter().find_map(|array| array.shape.first().copied()).unwrap_or(0);
         let mut columns = Vec::new();
         let mut places = Vec::new();
+        let mut chunk_bytes = 0_u64;
         for array in arrays {
             let have = source.len();
-            let need = array.offset.saturating_add(array.bytes);
-            if need > have {
-                return Err(ArrayDefect::Length { what: "the array", need, have }.into());
+            if let Values::Stored { offset, bytes, .. } = array.values {
+                let need = offset.saturating_add(bytes);
+                if need > have {
+                    return Err(ArrayDefect::Length { what: "the array", need, have }.into());
+                }
             }
             let found = array.column(rows)?;
             let (content, place) = match found {
                 Ok((content, place)) => (content, Some(place)),
                 Err(reason) => (Content::Unreadable { reason }, None),
             };
+            if let Some(Place { numbers, values: Values::Chunks(_) }) = &place {
+                let bytes = numbers.row_bytes.saturating_mul(rows);
+                chunk_bytes = chunk_bytes.saturating_add(bytes);
+            }
             columns.push(TableColumn { name: array.name, content });
             places.push(place);
         }
-        // An object in a store is read row by row.
-        let mapped = Mapped::new(source, 0, source.len()).ok().map(Arc::new);
-        Ok(Self { source: source.clone(), mapped, format, rows, columns, places })
+        let bytes = if format == "zarr" { chunk_bytes } else { source.len() };
+        // An object in a store is read row by row, and chunks are files of their own.
+        let mapped =
+            if format == "zarr" { None } else { Mapped::new(source, 0, source.len()).ok() };
+        let mapped = mapped.map(Arc::new);
+        let source = source.clone();
+        Ok(Self { source, mapped, format, rows, columns, places, bytes })
+    }
+
+    fn place(&self, column: usize) -> Result<&Place, TableError> {
+        let number = column as u64;
+        let place = self.places.get(column).and_then(Option::as_ref);
+        place.ok_or(TableError::OutOfRange { what: "column", number })
+    }
+
+    /// The bytes of a member, inflated.
+    fn inflated(&self, member: &NpzMember) -> Result<Vec<u8>, TableError> {
+        let NpzMember { offset, stored_bytes, .. } = *member;
+        let mut read = Vec::new();
+        let packed = match self.mapped.as_ref().and_then(|map| map.lend(offset, stored_bytes)) {
+            Some(packed) => packed,
+            None => {
+                self.source.read_range_into(offset, stored_bytes, &mut read)?;
+                &read
+            }
+        };
+        let mut bytes = Vec::new();
+        member.unpack(packed, &mut bytes).map_err(ArrayDefect::Npy)?;
+        Ok(bytes)
     }
 }
 
 impl Array {
     /// The column of the array in a table of so many rows, or the reason why it is not readable.
     fn column(&self, rows: u64) -> Result<Result<(Content, Place), String>, ArrayDefect> {
-        let Some(number) = self.number else {
-            return Ok(Err(format!("numbers of type {}", self.type_name)));
+        let number = match &self.number {
+            Ok(number) => *number,
+            Err(reason) => return Ok(Err(reason.clone())),
         };
         let size = number.bytes() as u64;
-        let expected = self.shape.iter().try_fold(size, |bytes, &side| bytes.checked_mul(side));
-        let expected = expected.unwrap_or(u64::MAX);
-        if expected != self.bytes {
-            return Err(ArrayDefect::Size { found: self.bytes, expected });
+        if let Values::Stored { bytes: found, .. } = self.values {
+            let expected = self.shape.iter().try_fold(size, |bytes, &side| bytes.checked_mul(side));
+            let expected = expected.unwrap_or(u64::MAX);
+            if expected != found {
+                return Err(ArrayDefect::Size { found, expected });
+            }
         }
         let [first, rest @ ..] = &*self.shape else {
             return Ok(Err(ArrayDefect::Scalar.to_string()));
@@ -162,12 +200,29 @@ impl Array {
             return Ok(Err("rows that are too large".to_owned()));
         };
         let content = Content::Numbers { number, shape, meaning: Meaning::Value };
-        let is_big_endian = self.is_big_endian;
-        let number_bytes = number.bytes();
-        let is_bool = number == ColumnType::Bool;
-        let offset = self.offset;
-        Ok(Ok((content, Place { offset, row_bytes, number_bytes, is_big_endian, is_bool })))
+        let numbers = Numbers {
+            row_bytes,
+            number_bytes: number.bytes(),
+            is_big_endian: self.is_big_endian,
+            is_bool: number == ColumnType::Bool,
+        };
+        Ok(Ok((content, Place { numbers, values: self.values.clone() })))
     }
+}
+
+/// Fails unless all arrays with dimensions have as many rows.
+fn check_rows(arrays: &[Array]) -> Result<(), ArrayDefect> {
+    let with_rows = |array: &'_ Array| array.shape.first().copied();
+    let Some(first) = arrays.iter().find(|array| with_rows(array).is_some()) else { return Ok(()) };
+    let rows = first.shape.first().copied().unwrap_or_default();
+    for array in arrays {
+        if let Some(found) = with_rows(array).filter(|&found| found != rows) {
+            let name = array.name.clone();
+            let first = first.name.clone();
+            return Err(ArrayDefect::Rows { name, found, first, rows });
+        }
+    }
+    Ok(())
 }
 
 /// The array of a `.npy` file.
@@ -178,7 +233,7 @@ fn npy(source: &Source) -> Result<Array, TableError> {
     if header.shape.is_empty() {
         return Err(ArrayDefect::Scalar.into());
     }
-    if header.is_fortran && header.shape.len() > 1 {
+    if is_fortran(&header) {
         return Err(ArrayDefect::Fortran.into());
     }
     let have = source.len();
@@ -188,15 +243,26 @@ fn npy(source: &Source) -> Result<Array, TableError> {
         let need = offset.saturating_add(bytes);
         return Err(ArrayDefect::Length { what: "the array", need, have }.into());
     }
-    Ok(Array {
-        name: NPY_COLUMN.to_owned(),
-        number: Some(number_of(header.kind, header.item_bytes)),
-        type_name: String::new(),
-        shape: header.shape.iter().map(|&side| side as u64).collect(),
-        offset,
-        bytes,
-        is_big_endian: header.is_big_endian,
-    })
+    let values = Values::Stored { offset, bytes, member: None };
+    Ok(Array::of_npy(ONLY_COLUMN.to_owned(), &header, values))
+}
+
+impl Array {
+    /// The array with this header of a `.npy` file.
+    fn of_npy(name: String, header: &NpyHeader, values: Values) -> Self {
+        Self {
+            name,
+            number: Ok(number_of(header.kind, header.item_bytes)),
+            shape: header.shape.iter().map(|&side| side as u64).collect(),
+            is_big_endian: header.is_big_endian,
+            values,
+        }
+    }
+}
+
+/// Whether the rows of an array are not in sequence.
+fn is_fortran(header: &NpyHeader) -> bool {
+    header.is_fortran && header.shape.len() > 1
 }
 
 /// The type of numbers of this kind and size.
@@ -234,56 +300,66 @@ impl Table for ArrayTable {
         &self.columns
     }
 
-    fn values(&self, column: usize) -> Result<ColumnValues, TableError> {
-        let place = self.places.get(column).copied().flatten();
-        let number = column as u64;
-        let place = place.ok_or(TableError::OutOfRange { what: "column", number })?;
-        let source = self.source.clone();
-        let mapped = self.mapped.clone();
-        Ok(ColumnValues::Whole(Arc::new(Rows { source, mapped, place, count: self.rows })))
+    fn bytes(&self) -> Option<u64> {
+        Some(self.bytes)
     }
 
-    fn load(&self, _: usize, block: u64) -> Result<Arc<dyn RowValues>, TableError> {
-        Err(TableError::OutOfRange { what: "block", number: block })
+    fn values(&self, column: usize) -> Result<ColumnValues, TableError> {
+        let Place { numbers, values } = self.place(column)?;
+        Ok(match values {
+            Values::Stored { offset, .. } => ColumnValues::Whole(Arc::new(StoredRows {
+                source: self.source.clone(),
+                mapped: self.mapped.clone(),
+                numbers: *numbers,
+                offset: *offset,
+                count: self.rows,
+            })),
+            Values::Deflated { member, .. } => {
+                let load_bytes = member.bytes.saturating_add(member.stored_bytes);
+                ColumnValues::Blocks { rows: self.rows.max(1), load_bytes }
+            }
+            Values::Chunks(chunks) => {
+                let load_bytes = chunks.load_bytes();
+                ColumnValues::Blocks { rows: chunks.block_rows(), load_bytes }
+            }
+            Values::None => {
+                return Err(TableError::OutOfRange { what: "column", number: column as u64 });
+            }
+        })
+    }
+
+    fn load(&self, column: usize, block: u64) -> Result<Arc<dyn RowValues>, TableError> {
+        let Place { numbers, values } = self.place(column)?;
+        let numbers = *numbers;
+        let no_block = TableError::OutOfRange { what: "block", number: block };
+        match values {
+            Values::Deflated { member, header_bytes } if block == 0 => {
+                let bytes = self.inflated(member)?;
+                Ok(Arc::new(Block { bytes, front: *header_bytes, numbers }))
+            }
+            Values::Chunks(chunks) => {
+                let rows = chunks.block_rows();
+                let start = block.checked_mul(rows).filter(|&start| start < self.rows);
+                let start = start.ok_or(no_block)?;
+                let end = start.saturating_add(rows).min(self.rows);
+                let bytes = chunks.read(start..end)?;
+                Ok(Arc::new(Block { bytes, front: 0, numbers }))
+            }
+            Values::Stored { .. } | Values::Deflated { .. } | Values::None => Err(no_block),
+        }
     }
 
     fn check(&self) -> Result<(), ReadError> {
         self.mapped.as_ref().map_or(Ok(()), |mapped| mapped.check())
     }
-}
 
-/// The rows of an array, where they lie.
-struct Rows {
-    source: Source,
-    mapped: Option<Arc<Mapped>>,
-    place: Place,
-    count: u64,
-}
-
-impl RowValues for Rows {
-    fn kept_bytes(&self) -> u64 {
-        0
-    }
-
-    fn write(&self, row: u64, out: &mut [u8]) -> Result<(), TableError> {
-        let Place { offset, row_bytes, number_bytes, is_big_endian, is_bool } = self.place;
-        let is_row = row < self.count && out.len() as u64 == row_bytes;
-        let start = row.checked_mul(row_bytes).and_then(|start| start.checked_add(offset));
-        let Some(start) = start.filter(|_| is_row) else {
-            return Err(TableError::OutOfRange { what: "row", number: row });
-        };
-        match self.mapped.as_ref().and_then(|mapped| mapped.lend(start, row_bytes)) {
-            Some(bytes) => out.copy_from_slice(bytes),
-            None => self.source.read_exact_at(start, out)?,
+    fn verify(&self, column: usize) -> Result<(), TableError> {
+        match &self.place(column)?.values {
+            Values::Stored { member: Some(member), .. } => member.verify_stored(&self.source),
+            Values::Stored { .. } | Values::Deflated { .. } | Values::Chunks(_) | Values::None => {
+                Ok(())
+            }
         }
-        if is_big_endian {
-            out.chunks_exact_mut(number_bytes).for_each(<[u8]>::reverse);
-        }
-        from_little_endian(out, number_bytes);
-        if is_bool {
-            out.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
-        }
-        Ok(())
     }
 }
 

@@ -14,11 +14,14 @@ use crate::table::layout::describe;
 use crate::table::{ArrayTable, Content, Table, TableColumn, TableKind, TableSource};
 
 /// The table that a file holds; `None` for a file that holds something else.
-pub(crate) fn open(source: &Source) -> Result<Option<Box<dyn Table>>, PipelineError> {
+pub(crate) fn open(
+    stores: &Stores,
+    source: &Source,
+) -> Result<Option<Box<dyn Table>>, PipelineError> {
     if let Some(kind) = TableKind::of(source)? {
         return open_as(kind, source).map(Some);
     }
-    Ok(ArrayTable::open(source)?.map(|table| Box::new(table) as _))
+    Ok(ArrayTable::open(stores, source)?.map(|table| Box::new(table) as _))
 }
 
 /// The table that a file is, other than an IDV file or a TBF segment: arrays, or a Parquet file without
@@ -30,7 +33,7 @@ pub fn open_rows(
     stores: &Stores,
     source: &Source,
 ) -> Result<Option<Box<dyn Table>>, PipelineError> {
-    if let Some(table) = ArrayTable::open(source)? {
+    if let Some(table) = ArrayTable::open(stores, source)? {
         return Ok(Some(Box::new(table)));
     }
     if !is_parquet(source)? {
@@ -160,7 +163,7 @@ mod tests {
     fn a_file_of_a_table_names_the_feature() {
         for (front, kind) in [(&b"CML\0DVB\0"[..], "IDV"), (b"TALB", "TBF")] {
             let source = Source::from_bytes("a.bin", front.to_vec());
-            let error = open(&source).unwrap_err().to_string();
+            let error = open(&Stores::new(), &source).unwrap_err().to_string();
             let expected = "files need the feature `tables`, which this build lacks";
             assert_eq!(error, format!("a.bin: {kind} {expected}"));
         }

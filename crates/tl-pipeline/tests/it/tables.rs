@@ -8,6 +8,9 @@
     reason = "tables of tests have few rows, and small numbers"
 )]
 
+mod array_files;
+mod arrays;
+mod arrays_damage;
 mod damage;
 pub(crate) mod files;
 mod going_on;

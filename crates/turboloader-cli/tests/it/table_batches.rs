@@ -152,7 +152,9 @@ fn what_a_table_does_not_have_is_named() {
     assert!(line.contains("table.idv: a table has columns, not "), "{line}");
     let line = bench(&crate::support::photos(), &["--recipe", "columns"]).error(2);
     assert!(
-        line.contains("not a table; IDV, TBF, Parquet, .npy and safetensors files have"),
+        line.contains(
+            "not a table; IDV, TBF, Parquet, .npy, .npz, safetensors and Zarr files have"
+        ),
         "{line}"
     );
     let line = bench(&path, &[]).error(2);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use tbl_io::Source;
 
-use super::{Array, ArrayDefect};
+use super::{Array, ArrayDefect, Values};
 use crate::error::TableError;
 use crate::table::ColumnType;
 
@@ -50,12 +50,15 @@ pub(super) fn arrays(source: &Source) -> Result<Vec<Array>, TableError> {
         })?;
         arrays.push(array);
     }
-    arrays.sort_by_key(|array| array.offset);
+    arrays.sort_by_key(|array: &Array| match array.values {
+        Values::Stored { offset, .. } => offset,
+        Values::None | Values::Deflated { .. } | Values::Chunks(_) => 0,
+    });
     Ok(arrays)
 }
 
 fn array(name: &str, value: &Value, data: u64) -> Option<Array> {
-    let type_name = value.get("dtype")?.as_str()?.to_owned();
+    let type_name = value.get("dtype")?.as_str()?;
     let sides = value.get("shape")?.as_array()?.iter();
     let shape = sides.map(Value::as_u64).collect::<Option<Vec<_>>>()?;
     let [start, end] = value.get("data_offsets")?.as_array()?.as_slice() else { return None };
@@ -63,12 +66,10 @@ fn array(name: &str, value: &Value, data: u64) -> Option<Array> {
     let bytes = end.as_u64()?.checked_sub(start)?;
     Some(Array {
         name: name.to_owned(),
-        number: number(&type_name),
-        type_name,
+        number: number(type_name).ok_or_else(|| format!("numbers of type {type_name}")),
         shape,
-        offset: data.checked_add(start)?,
-        bytes,
         is_big_endian: false,
+        values: Values::Stored { offset: data.checked_add(start)?, bytes, member: None },
     })
 }
 

@@ -33,7 +33,7 @@ fn tensors() -> Vec<u8> {
 
 fn open(name: &str, bytes: Vec<u8>) -> Result<ArrayTable, PipelineError> {
     let source = Source::from_bytes(name, bytes);
-    ArrayTable::open(&source).map(|table| table.expect("the file has arrays"))
+    ArrayTable::open(&Stores::new(), &source).map(|table| table.expect("the file has arrays"))
 }
 
 fn row(table: &ArrayTable, column: usize, row: u64, bytes: usize) -> Vec<u8> {
@@ -80,7 +80,7 @@ fn tensors_are_columns_in_the_order_of_their_bytes() {
     assert!(table.values(2).is_err());
     // Other files have no arrays.
     let other = Source::from_bytes("a.bin", tensors());
-    assert!(ArrayTable::open(&other).unwrap().is_none());
+    assert!(ArrayTable::open(&Stores::new(), &other).unwrap().is_none());
 }
 
 #[test]
@@ -132,10 +132,11 @@ fn every_truncation_is_an_error_and_no_flip_panics() {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= 1 << bit;
                 let source = Source::from_bytes(name, damaged);
-                let Ok(Some(table)) = ArrayTable::open(&source) else { continue };
+                let Ok(Some(table)) = ArrayTable::open(&Stores::new(), &source) else { continue };
                 for (column, place) in table.places.iter().enumerate() {
-                    let Some(place) = place.filter(|place| place.row_bytes < 100) else { continue };
-                    let mut out = vec![0; usize::try_from(place.row_bytes).unwrap()];
+                    let row_bytes = place.as_ref().map(|place| place.numbers.row_bytes);
+                    let Some(row_bytes) = row_bytes.filter(|&bytes| bytes < 100) else { continue };
+                    let mut out = vec![0; usize::try_from(row_bytes).unwrap()];
                     let ColumnValues::Whole(values) = table.values(column).unwrap() else {
                         panic!()
                     };
