@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::fs::Metadata;
 use std::path::Path;
 
 use tbl_io::{Entry, Location, Note, ReadError, SampleSource, Source, Stores};
@@ -173,9 +174,11 @@ pub(crate) fn table_kind(
     Ok(kind.map(|kind| (kind, source)))
 }
 
-/// The file that a path stands for, if it is one that may be a table.
+/// The file that a path stands for, if it is one that may be a table: also the metadata of a folder with
+/// Zarr arrays.
 pub(crate) fn single_file(global: &GlobalArgs, path: &Path) -> Result<Option<Source>, Failure> {
-    if global.has_tokens() || path.metadata().is_ok_and(|found| !found.is_file()) {
+    let is_special = |found: Metadata| !found.is_file() && !found.is_dir();
+    if global.has_tokens() || path.metadata().is_ok_and(is_special) {
         return Ok(None);
     }
     let stores = global.stores();
@@ -184,7 +187,10 @@ pub(crate) fn single_file(global: &GlobalArgs, path: &Path) -> Result<Option<Sou
     }
     let found = stores.expand(path)?;
     let [location] = &*found else { return Ok(None) };
-    Ok(stores.open_file(location)?)
+    match stores.open_file(location)? {
+        Some(file) => Ok(Some(file)),
+        None => Ok(stores.open_zarr(location)?),
+    }
 }
 
 /// The message if a command needs samples and opening `paths` failed: it names the table, if one

@@ -65,7 +65,7 @@ pub(crate) fn run(table: &Table, args: &Args, global: &GlobalArgs) -> Result<Ver
         }
     }
     if let Table::Rows(table) = table {
-        // Nothing is said of columns that cannot be read, and asking for one says why.
+        // Nor would two files be told apart by such a column. Asking for its rows says why it is one.
         for column in 0..table.column_count() {
             if table.unreadable(column).is_some() {
                 table.rows(&[column])?;

@@ -40,6 +40,8 @@ fn report_unopened(args: &Args, path: &Path, failure: &Failure) -> Result<(), Fa
         Some(_) => "tbf",
         None if extension == "parquet" => "parquet",
         None if extension == "safetensors" => "safetensors",
+        None if extension == "npz" => "npz",
+        None if path.is_dir() || path.ends_with("zarr.json") => "zarr",
         None => "npy",
     };
     if !args.json || !failure.is_about_data() {
@@ -148,7 +150,8 @@ fn check_rows(
             findings.add(Listed::warning(format!("column {:?}: {reason}", table.name(column))))?;
             continue;
         }
-        if let Err(failure) = table.hash(column, &mut |row| progress.set(done + row)) {
+        let hashed = table.hash(column, &mut |row| progress.set(done + row));
+        if let Err(failure) = hashed.and_then(|_| table.verify(column)) {
             if !failure.is_about_data() {
                 return Err(failure);
             }

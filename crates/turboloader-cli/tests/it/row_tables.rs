@@ -107,3 +107,81 @@ fn arrays_are_tables_of_one_column() {
         "{error}"
     );
 }
+
+fn array(name: &str) -> String {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/arrays");
+    folder.join(name).to_str().expect("the path is UTF-8").to_owned()
+}
+
+#[test]
+fn archives_and_zarr_folders_are_tables() {
+    let types =
+        ["stored.npz", "deflated.npz", "big_endian.npz", "types.zarr", "types.zarr/zarr.json"];
+    let digests = |name: &str| {
+        let text = tl(["digest", "--columns", &array(name)]).text();
+        let lines = text.lines().filter(|line| !line.starts_with("dead "));
+        let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let expected = digests("stored.npz");
+    assert_eq!(expected.len(), 12);
+    for name in types {
+        assert_eq!(digests(name), expected, "{name}");
+        let good = tl(["verify", &array(name), "--json"]).text();
+        assert_eq!(json_lines(&good)[0]["good"], true, "{name}");
+        let row: Value =
+            serde_json::from_str(&tl(["cat", &array(name), "3", "--columns", "uint64"]).text())
+                .expect("a row is JSON");
+        let listed = json_lines(&tl(["ls", "--json", "--columns", "uint64", &array(name)]).text());
+        assert_eq!((listed.len(), &listed[3]["values"]["uint64"]), (11, &row["uint64"]));
+        let bench = tl(["bench", &array(name), "--seconds", "0", "--columns", "int8"]);
+        assert_eq!(bench.code, Some(0), "{}", bench.stderr);
+    }
+    let info = tl(["info", &array("photo_gzip.zarr")]).text();
+    let facts =
+        "\nkind         zarr\nrows         11\nbytes        330\ncolumns      array  i16 5x3\n";
+    assert!(info.ends_with(facts), "{info}");
+    let info = tl(["info", &array("photo_blosc.zarr")]).text();
+    let reason = "array  unreadable: codec `blosc`, expected gzip, zstd or crc32c\n";
+    assert!(info.ends_with(reason), "{info}");
+    let error = tl(["ls", "--columns", "array", &array("photo_blosc.zarr")]).error(1);
+    assert!(
+        error.ends_with("column array: codec `blosc`, expected gzip, zstd or crc32c"),
+        "{error}"
+    );
+    let error = tl(["digest", &array("stored.npz")]).error(1);
+    assert!(error.ends_with("column version: an array without dimensions has no rows"), "{error}");
+}
+
+#[test]
+fn a_flipped_byte_of_a_stored_member_is_found() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("a.npz");
+    let mut bytes = std::fs::read(array("stored.npz")).expect("the archive is readable");
+    // In the numbers of the first member, which begin after headers of 34 and 128 bytes.
+    bytes[200] ^= 1;
+    std::fs::write(&path, bytes).expect("the folder is writable");
+    let error = tl(["verify", path.to_str().expect("UTF-8")]).error(1);
+    assert!(error.contains("a.npz: array `bool`: CRC-32 is "), "{error}");
+}
+
+#[test]
+fn billions_of_rows_without_numbers_take_no_time() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("a.npy");
+    let header = format!(
+        "{:<117}\n",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (17179869184, 0), }"
+    );
+    let bytes = [&b"\x93NUMPY\x01\x00\x76\x00"[..], header.as_bytes()].concat();
+    std::fs::write(&path, bytes).expect("the folder is writable");
+    let path = path.to_str().expect("UTF-8");
+    let start = std::time::Instant::now();
+    let good = tl(["verify", path]).text();
+    assert!(good.ends_with("good: 17179869184 rows, 1 columns, 128 bytes\n"), "{good}");
+    assert_eq!(tl(["digest", path]).text().trim().len(), 64);
+    let bench = tl(["bench", path, "--seconds", "0"]);
+    assert_eq!(bench.code, Some(0), "{}", bench.stderr);
+    assert!(start.elapsed() < std::time::Duration::from_secs(30));
+}
