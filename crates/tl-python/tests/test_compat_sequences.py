@@ -49,6 +49,26 @@ def test_arrays_stay_aligned():
         compat.ArrayDataLoader(first, second[1:])
 
 
+def test_arrays_of_a_file_are_those_of_numpy(tmp_path):
+    x, y = np.arange(75).reshape(25, 3), np.arange(25) * 10
+    np.savez(tmp_path / "a.npz", x=x, y=y)
+    loader = compat.ArrayDataLoader(tmp_path / "a.npz", batch_size=8, shuffle=True, seed=3)
+    assert len(loader) == 4
+    orders = []
+    for epoch in (0, 1, 0):
+        loader.set_epoch(epoch)
+        batches = list(loader)
+        assert all(np.array_equal(a, x[b // 10]) for a, b in batches)
+        orders.append(np.concatenate([b for _, b in batches]).tolist())
+    assert orders[0] == orders[2] != orders[1]
+    assert sorted(orders[1]) == y.tolist()
+    np.save(tmp_path / "a.npy", x)
+    (rows,) = compat.ArrayDataLoader(str(tmp_path / "a.npy"), batch_size=25)
+    assert np.array_equal(rows, x)
+    with pytest.raises(ValueError, match="the path of one file"):
+        compat.ArrayDataLoader(tmp_path / "a.npy", y)
+
+
 @pytest.mark.parametrize("workers", [1, 4])
 def test_python_data_sets_keep_their_order(workers):
     squares = Squares(21)

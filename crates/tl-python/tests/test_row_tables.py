@@ -107,3 +107,54 @@ def test_booleans_of_arrays_are_zero_or_one(tmp_path):
     path.write_bytes(stored)
     (batch,) = tl.DataLoader(path, batch_size=4, columns=["array"], shuffle=False)
     assert batch["array"].numpy().tobytes() == b"\1\0\1\1"
+
+
+ARRAYS = FOLDER.parent / "arrays"
+TYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
+TYPES += ["float16", "float32", "float64"]
+
+
+@pytest.mark.parametrize("name", ["stored.npz", "deflated.npz", "big_endian.npz", "types.zarr"])
+def test_batches_of_archives_and_groups_are_slices(name: str) -> None:
+    arrays = {column: np.load(ARRAYS / f"{column}.npy") for column in TYPES}
+    data = tl.open(ARRAYS / name)
+    assert len(data) == 11
+    loader = tl.DataLoader(data, batch_size=4, shuffle=True, columns=TYPES)
+    for batch in loader:
+        index = batch["index"].numpy()
+        for column, array in arrays.items():
+            found = batch[column].numpy()
+            assert found.dtype == array.dtype
+            assert found.tobytes() == array[index].tobytes()
+    assert len(pickle.loads(pickle.dumps(data))) == 11
+
+
+def test_saved_archives_are_read_at_once(tmp_path: pathlib.Path) -> None:
+    x = np.random.default_rng(1).integers(0, 255, (40, 7, 5), dtype=np.uint8)
+    y = np.arange(40)
+    np.savez(tmp_path / "a.npz", x=x, y=y)
+    np.savez_compressed(tmp_path / "b.npz", x=x, y=y)
+    columns = tl.Columns(["x"], label="y")
+    loader = tl.DataLoader(
+        [tmp_path / "a.npz", tmp_path / "b.npz"], batch_size=9, shuffle=True, columns=columns
+    )
+    for batch in loader:
+        rows = batch["index"].numpy() % 40
+        assert np.array_equal(batch["x"].numpy(), x[rows])
+        assert np.array_equal(batch["label"].numpy(), y[rows])
+    np.savez(tmp_path / "c.npz", x=x, y=y[1:])
+    with pytest.raises(tl.FormatError, match="array `y` has 39 rows, array `x` has 40"):
+        tl.open(tmp_path / "c.npz")
+
+
+@pytest.mark.parametrize("form", ["plain", "big", "zstd", "gzip", "shards", "shards_crc"])
+def test_a_zarr_array_is_a_table_of_one_column(form: str) -> None:
+    photo = np.load(ARRAYS / "photo.npy")
+    loader = tl.DataLoader(ARRAYS / f"photo_{form}.zarr", batch_size=3, shuffle=True)
+    for batch in loader:
+        assert np.array_equal(batch["array"].numpy(), photo[batch["index"].numpy()])
+
+
+def test_codecs_of_zarr_that_are_not_read_are_named() -> None:
+    with pytest.raises(SettingError, match="codec `blosc`, expected gzip, zstd or crc32c"):
+        tl.DataLoader(ARRAYS / "photo_blosc.zarr", columns=["array"])

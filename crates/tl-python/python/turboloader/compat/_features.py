@@ -40,7 +40,7 @@ def features() -> dict[str, Any]:
         "pipe_operator": True,
         "hdf5_support": False,
         "tfrecord_support": False,
-        "zarr_support": False,
+        "zarr_support": True,
         # Pascal VOC's boxes, in XML, are not read; `turboloader.coco` and `pairs` read the rest.
         "coco_voc_support": False,
         "io_uring": False,

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..exceptions import SettingError, StateError
+from ..loader import DataLoader
 
 __all__ = ["ArrayDataLoader", "MapDataLoader", "TokenDataLoader", "default_collate"]
 
@@ -60,7 +61,9 @@ class ArrayDataLoader(_Batches):
     Parameters
     ----------
     *arrays
-        NumPy arrays, memory maps, or what ``numpy.asarray`` takes.
+        NumPy arrays, memory maps, or what ``numpy.asarray`` takes; or the path of a ``.npy``,
+        ``.npz`` or safetensors file or of a Zarr folder, whose arrays are read row by row, in the
+        order of `turboloader.DataLoader`.
     batch_size, shuffle, seed, drop_last
         As for `DataLoader`.
     """
@@ -75,6 +78,15 @@ class ArrayDataLoader(_Batches):
     ) -> None:
         if not arrays:
             raise SettingError("ArrayDataLoader needs at least one array")
+        self._rows = None
+        if any(isinstance(array, (str, os.PathLike)) for array in arrays):
+            if len(arrays) > 1:
+                raise SettingError("ArrayDataLoader takes arrays, or the path of one file of arrays")
+            self._rows = DataLoader(
+                arrays[0], batch_size=batch_size, shuffle=shuffle, seed=seed, drop_last=drop_last
+            )
+            super().__init__(self._rows.num_samples, batch_size, shuffle, seed, drop_last)
+            return
         # `asanyarray` leaves memory maps what they are.
         self.arrays = [np.asanyarray(array) for array in arrays]
         lengths = sorted({len(array) for array in self.arrays})
@@ -85,9 +97,17 @@ class ArrayDataLoader(_Batches):
         super().__init__(lengths[0], batch_size, shuffle, seed, drop_last)
 
     def __iter__(self) -> Iterator[Any]:
-        for rows in self._chosen():
-            batch = tuple(np.ascontiguousarray(array[rows]) for array in self.arrays)
+        for batch in self._of_arrays() if self._rows is None else self._of_file(self._rows):
             yield batch if len(batch) > 1 else batch[0]
+
+    def _of_arrays(self) -> Iterator[tuple[Any, ...]]:
+        for rows in self._chosen():
+            yield tuple(np.ascontiguousarray(array[rows]) for array in self.arrays)
+
+    def _of_file(self, rows: DataLoader[Any, Any]) -> Iterator[tuple[Any, ...]]:
+        rows.set_epoch(self._epoch)
+        for batch in rows:
+            yield tuple(np.array(batch[name]) for name in batch if name != "index")
 
 
 def default_collate(samples: Sequence[Any]) -> Any:
