@@ -61,7 +61,7 @@ def test_bad_texts_are_errors_or_warnings(tmp_path):
     lines = tmp_path / "a.jsonl"
     lines.write_text('{"text": "a"}\n{"body": "b"}\n')
     output = tmp_path / "a.bin"
-    with pytest.raises(tl.exceptions.FormatError, match="line 2, column `text`: the object has no"):
+    with pytest.raises(tl.exceptions.FormatError, match="line 2, column `text`: no such key"):
         tl.tokenize(lines, output, tokenizer=BPE)
     assert list(tmp_path.iterdir()) == [lines]
     with pytest.warns(UserWarning, match="left out: .*a.jsonl: at byte 14: line 2"):
@@ -164,6 +164,15 @@ def test_rows_that_need_all_tokens_are_refused(tmp_path):
     packed.write_bytes(gzip.compress(LINES.read_bytes()))
     with pytest.raises(tl.exceptions.SettingError, match="unpack it"):
         tl.tokens(packed, length=24, documents="pad", tokenizer=BPE)
+
+
+def test_texts_without_a_tokenizer_are_refused(tmp_path):
+    with pytest.raises(tl.exceptions.SettingError, match="pass its tokenizer"):
+        tl.tokens(LINES, length=24)
+    with pytest.raises(TypeError, match="block_size.*pass length"):
+        tl.tokens(LINES, length=24, block_size=24)
+    with pytest.raises(tl.LoaderError, match="ends with .bin"):
+        tl.tokenize(LINES, tmp_path / "corpus", tokenizer=BPE)
 
 
 def test_bad_texts_are_bad_samples(tmp_path):
