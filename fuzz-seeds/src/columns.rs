@@ -1,9 +1,13 @@
 //! Tables of columns: whatever the bytes are, the rows of a Parquet file or of arrays are read, or there
 //! is an error.
 
-use tbl_io::Source;
+use std::sync::Arc;
+
+use tbl_io::{Source, Stores};
 use tl_arrow::ParquetColumns;
 use turboloader::pipeline::{ArrayTable, ColumnValues, Content, ParquetTable, RowValues, Table};
+
+use crate::files::{Files, split};
 
 /// Rows that are read of a block or an array, which may state any number.
 const MAX_ROWS: u64 = 64;
@@ -38,11 +42,24 @@ pub fn parquet_columns(data: &[u8]) {
     }
 }
 
-/// Opens `data` as a `.npy` file or as safetensors, and reads the first rows of every array.
+/// Opens `data` as a `.npy` or `.npz` file or as safetensors, and reads the first rows of every array.
 pub fn arrays(data: &[u8]) {
-    match ArrayTable::open(&Source::from_bytes("fuzz.safetensors", data.to_vec())) {
+    open_arrays(&Stores::new(), "fuzz.safetensors", data);
+}
+
+/// Opens `data` as the `zarr.json` of an array or a group, and the bytes after a zero byte as each of
+/// their chunks.
+pub fn zarr(data: &[u8]) {
+    let (metadata, chunk) = split(data);
+    let files = Files(vec![("zarr.json", metadata.to_vec()), ("", chunk.to_vec())]);
+    let stores = Stores::new().with("mem", Arc::new(files));
+    open_arrays(&stores, "mem://b/zarr.json", metadata);
+}
+
+fn open_arrays(stores: &Stores, name: &str, data: &[u8]) {
+    match ArrayTable::open(stores, &Source::from_bytes(name, data.to_vec())) {
         Ok(table) => read_rows(&table.expect("the name is that of a table")),
-        Err(error) => assert!(error.to_string().starts_with("fuzz.safetensors: "), "{error}"),
+        Err(error) => assert!(error.to_string().starts_with(&format!("{name}: ")), "{error}"),
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod columns;
 mod decode;
+mod files;
 mod format;
 mod idv;
 mod jpeg;
@@ -20,7 +21,7 @@ mod tbf;
 mod token_lists;
 mod tokens;
 
-pub use columns::{arrays, parquet_columns};
+pub use columns::{arrays, parquet_columns, zarr};
 pub use decode::{decode_bmp, decode_jpeg, decode_png, decode_tiff, decode_webp};
 pub use format::{
     fix_tar_checksums, fix_tbl2_checksums, images, numpy, packed_tar, tar, tbl1, tbl2,

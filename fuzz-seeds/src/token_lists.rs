@@ -1,14 +1,15 @@
 //! Lists of files of tokens, and orders of their windows: whatever the bytes are, samples are read or
 //! there is an error.
 
-use std::io;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use tbl_io::{Location, Object, ReadError, Source, Storage, Stores};
+use tbl_io::Stores;
 use tl_tokens::{
     DocumentRows, Fill, Long, PackedRows, Sequences, TokenOptions, TokenType, Windows, open_all_in,
 };
+
+use crate::files::{Files, split};
 
 /// Samples that are read of a file, and files that are read of a list.
 const MOST: u64 = 64;
@@ -16,34 +17,12 @@ const MOST: u64 = 64;
 /// The documents of the corpus whose order is read have 1, 2, .. tokens.
 const DOCUMENTS: u16 = 16;
 
-/// A store of files by the ends of their names.
-#[derive(Debug)]
-struct Files(Vec<(&'static str, Vec<u8>)>);
-
-impl Storage for Files {
-    fn open(&self, object: &Location, _: Option<&Object>) -> Result<Source, ReadError> {
-        let name = object.as_os_str().as_encoded_bytes();
-        match self.0.iter().find(|(end, _)| name.ends_with(end.as_bytes())) {
-            Some((_, bytes)) => Ok(Source::from_bytes(object, bytes.clone())),
-            None => {
-                let source = io::ErrorKind::NotFound.into();
-                Err(ReadError::Io { location: object.clone(), source })
-            }
-        }
-    }
-
-    fn list(&self, _: &Location) -> Result<Vec<Object>, ReadError> {
-        Ok(Vec::new())
-    }
-}
-
 /// Opens the bytes after the first as the `index.json` of LitData or MDS, and those after a zero byte
 /// as each file that it lists. The first byte selects the options and the sequences.
 pub fn token_list(data: &[u8]) {
     let Some((&kind, bytes)) = data.split_first() else { return };
-    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-    let file = bytes.get(end + 1..).unwrap_or_default().to_vec();
-    let files = Files(vec![("index.json", bytes[..end].to_vec()), ("", file)]);
+    let (index, file) = split(bytes);
+    let files = Files(vec![("index.json", index.to_vec()), ("", file.to_vec())]);
     let length = NonZeroU32::new(3).expect("not zero");
     let long = Long::Split;
     let fill = Fill::default();

@@ -53,6 +53,7 @@ fn lists_and_orders_of_tokens_seeds_pass() {
 fn tables_of_columns_seeds_pass() {
     replay("parquet_columns", fuzz_seeds::parquet_columns);
     replay("arrays", fuzz_seeds::arrays);
+    replay("zarr", fuzz_seeds::zarr);
 }
 
 #[test]
