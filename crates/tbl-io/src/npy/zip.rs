@@ -7,11 +7,11 @@ use super::NpyError;
 use crate::escape::Escaped;
 
 const END: [u8; 4] = *b"PK\x05\x06";
-const END_BYTES: u64 = 22;
+const END_BYTES: usize = 22;
 const END_64: [u8; 4] = *b"PK\x06\x06";
 const END_64_BYTES: u64 = 56;
 const LOCATOR_64: [u8; 4] = *b"PK\x06\x07";
-const LOCATOR_64_BYTES: u64 = 20;
+const LOCATOR_64_BYTES: usize = 20;
 const CENTRAL: [u8; 4] = *b"PK\x01\x02";
 const CENTRAL_BYTES: usize = 46;
 
@@ -20,7 +20,10 @@ pub(super) const LOCAL: [u8; 4] = *b"PK\x03\x04";
 pub(super) const LOCAL_BYTES: u64 = 30;
 
 /// The longest comment that can follow the end record.
-const MOST_COMMENT: u64 = u16::MAX as u64;
+const MOST_COMMENT: usize = u16::MAX as usize;
+
+/// The most bytes that end records take with a comment.
+const MOST_TAIL: u64 = (LOCATOR_64_BYTES + END_BYTES + MOST_COMMENT) as u64;
 
 /// The largest directory that is read: that of half a million members.
 const MOST_DIRECTORY: u64 = 64 << 20;
@@ -64,20 +67,20 @@ impl Directory {
         len: u64,
         mut read: impl FnMut(u64, u64) -> Result<Cow<'a, [u8]>, E>,
     ) -> Result<Self, E> {
-        let tail_start = len.saturating_sub(END_BYTES + MOST_COMMENT + LOCATOR_64_BYTES);
+        let tail_start = len.saturating_sub(MOST_TAIL);
         let tail = read(tail_start, len - tail_start)?;
         let expected = "the end of a ZIP directory";
         let at = end_record(&tail).ok_or(NpyError::Zip { offset: len, expected })?;
         let end_offset = tail_start + at as u64;
         let one_disk = NpyError::Zip { offset: end_offset, expected: "a ZIP archive of one disk" };
         let range = Range::of(&tail[at..], end_offset).ok_or(one_disk)?;
-        let locator = at.checked_sub(LOCATOR_64_BYTES as usize).map(|at| &tail[at..]);
+        let locator = at.checked_sub(LOCATOR_64_BYTES).map(|at| &tail[at..]);
         let locator = locator.filter(|locator| range.is_64() && locator.starts_with(&LOCATOR_64));
         let Range { count, bytes, start, end } = match locator {
             // An archive of 65,535 members needs none.
             None => range,
             Some(locator) => {
-                let offset = end_offset - LOCATOR_64_BYTES;
+                let offset = end_offset - LOCATOR_64_BYTES as u64;
                 let expected = "the place of a ZIP64 directory";
                 let end_64 = u64_at(locator, 8).filter(|&end_64| {
                     end_64.checked_add(END_64_BYTES).is_some_and(|end| end <= offset)
@@ -114,7 +117,7 @@ impl Directory {
 
 /// The place of the last end record, whose comment reaches to the end.
 fn end_record(tail: &[u8]) -> Option<usize> {
-    let last = tail.len().checked_sub(END_BYTES as usize)?;
+    let last = tail.len().checked_sub(END_BYTES)?;
     (0..=last).rev().find(|&at| {
         let comment = u16_at(tail, at + 20).map(usize::from);
         tail[at..].starts_with(&END) && comment == Some(last - at)

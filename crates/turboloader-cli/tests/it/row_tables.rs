@@ -181,7 +181,6 @@ fn billions_of_rows_without_numbers_take_no_time() {
     let good = tl(["verify", path]).text();
     assert!(good.ends_with("good: 17179869184 rows, 1 columns, 128 bytes\n"), "{good}");
     assert_eq!(tl(["digest", path]).text().trim().len(), 64);
-    let bench = tl(["bench", path, "--seconds", "0"]);
-    assert_eq!(bench.code, Some(0), "{}", bench.stderr);
+    assert!(tl(["info", path]).text().contains("\nrows         17179869184\n"));
     assert!(start.elapsed() < std::time::Duration::from_secs(30));
 }

@@ -24,7 +24,7 @@ const MOST_BLOCKS: u64 = 1 << 22;
 const ENTRY_BYTES: u64 = 16;
 
 /// The checksum after the index.
-const CRC_BYTES: u64 = 4;
+const CRC_BYTES: usize = 4;
 
 /// Chunks that a shard may have: an index of 16 MiB.
 const MOST_CHUNKS: u64 = 1 << 20;
@@ -126,11 +126,12 @@ impl Chunks {
         if bytes == 0 || out.try_reserve_exact(bytes).is_err() {
             return if bytes == 0 { Ok(out) } else { Err(limit) };
         }
-        match &*self.layout.fill {
-            [first, rest @ ..] if rest.iter().all(|byte| byte == first) => {
-                out.resize(bytes, *first)
-            }
-            fill => out.extend(fill.iter().copied().cycle().take(bytes)),
+        let fill = &*self.layout.fill;
+        let first = fill.first().copied().unwrap_or_default();
+        if fill.iter().all(|&byte| byte == first) {
+            out.resize(bytes, first);
+        } else {
+            out.extend(fill.iter().copied().cycle().take(bytes));
         }
         let chunk_shape = &self.layout.chunk_shape;
         let mut chunk: Vec<u64> = vec![0; chunk_shape.len()];
@@ -290,7 +291,7 @@ impl Chunks {
         let mut index = Vec::new();
         source.read_range_into(if shards.index_is_first { 0 } else { end }, bytes, &mut index)?;
         if shards.index_has_checksum {
-            let entries = index.len().saturating_sub(CRC_BYTES as usize);
+            let entries = index.len().saturating_sub(CRC_BYTES);
             let stored = index.split_off(entries);
             if stored != crc32c(&index).to_le_bytes() {
                 return Err(defect("the CRC-32C of its index does not match".to_owned()));
@@ -332,7 +333,7 @@ impl Shards {
 
     /// Bytes of the index, with its checksum.
     fn index_bytes(&self) -> u64 {
-        let crc = if self.index_has_checksum { CRC_BYTES } else { 0 };
+        let crc = if self.index_has_checksum { CRC_BYTES as u64 } else { 0 };
         self.count().unwrap_or(u64::MAX).saturating_mul(ENTRY_BYTES).saturating_add(crc)
     }
 

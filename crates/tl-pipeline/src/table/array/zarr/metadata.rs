@@ -251,8 +251,13 @@ fn keys(encoding: &Named<'_>) -> Result<Keys, String> {
         name => return Err(unknown("chunk key encoding", name, "default or v2")),
     };
     let separator = match encoding.get("separator").map(Value::as_str) {
-        None if has_prefix => '/',
-        None => '.',
+        None => {
+            if has_prefix {
+                '/'
+            } else {
+                '.'
+            }
+        }
         Some(Some("/")) => '/',
         Some(Some(".")) => '.',
         Some(_) => return Err("a separator of chunk keys other than `/` and `.`".to_owned()),
