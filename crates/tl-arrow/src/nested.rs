@@ -67,9 +67,9 @@ impl Entries {
     }
 
     /// The entries of row `row`; none past the end.
-    pub(crate) fn of_row(&self, row: usize, max_definition: u8) -> Vec<Entry<'_>> {
+    pub(crate) fn of_row(&self, row: usize, max_definition: u8) -> impl Iterator<Item = Entry<'_>> {
         let mut value = self.rows.get(row).map_or(0, |start| start.value);
-        let entry = |at: usize| {
+        let entry = move |at: usize| {
             let definition = self.definition[at];
             let repetition = self.repetition.get(at).copied().unwrap_or(0);
             let is_value = definition == max_definition;
@@ -77,7 +77,7 @@ impl Entries {
             value += u32::from(is_value);
             Entry { repetition, definition, value: found }
         };
-        self.range(row).map(entry).collect()
+        self.range(row).map(entry)
     }
 
     fn value(&self, number: u32) -> Option<Value<'_>> {

@@ -168,7 +168,7 @@ impl RowFile for ParquetFile {
         let entries = leaves.zip(&found).map(|(leaf, (entries, first))| {
             let at = (row.row - first) as usize;
             budget.entries(entries.range(at).len())?;
-            Ok(entries.of_row(at, self.leaf(leaf).max_definition))
+            Ok(entries.of_row(at, self.leaf(leaf).max_definition).collect())
         });
         let entries = entries.collect::<Result<_, ReadError>>()?;
         let leaves = self.footer().schema.leaves();

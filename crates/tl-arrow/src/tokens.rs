@@ -94,13 +94,13 @@ impl ListTokens {
     fn list<R>(
         &self,
         row: u64,
-        take: impl FnOnce(&mut dyn Iterator<Item = &Entry<'_>>) -> R,
+        take: impl FnOnce(&mut dyn Iterator<Item = Entry<'_>>) -> R,
     ) -> Result<R, ReadError> {
         let place = self.file.place(row).ok_or_else(|| self.outside(row))?;
         let (entries, first) = self.file.entries(place, self.column.leaf)?;
         let entries = entries.of_row((place.row - first) as usize, self.column.value);
-        let is_element = |entry: &&Entry<'_>| entry.definition >= self.column.element;
-        Ok(take(&mut entries.iter().filter(is_element)))
+        let is_element = |entry: &Entry<'_>| entry.definition >= self.column.element;
+        Ok(take(&mut entries.filter(is_element)))
     }
 
     fn outside(&self, row: u64) -> ReadError {

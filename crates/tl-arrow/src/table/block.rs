@@ -70,7 +70,9 @@ pub(super) fn read(
         }
         Access::Lists { leaf, number, shape } => {
             let size = number.kind.bytes() * shape.iter().product::<usize>();
-            bytes.reserve_exact(count.saturating_mul(size));
+            let need = count.saturating_mul(size);
+            file.check_size("bytes of a block", need as u64)?;
+            bytes.reserve_exact(need);
             for row in rows {
                 list(file, *leaf, *number, shape, row, &mut bytes)?;
             }
@@ -173,16 +175,18 @@ fn list(
     let described = file.leaf(leaf);
     let expected: usize = shape.iter().product();
     let (entries, first) = file.entries(place, leaf)?;
-    let entries = entries.of_row((place.row - first) as usize, described.max_definition);
-    let is_null = matches!(&*entries, [Entry { value: None, .. }]) && expected > 1;
-    if is_null {
+    let row = (place.row - first) as usize;
+    let mut of_row = entries.of_row(row, described.max_definition).peekable();
+    let count = entries.range(row).len();
+    let is_null = count == 1 && of_row.peek().is_some_and(|entry| entry.value.is_none());
+    if is_null && expected > 1 {
         let missing = (0..expected).all(|_| number.push(described, None, bytes));
         return if missing { Ok(()) } else { Err(error("null among lists of numbers")) };
     }
-    if entries.len() != expected {
+    if count != expected {
         return Err(error("list of another length than the metadata states"));
     }
-    for (at, Entry { repetition, value, .. }) in entries.into_iter().enumerate() {
+    for (at, Entry { repetition, value, .. }) in of_row.enumerate() {
         if usize::from(repetition) != level(shape, at) {
             return Err(error("list of another shape than the metadata states"));
         }
