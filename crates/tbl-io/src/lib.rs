@@ -95,9 +95,9 @@ pub use ranges::{
 pub use reader::{Damage, MetadataTotals, RawView, ReadOptions, RowIndexTotals, TblFile, Verify};
 pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};
 pub use sample::{
-    BulkIndex, DamageChecks, Entry, Facts, Field, MetadataBlock, RowIndexes, SampleBlocks,
-    SampleName, SampleSource, SampleSourceExt, SourceKind, StoredBytes, StoredSamples,
-    announce_after,
+    BlockMemory, BulkIndex, DamageChecks, Entry, Facts, Field, MetadataBlock, RowIndexes,
+    SampleBlocks, SampleName, SampleSource, SampleSourceExt, SourceKind, StoredBytes,
+    StoredSamples, announce_after,
 };
 pub use seekable::open_seekable;
 pub use shard_index::{

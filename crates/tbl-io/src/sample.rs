@@ -17,7 +17,7 @@ use crate::note::Note;
 use crate::source::Source;
 
 pub use capability::{
-    BulkIndex, DamageChecks, RowIndexes, SampleBlocks, SampleSourceExt, StoredSamples,
+    BlockMemory, BulkIndex, DamageChecks, RowIndexes, SampleBlocks, SampleSourceExt, StoredSamples,
 };
 
 /// A stored data set as a numbered sequence of samples: a TAR archive, a folder, or a TBL file.
@@ -167,6 +167,11 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
 
     /// The blocks that samples are stored in, if the container has blocks.
     fn blocks(&self) -> Option<&dyn SampleBlocks> {
+        None
+    }
+
+    /// The memory for what this source unpacks, if several samples need it.
+    fn block_memory(&self) -> Option<&'static dyn BlockMemory> {
         None
     }
 }

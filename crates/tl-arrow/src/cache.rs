@@ -1,245 +1,292 @@
-//! The pages and dictionaries that were decoded last, shared by the threads that read a data set.
+//! The values that were decoded last, of all files: pages, dictionaries, lists, and buffers of Arrow
+//! files, shared by the threads of the process.
 //!
 //! Samples that follow each other in a file are in one page, and others need the same dictionaries.
-//! A page is decoded by one thread, while others that need it wait.
+//! A value is decoded by one thread, while others that need it wait.
 
+mod recent;
+
+use std::any::Any;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, Weak};
+
+use tbl_io::BlockMemory;
 
 use crate::nested::Entries;
 use crate::page::Page;
 use crate::segments::Segments;
 use crate::values::Values;
+use recent::{AnyValue, LastUse, Recent};
 
-/// The most memory of each kind, unless a shuffle needs more.
+/// The most bytes of values while nothing is reserved.
 const BYTES: u64 = 64 << 20;
-
-/// Values that are kept whatever their size: threads that read in sequence need the page before a
-/// border and the one after it.
-const LEAST: usize = 2;
 
 /// The longest buffer that a thread keeps for its next page.
 const SPARE_BYTES: usize = 64 << 20;
 
-/// The name of a page in all files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Values that a thread finds without a lock.
+const NEAR: usize = 256;
+
+/// The name of a value in all files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) file: u64,
+    /// The row group, or the batch.
     pub(crate) group: usize,
+    /// The leaf, or the buffer.
     pub(crate) leaf: usize,
-    pub(crate) page: usize,
+    pub(crate) part: Part,
 }
 
-/// The decoded pages of the files of a data set.
+/// The part of a column in a row group or in a batch that a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Part {
+    Page(usize),
+    Dictionary,
+    /// The entries of a page of a list.
+    Entries(usize),
+    /// The entries of a row group.
+    AllEntries,
+    /// A buffer of a record batch.
+    RowBuffer,
+    /// A buffer of the values of a dictionary.
+    DictionaryBuffer,
+}
+
+/// A value that is kept.
+pub(crate) trait Decoded: Any + Send + Sync {
+    /// Bytes in memory.
+    fn memory(&self) -> usize;
+}
+
+impl Decoded for Page {
+    fn memory(&self) -> usize {
+        self.memory()
+    }
+}
+
+impl Decoded for Entries {
+    fn memory(&self) -> usize {
+        self.memory()
+    }
+}
+
+impl Decoded for Values {
+    fn memory(&self) -> usize {
+        self.memory()
+    }
+}
+
+impl Decoded for Vec<u8> {
+    fn memory(&self) -> usize {
+        self.capacity()
+    }
+}
+
+/// The decoded values of a process.
 #[derive(Debug)]
 pub(crate) struct PageCache {
     /// Those of the process that made it, and of a forked one. A thread that does not exist there
     /// may have held the locks of the first.
     kept: [OnceLock<Kept>; 2],
-    /// The most bytes of pages.
-    most: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Kept {
     process: u32,
-    pages: Recent<Page>,
-    dictionaries: Recent<Values>,
-    entries: Recent<Entries>,
-}
-
-impl Default for PageCache {
-    fn default() -> Self {
-        let kept = [OnceLock::from(Kept::new()), OnceLock::new()];
-        Self { kept, most: AtomicU64::new(BYTES) }
-    }
+    values: Recent,
 }
 
 impl Kept {
     fn new() -> Self {
-        let process = std::process::id();
-        let pages = Recent::default();
-        Self { process, pages, dictionaries: Recent::default(), entries: Recent::default() }
+        Self { process: std::process::id(), values: Recent::new(BYTES) }
     }
 }
 
+static CACHE: PageCache = PageCache { kept: [const { OnceLock::new() }; 2] };
+
 impl PageCache {
-    /// The cache of the tables and tokens of this process, whatever the number of their files.
-    pub(crate) fn of_process() -> Arc<Self> {
-        static CACHE: OnceLock<Arc<PageCache>> = OnceLock::new();
-        Arc::clone(CACHE.get_or_init(Arc::default))
+    /// The cache of this process, whatever the number of its files is.
+    pub(crate) fn of_process() -> &'static Self {
+        &CACHE
     }
 
-    /// Makes room for this many bytes of pages, if that is more than there is.
-    pub(crate) fn keep(&self, bytes: u64) {
-        self.most.fetch_max(bytes, Ordering::Relaxed);
-    }
-
-    /// The page, decoded by `make` if it is not kept.
-    pub(crate) fn page<E>(
+    /// The value of `key`, decoded by `make` if it is not kept.
+    pub(crate) fn get<T: Decoded, E>(
         &self,
         key: Key,
-        make: impl FnOnce() -> Result<Page, E>,
-    ) -> Result<Arc<Page>, E> {
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Arc<T>, E> {
+        if let Some(found) = near(key) {
+            return Ok(of_type(found));
+        }
         let Some(kept) = self.kept() else { return make().map(Arc::new) };
-        let most = self.most.load(Ordering::Relaxed);
-        let dropped = |old: Arc<Page>| {
-            keep_spare(Arc::into_inner(old).and_then(Page::into_buffer));
+        let make = || {
+            let made = make()?;
+            let bytes = made.memory() as u64;
+            Ok::<_, E>((Arc::new(made) as AnyValue, bytes))
         };
-        kept.pages.get(key, most, Page::memory, make, dropped)
+        let mut old = Vec::new();
+        let found = kept.values.get(key, make, &mut old);
+        old.into_iter().for_each(recycle);
+        let (value, last_use) = found?;
+        keep_near(key, &value, last_use);
+        Ok(of_type(value))
     }
 
-    /// The entries of a page of a list, as [`page`](Self::page).
-    pub(crate) fn entries<E>(
-        &self,
-        key: Key,
-        make: impl FnOnce() -> Result<Entries, E>,
-    ) -> Result<Arc<Entries>, E> {
-        let Some(kept) = self.kept() else { return make().map(Arc::new) };
-        kept.entries.get(key, BYTES, Entries::memory, make, drop)
-    }
-
-    /// The dictionary, as [`page`](Self::page).
-    pub(crate) fn dictionary<E>(
-        &self,
-        key: Key,
-        make: impl FnOnce() -> Result<Values, E>,
-    ) -> Result<Arc<Values>, E> {
-        let Some(kept) = self.kept() else { return make().map(Arc::new) };
-        kept.dictionaries.get(key, BYTES, Values::memory, make, drop)
+    /// Drops the values of a file that is closed.
+    fn forget(&self, file: u64) {
+        if let Some(kept) = self.kept() {
+            kept.values.forget(file);
+        }
     }
 
     /// The values of this process; `None` in a process forked from a forked one.
     fn kept(&self) -> Option<&Kept> {
         let process = std::process::id();
         let is_own = |kept: &&Kept| kept.process == process;
-        let own = self.kept[0].get().filter(is_own);
+        let first = self.kept[0].get_or_init(Kept::new);
+        let own = Some(first).filter(is_own);
         own.or_else(|| Some(self.kept[1].get_or_init(Kept::new)).filter(is_own))
     }
 }
 
+impl BlockMemory for PageCache {
+    fn usual_bytes(&self) -> u64 {
+        BYTES
+    }
+
+    fn used_bytes(&self) -> u64 {
+        self.kept().map_or(0, |kept| kept.values.bytes())
+    }
+
+    fn reserve(&self, bytes: u64) -> Box<dyn Any + Send + Sync> {
+        if let Some(kept) = self.kept() {
+            kept.values.reserve(bytes);
+        }
+        Box::new(Reserved { process: std::process::id(), bytes })
+    }
+}
+
+/// Memory that a reader has reserved.
+struct Reserved {
+    process: u32,
+    bytes: u64,
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if let Some(kept) = CACHE.kept().filter(|kept| kept.process == self.process) {
+            kept.values.release(self.bytes);
+        }
+    }
+}
+
+/// The number of an open file, whose values are dropped with it.
+#[derive(Debug)]
+pub(crate) struct FileNumber(u64);
+
+impl FileNumber {
+    /// A number that no other file has.
+    pub(crate) fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Drop for FileNumber {
+    fn drop(&mut self) {
+        CACHE.forget(self.0);
+    }
+}
+
+fn of_type<T: Decoded>(value: AnyValue) -> Arc<T> {
+    value.downcast().expect("a part of a file has one type")
+}
+
+/// A value that the cache has, as far as a thread knows.
+struct Near {
+    key: Key,
+    value: Weak<dyn Any + Send + Sync>,
+    last_use: LastUse,
+}
+
 thread_local! {
+    /// By hash, the values that this thread has found.
+    static FOUND: RefCell<Vec<Option<Near>>> = const { RefCell::new(Vec::new()) };
     /// The buffer of a dropped page, for the next one of this thread: fresh memory costs as much as
     /// decompressing.
     static SPARE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     static SEGMENTS: RefCell<Segments> = RefCell::new(Segments::default());
 }
 
-/// Keeps a buffer for the next page of this thread, if it is not too long.
-pub(crate) fn keep_spare(buffer: Option<Vec<u8>>) {
-    let buffer = buffer.filter(|buffer| buffer.capacity() <= SPARE_BYTES);
-    SPARE.with_borrow_mut(|spare| *spare = buffer.unwrap_or_default());
+fn near(key: Key) -> Option<AnyValue> {
+    FOUND.with_borrow(|found| {
+        let near = found.get(place(key))?.as_ref().filter(|near| near.key == key)?;
+        let value = near.value.upgrade()?;
+        near.last_use.renew();
+        Some(value)
+    })
 }
 
-/// A buffer with any bytes.
-pub(crate) fn spare() -> Vec<u8> {
-    SPARE.take()
+fn keep_near(key: Key, value: &AnyValue, last_use: LastUse) {
+    FOUND.with_borrow_mut(|found| {
+        if found.is_empty() {
+            found.resize_with(NEAR, || None);
+        }
+        found[place(key)] = Some(Near { key, value: Arc::downgrade(value), last_use });
+    });
+}
+
+/// A place below [`NEAR`].
+fn place(key: Key) -> usize {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let Key { file, group, leaf, part } = key;
+    let (kind, number) = match part {
+        Part::Page(number) => (0, number),
+        Part::Dictionary => (1, 0),
+        Part::Entries(number) => (2, number),
+        Part::AllEntries => (3, 0),
+        Part::RowBuffer => (4, 0),
+        Part::DictionaryBuffer => (5, 0),
+    };
+    let numbers: [u64; 5] = [file, group as u64, leaf as u64, kind, number as u64];
+    let mix = |hash: u64, number: u64| (hash ^ number).wrapping_mul(ODD).rotate_left(29);
+    let [.., last] = numbers.into_iter().fold(0_u64, mix).to_le_bytes();
+    usize::from(last) % NEAR
+}
+
+/// Keeps the buffer of a value that was dropped.
+fn recycle(old: AnyValue) {
+    let buffer: Option<Vec<u8>> = match old.downcast::<Page>() {
+        Ok(page) => Arc::into_inner(page).and_then(Page::into_buffer),
+        Err(old) => old.downcast::<Vec<u8>>().ok().and_then(Arc::into_inner),
+    };
+    let buffer = buffer.filter(|buffer| buffer.capacity() <= SPARE_BYTES);
+    let buffer = buffer.unwrap_or_default();
+    SPARE.with_borrow_mut(|spare| {
+        if buffer.capacity() > spare.capacity() {
+            *spare = buffer;
+        }
+    });
+}
+
+/// A buffer with any bytes, which may be too short for `len` of them and is not much longer.
+pub(crate) fn spare(len: usize) -> Vec<u8> {
+    SPARE.with_borrow_mut(|spare| {
+        let fits = spare.capacity() <= len.saturating_add(len / 4);
+        if fits { std::mem::take(spare) } else { Vec::new() }
+    })
 }
 
 /// Calls `read` with segments of any page, whose memory is used again.
 pub(crate) fn with_segments<R>(read: impl FnOnce(&mut Segments) -> R) -> R {
     SEGMENTS.with_borrow_mut(read)
-}
-
-/// A value that one thread makes while others wait for it.
-type Pending<T> = Arc<Mutex<Option<Arc<T>>>>;
-
-/// Values of which the least recently used are dropped.
-#[derive(Debug)]
-struct Recent<T>(Mutex<Items<T>>);
-
-#[derive(Debug)]
-struct Items<T> {
-    items: HashMap<Key, Item<T>>,
-    bytes: u64,
-    /// Counts uses.
-    clock: u64,
-}
-
-#[derive(Debug)]
-struct Item<T> {
-    value: Pending<T>,
-    last_use: u64,
-    /// 0 until the value is made.
-    bytes: u64,
-}
-
-impl<T> Default for Recent<T> {
-    fn default() -> Self {
-        Self(Mutex::new(Items { items: HashMap::new(), bytes: 0, clock: 0 }))
-    }
-}
-
-impl<T> Recent<T> {
-    /// The value of `key`, made if it is not kept. Values beyond `most` bytes go to `dropped`.
-    fn get<E>(
-        &self,
-        key: Key,
-        most: u64,
-        memory: impl FnOnce(&T) -> usize,
-        make: impl FnOnce() -> Result<T, E>,
-        dropped: impl FnMut(Arc<T>),
-    ) -> Result<Arc<T>, E> {
-        let pending = lock(&self.0).pending(key);
-        let mut value = lock(&pending);
-        if let Some(value) = &*value {
-            return Ok(Arc::clone(value));
-        }
-        let made = Arc::new(make().inspect_err(|_| lock(&self.0).forget(key, &pending))?);
-        *value = Some(Arc::clone(&made));
-        drop(value);
-        let old = lock(&self.0).made(key, &pending, memory(&made) as u64, most);
-        let values = old.into_iter().filter_map(Arc::into_inner).filter_map(into_value);
-        values.for_each(dropped);
-        Ok(made)
-    }
-}
-
-impl<T> Items<T> {
-    fn pending(&mut self, key: Key) -> Pending<T> {
-        self.clock += 1;
-        let new = || Item { value: Arc::default(), last_use: 0, bytes: 0 };
-        let item = self.items.entry(key).or_insert_with(new);
-        item.last_use = self.clock;
-        Arc::clone(&item.value)
-    }
-
-    /// Forgets a value that could not be made.
-    fn forget(&mut self, key: Key, value: &Pending<T>) {
-        if self.items.get(&key).is_some_and(|item| Arc::ptr_eq(&item.value, value)) {
-            self.items.remove(&key);
-        }
-    }
-
-    /// Counts the bytes of a value, and returns those that are dropped for it.
-    fn made(&mut self, key: Key, value: &Pending<T>, bytes: u64, most: u64) -> Vec<Pending<T>> {
-        // It may have been dropped while it was made, and another thread may make it again.
-        let own = self.items.get_mut(&key).filter(|item| Arc::ptr_eq(&item.value, value));
-        if let Some(item) = own {
-            item.bytes = bytes.max(1);
-            self.bytes += item.bytes;
-        }
-        let mut old = Vec::new();
-        while self.bytes > most && self.items.len() > LEAST {
-            let made = self.items.iter().filter(|&(&found, item)| item.bytes > 0 && found != key);
-            let oldest = made.min_by_key(|(_, item)| item.last_use).map(|(key, _)| *key);
-            let Some(item) = oldest.and_then(|key| self.items.remove(&key)) else { break };
-            self.bytes -= item.bytes;
-            old.push(item.value);
-        }
-        old
-    }
-}
-
-fn into_value<T>(value: Mutex<Option<Arc<T>>>) -> Option<Arc<T>> {
-    value.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A value is there as a whole or not at all.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -248,70 +295,61 @@ mod tests {
 
     use super::*;
 
-    fn key(page: usize) -> Key {
-        Key { file: 1, group: 0, leaf: 0, page }
+    fn key(file: &FileNumber, leaf: usize) -> Key {
+        Key { file: file.get(), group: 0, leaf, part: Part::RowBuffer }
     }
 
-    fn get(recent: &Recent<usize>, page: usize, bytes: usize, made: &mut Vec<usize>) {
+    /// Asks for a buffer, and returns whether it was made.
+    fn get(cache: &PageCache, key: Key, bytes: usize) -> bool {
+        let mut is_made = false;
         let make = || {
-            made.push(page);
-            Ok::<_, Infallible>(page)
+            is_made = true;
+            Ok::<_, Infallible>(vec![7; bytes])
         };
-        let value = recent.get(key(page), 100, |_| bytes, make, drop);
-        assert_eq!(value.as_deref(), Ok(&page));
+        assert_eq!(cache.get(key, make), Ok(Arc::new(vec![7; bytes])));
+        is_made
     }
 
     #[test]
-    fn the_least_recently_used_are_made_again() {
-        let recent = Recent::default();
-        let mut made = Vec::new();
-        for page in [0, 1, 2, 0, 3, 0, 1, 3] {
-            get(&recent, page, 33, &mut made);
-        }
-        assert_eq!(made, [0, 1, 2, 3, 1]);
-    }
-
-    #[test]
-    fn the_last_two_are_kept_whatever_their_size() {
-        let recent = Recent::default();
-        let mut made = Vec::new();
-        for page in [0, 1, 0, 1, 2, 1, 2, 0] {
-            get(&recent, page, 1000, &mut made);
-        }
-        assert_eq!(made, [0, 1, 2, 0]);
-    }
-
-    #[test]
-    fn what_could_not_be_made_is_asked_for_again() {
-        let recent = Recent::default();
-        let fail = || Err::<usize, _>("damaged");
-        assert_eq!(recent.get(key(4), 100, |_| 1, fail, drop), Err("damaged"));
-        get(&recent, 4, 1, &mut Vec::new());
-    }
-
-    #[test]
-    fn threads_that_need_a_value_wait_for_the_one_that_makes_it() {
-        let recent = Recent::default();
-        let made = AtomicU64::new(0);
-        let make = || {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-            Ok::<_, Infallible>(made.fetch_add(1, Ordering::Relaxed))
-        };
+    fn a_value_is_made_once_for_all_threads() {
+        let file = FileNumber::next();
+        assert!(get(&CACHE, key(&file, 0), 5));
+        assert!(!get(&CACHE, key(&file, 0), 5));
         std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| recent.get(key(0), 100, |_| 1, make, drop));
-            }
+            scope.spawn(|| assert!(!get(&CACHE, key(&file, 0), 5)));
         });
-        assert_eq!(made.into_inner(), 1);
+    }
+
+    #[test]
+    fn a_closed_file_leaves_nothing() {
+        let file = FileNumber::next();
+        let key = key(&file, 0);
+        assert!(get(&CACHE, key, 5));
+        drop(file);
+        assert!(get(&CACHE, key, 5));
+        CACHE.forget(key.file);
+    }
+
+    #[test]
+    fn a_value_that_was_dropped_is_not_found_near() {
+        let cache = PageCache { kept: [const { OnceLock::new() }; 2] };
+        let file = FileNumber::next();
+        let reserved = 100;
+        cache.kept().unwrap().values.reserve(reserved);
+        for leaf in [0, 1, 2, 1] {
+            get(&cache, key(&file, leaf), 40);
+        }
+        assert!(get(&cache, key(&file, 0), 40));
+        assert!(!get(&cache, key(&file, 1), 40), "it was found near, which counts as a use");
     }
 
     #[test]
     fn a_forked_process_has_values_of_its_own() {
-        let cache = PageCache::default();
+        let cache = PageCache { kept: [const { OnceLock::new() }; 2] };
         let process = std::process::id();
         assert_eq!(cache.kept().map(|kept| kept.process), Some(process));
         let other = Kept { process: process + 1, ..Kept::new() };
-        let cache = PageCache { kept: [OnceLock::from(other), OnceLock::new()], ..cache };
+        let cache = PageCache { kept: [OnceLock::from(other), OnceLock::new()] };
         assert_eq!(cache.kept().map(|kept| kept.process), Some(process));
         assert!(cache.kept[1].get().is_some());
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tbl_io::{Mapped, ParquetDefect, ReadError, ReadLimits, Source};
 
-use crate::cache::{self, PageCache};
+use crate::cache::{FileNumber, Key, PageCache, Part};
 use crate::codec::Codec;
 use crate::footer::{Chunk, Footer};
 use crate::header::{Encoding, PageHeader, PageKind};
@@ -41,9 +41,8 @@ const MAX_HEADER: u64 = 16 << 20;
 pub(crate) struct ParquetFile {
     source: Source,
     limits: ReadLimits,
-    cache: Arc<PageCache>,
     /// Tells the file from others in the cache.
-    id: u64,
+    number: FileNumber,
     map: OnceLock<Option<Mapped>>,
     /// Ranges of a file that is not mapped, by their offset, until it is open.
     ahead: Mutex<Vec<(u64, Vec<u8>)>>,
@@ -52,6 +51,8 @@ pub(crate) struct ParquetFile {
     starts: Vec<u64>,
     /// By row group and leaf, its pages once they were asked for.
     pages: Vec<OnceLock<Box<[Slot]>>>,
+    /// By leaf, the pages that were decoded.
+    decoded: Box<[AtomicU64]>,
     /// The places of images once they were asked for.
     images: OnceLock<Places>,
 }
@@ -64,12 +65,7 @@ pub(crate) struct RowPlace {
 }
 
 impl ParquetFile {
-    pub(crate) fn open(
-        source: Source,
-        limits: ReadLimits,
-        cache: Arc<PageCache>,
-    ) -> Result<Self, ReadError> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
+    pub(crate) fn open(source: Source, limits: ReadLimits) -> Result<Self, ReadError> {
         let (footer, tail) = read_footer(&source, limits)?;
         let ahead = Mutex::new(if source.is_mappable() { Vec::new() } else { vec![tail] });
         let mut starts = vec![0];
@@ -80,10 +76,11 @@ impl ParquetFile {
         }
         let leaves = footer.schema.leaves().len();
         let pages = (0..footer.groups.len() * leaves).map(|_| OnceLock::new()).collect();
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let number = FileNumber::next();
         let map = OnceLock::new();
+        let decoded = (0..leaves).map(|_| AtomicU64::new(0)).collect();
         let images = OnceLock::new();
-        Ok(Self { source, limits, cache, id, map, ahead, footer, starts, pages, images })
+        Ok(Self { source, limits, number, map, ahead, footer, starts, pages, decoded, images })
     }
 
     /// Fails if the places of all rows take more memory than samples may.
@@ -105,8 +102,9 @@ impl ParquetFile {
         self.images.get_or_init(|| Places::new(self, leaf))
     }
 
-    pub(crate) fn cache(&self) -> &PageCache {
-        &self.cache
+    /// How many times pages of a leaf were decoded.
+    pub(crate) fn decoded_pages(&self, leaf: usize) -> u64 {
+        self.decoded[leaf].load(Ordering::Relaxed)
     }
 
     pub(crate) fn footer(&self) -> &Footer {
@@ -324,9 +322,9 @@ impl ParquetFile {
         let slots = self.pages(group, leaf)?;
         let slot = slots[page];
         let rows = self.rows_of(group, slots, page);
-        let key = cache::Key { file: self.id, group, leaf, page };
-        self.cache.page(key, || {
+        PageCache::of_process().get(self.key(group, leaf, Part::Page(page)), || {
             let context = self.context(group, leaf, slot.offset)?;
+            self.decoded[leaf].fetch_add(1, Ordering::Relaxed);
             self.with_bytes(slot.offset, slot.bytes.into(), |bytes| {
                 let error = |flaw| self.error(flaw);
                 let header = checked_header(bytes, slot, rows.len()).map_err(error)?;
@@ -349,17 +347,16 @@ impl ParquetFile {
         let chunk = self.chunk(group, leaf);
         let mut slots: Cow<'_, [Slot]> = Cow::Borrowed(&[]);
         let mut rows = 0..u32::try_from(self.footer.groups[group].rows).unwrap_or(u32::MAX);
-        // No page has this number, and no dictionary.
-        let mut page = usize::MAX - 1;
+        let mut part = Part::AllEntries;
         if chunk.index.is_some() {
             let pages = self.pages(group, leaf)?;
-            page = Self::page_of(pages, row);
+            let page = Self::page_of(pages, row);
+            part = Part::Entries(page);
             rows = self.rows_of(group, pages, page);
             slots = Cow::Borrowed(&pages[page..=page]);
         }
-        let key = cache::Key { file: self.id, group, leaf, page };
         let first = rows.start;
-        let entries = self.cache.entries(key, || {
+        let entries = PageCache::of_process().get(self.key(group, leaf, part), || {
             if chunk.index.is_none() {
                 self.codec(group, leaf)?;
                 let header = |offset| self.header(offset, chunk);
@@ -419,8 +416,12 @@ impl ParquetFile {
 
     /// The dictionary of a column in a row group, from the cache or decoded.
     fn dictionary(&self, group: usize, leaf: usize) -> Result<Arc<Values>, ReadError> {
-        let key = cache::Key { file: self.id, group, leaf, page: usize::MAX };
-        self.cache.dictionary(key, || self.decode_dictionary(group, leaf))
+        let key = self.key(group, leaf, Part::Dictionary);
+        PageCache::of_process().get(key, || self.decode_dictionary(group, leaf))
+    }
+
+    fn key(&self, group: usize, leaf: usize, part: Part) -> Key {
+        Key { file: self.number.get(), group, leaf, part }
     }
 
     fn decode_dictionary(&self, group: usize, leaf: usize) -> Result<Values, ReadError> {

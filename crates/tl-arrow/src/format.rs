@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use tbl_io::{ContainerFormat, FilePart, ReadError, SampleSource, Source, Stores};
 
-use crate::cache::PageCache;
 use crate::ipc::is_arrow;
-use crate::options::RowOptions;
 use crate::source::{RowSource, is_parquet};
 
 /// A format of files of rows.
 #[derive(Debug)]
 enum Format {
-    /// Parquet files, which share the memory for their pages.
-    Parquet(Arc<PageCache>),
+    Parquet,
     Arrow,
 }
 
@@ -24,35 +21,28 @@ impl ContainerFormat for Format {
         source: &Source,
     ) -> Result<Option<Box<dyn SampleSource>>, ReadError> {
         let is_this = match self {
-            Self::Parquet(_) => is_parquet(source)?,
+            Self::Parquet => is_parquet(source)?,
             Self::Arrow => is_arrow(source)?,
         };
         if !is_this {
             return Ok(None);
         }
-        let cache = match self {
-            Self::Parquet(cache) => Arc::clone(cache),
-            Self::Arrow => Arc::default(),
-        };
-        let options = RowOptions::of_manifest(&stores.list_options().manifest);
-        Ok(Some(Box::new(RowSource::open_cached(stores, source.clone(), &options, cache)?)))
+        Ok(Some(Box::new(RowSource::open(stores, source.clone())?)))
     }
 
     fn extension(&self) -> &'static str {
         match self {
-            Self::Parquet(_) => "parquet",
+            Self::Parquet => "parquet",
             Self::Arrow => "arrow",
         }
     }
 
     fn index(&self, stores: &Stores, source: &Source) -> Result<Option<FilePart>, ReadError> {
-        let Self::Parquet(cache) = self else { return Ok(None) };
+        let Self::Parquet = self else { return Ok(None) };
         if !is_parquet(source)? {
             return Ok(None);
         }
-        let options = RowOptions::of_manifest(&stores.list_options().manifest);
-        let cache = Arc::clone(cache);
-        let opened = RowSource::open_cached(stores, source.clone(), &options, cache)?;
+        let opened = RowSource::open(stores, source.clone())?;
         let samples = opened.sample_count();
         Ok(Some(FilePart { samples, bytes: opened.to_part()? }))
     }
@@ -63,11 +53,7 @@ impl ContainerFormat for Format {
         source: &Source,
         part: &[u8],
     ) -> Result<Box<dyn SampleSource>, ReadError> {
-        let cache = match self {
-            Self::Parquet(cache) => Arc::clone(cache),
-            Self::Arrow => Arc::default(),
-        };
-        Ok(Box::new(RowSource::open_part(stores, source.clone(), cache, part)?))
+        Ok(Box::new(RowSource::open_part(stores, source.clone(), part)?))
     }
 }
 
@@ -80,6 +66,5 @@ impl ContainerFormat for Format {
 /// ```
 #[must_use]
 pub fn add_to(stores: Stores) -> Stores {
-    let parquet = Format::Parquet(Arc::default());
-    stores.with_format(Arc::new(parquet)).with_format(Arc::new(Format::Arrow))
+    stores.with_format(Arc::new(Format::Parquet)).with_format(Arc::new(Format::Arrow))
 }

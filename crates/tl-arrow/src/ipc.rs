@@ -4,7 +4,6 @@
 //! and with the offset of a defect. Values are looked at where they are in the file.
 
 mod array;
-mod buffers;
 mod file;
 mod fixed;
 mod flat;

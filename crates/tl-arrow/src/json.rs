@@ -316,9 +316,7 @@ mod tests {
 
     #[test]
     fn parquet_files_cannot_ask_for_more_json_than_a_sample_may_have() {
-        check(&parquet(), |source, limits| {
-            Box::new(ParquetFile::open(source, limits, Arc::default()).unwrap())
-        });
+        check(&parquet(), |source, limits| Box::new(ParquetFile::open(source, limits).unwrap()));
     }
 
     #[test]

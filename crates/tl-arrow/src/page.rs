@@ -355,7 +355,7 @@ pub(crate) fn decompressed(
         return Err(too_large());
     }
     let len = usize::try_from(need).map_err(|_| too_large())?;
-    let mut bytes = cache::spare();
+    let mut bytes = cache::spare(len);
     // Without clearing it: only bytes beyond the earlier ones need zeroing.
     bytes.try_reserve_exact(len.saturating_sub(bytes.len())).map_err(|_| too_large())?;
     bytes.resize(len, 0);

@@ -7,14 +7,13 @@ mod part;
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tbl_format::SampleFormat;
 use tbl_format::path::{RelativePath, check_web_name};
 use tbl_io::{
-    BulkIndex, Entry, Facts, Field, Location, Note, ParquetDefect, ReadError, ReadLimits,
-    SampleBlocks, SampleSource, Source, SourceKind, StoredBytes, StoredSamples, Stores,
+    BlockMemory, BulkIndex, Entry, Facts, Field, Location, Note, ParquetDefect, ReadError,
+    ReadLimits, SampleBlocks, SampleSource, Source, SourceKind, StoredBytes, StoredSamples, Stores,
 };
 
 use crate::cache::PageCache;
@@ -102,21 +101,11 @@ impl RowSource {
         source: Source,
         options: &RowOptions,
     ) -> Result<Self, ReadError> {
-        Self::open_cached(stores, source, options, Arc::default())
-    }
-
-    /// As [`open_with`](Self::open_with), with decoded pages in `cache`.
-    pub(crate) fn open_cached(
-        stores: &Stores,
-        source: Source,
-        options: &RowOptions,
-        cache: Arc<PageCache>,
-    ) -> Result<Self, ReadError> {
         let limits = ReadLimits::default();
         let mut file: Box<dyn RowFile> = match is_arrow(&source)? {
             true => Box::new(ArrowFile::open(source, limits)?),
             false => {
-                let file = ParquetFile::open(source, limits, cache)?;
+                let file = ParquetFile::open(source, limits)?;
                 file.check_rows()?;
                 Box::new(file)
             }
@@ -427,6 +416,10 @@ impl SampleSource for RowSource {
 
     fn blocks(&self) -> Option<&dyn SampleBlocks> {
         self.file.parquet().map(|_| self as &dyn SampleBlocks)
+    }
+
+    fn block_memory(&self) -> Option<&'static dyn BlockMemory> {
+        Some(PageCache::of_process())
     }
 }
 

@@ -6,7 +6,7 @@ mod number;
 
 use std::ops::Range;
 
-use tbl_io::{Location, ParquetDefect, ReadError, ReadLimits, Source};
+use tbl_io::{BlockMemory, Location, ParquetDefect, ReadError, ReadLimits, Source};
 
 use crate::cache::PageCache;
 use crate::file::ParquetFile;
@@ -111,7 +111,7 @@ impl ParquetColumns {
     /// [`ReadError::Parquet`] with the offset of a defect. A column that cannot be read is none: it is
     /// [unreadable](ColumnContent::Unreadable), and the others are not affected.
     pub fn open(source: Source) -> Result<Self, ReadError> {
-        let file = ParquetFile::open(source, ReadLimits::default(), PageCache::of_process())?;
+        let file = ParquetFile::open(source, ReadLimits::default())?;
         let metadata = &file.footer().metadata;
         let arrow = fixed::of_arrow(metadata);
         let mut columns = Vec::new();
@@ -193,6 +193,12 @@ impl ParquetColumns {
         };
         let groups = self.file.footer().groups.iter().map(|group| of_group(&group.chunks));
         groups.max().unwrap_or(0).saturating_mul(COPIES)
+    }
+
+    /// The memory for pages, which blocks share.
+    #[must_use]
+    pub fn block_memory(&self) -> &'static dyn BlockMemory {
+        PageCache::of_process()
     }
 
     /// Reads rows of column number `column`.

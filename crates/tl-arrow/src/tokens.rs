@@ -1,6 +1,6 @@
 //! Columns of lists of integers as tokens: each row is a document.
 
-use tbl_io::{Location, ParquetDefect, ReadError, ReadLimits, Source, TokensDefect};
+use tbl_io::{BlockMemory, Location, ParquetDefect, ReadError, ReadLimits, Source, TokensDefect};
 use tl_tokens::{TokenFile, TokenFormat, TokenOptions, TokenRecords, TokenType};
 
 use crate::cache::PageCache;
@@ -24,7 +24,7 @@ pub fn open_tokens(
     if !is_parquet(source)? {
         return Ok(None);
     }
-    let file = ParquetFile::open(source.clone(), ReadLimits::default(), PageCache::of_process())?;
+    let file = ParquetFile::open(source.clone(), ReadLimits::default())?;
     let column = column_of(&file.footer().schema, source, options.column.as_deref())?;
     TokenFile::from_records(Box::new(ListTokens { file, column })).map(Some)
 }
@@ -173,6 +173,10 @@ impl TokenRecords for ListTokens {
             record,
             TokensDefect::RecordArray { record, number: self.column.number.name() },
         ))
+    }
+
+    fn block_memory(&self) -> Option<&'static dyn BlockMemory> {
+        Some(PageCache::of_process())
     }
 
     fn offset(&self, record: u64) -> u64 {

@@ -86,15 +86,15 @@ impl Values {
         }
     }
 
-    /// Bytes in memory, with those of a dictionary, which may be shared.
+    /// Bytes in memory, without those of a dictionary, which is shared.
     pub(crate) fn memory(&self) -> usize {
         match self {
             Self::Booleans(values) => values.len(),
             Self::Integers(values) => size_of_val(&**values),
             Self::Floats(values) => size_of_val(&**values),
             Self::Doubles(values) => size_of_val(&**values),
-            Self::Bytes(texts) => texts.buffer.len() + size_of_val(&*texts.spans),
-            Self::Indexed { indices, dictionary } => size_of_val(&**indices) + dictionary.memory(),
+            Self::Bytes(texts) => texts.buffer.capacity() + size_of_val(&*texts.spans),
+            Self::Indexed { indices, .. } => size_of_val(&**indices),
         }
     }
 

@@ -25,7 +25,7 @@ use crate::reader;
 use crate::readers::Readers;
 use crate::schedule::Schedule;
 use crate::shared::Shared;
-use crate::source_memory::keep_blocks;
+use crate::source_memory::SourceMemory;
 use crate::state::LoaderState;
 use crate::stats::Counters;
 use crate::table::{ColumnSpec, Columns, Gatherer};
@@ -129,8 +129,8 @@ impl Loader {
         let gatherer = gatherer(&dataset, &config)?;
         let mut fields = FieldReaders::default();
         let layout = layout(&config, &dataset, gatherer.as_ref(), tokens.as_ref(), &mut fields)?;
-        let block_bytes = keep_blocks(&dataset, &config, &mut notes)?;
-        let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref(), block_bytes)?;
+        let sources = SourceMemory::reserve(&dataset, &config, &mut notes)?;
+        let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref(), sources.bytes)?;
         // The slabs that can be returned at once; those in flight are not free.
         let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
@@ -147,6 +147,7 @@ impl Loader {
             tokens,
             pool,
             memory,
+            sources,
             scratch: Mutex::default(),
             caches,
             counters: Counters::default(),

@@ -56,7 +56,7 @@ impl MemoryLimits {
         gatherer: Option<&Gatherer>,
         block_bytes: u64,
     ) -> Result<Self, PipelineError> {
-        let blocks = gatherer.map_or(block_bytes, Gatherer::kept_bytes);
+        let blocks = gatherer.map_or(0, Gatherer::kept_bytes).saturating_add(block_bytes);
         let load_bytes = gatherer.map_or(0, Gatherer::load_bytes);
         let grows = match &config.work {
             // Views too are copied where a source has none.

@@ -25,7 +25,7 @@ mod view;
 
 use std::fmt;
 
-use tbl_io::{Location, ReadError};
+use tbl_io::{BlockMemory, Location, ReadError};
 use tl_handoff::sync::Arc;
 
 use crate::error::TableError;
@@ -76,6 +76,11 @@ pub trait Table: Send + Sync + fmt::Debug {
     /// # Errors
     /// What is wrong with the block.
     fn load(&self, column: usize, block: u64) -> Result<Arc<dyn RowValues>, TableError>;
+
+    /// The memory for what loading a block unpacks, if other blocks need it too.
+    fn block_memory(&self) -> Option<&'static dyn BlockMemory> {
+        None
+    }
 
     /// Checks that all values returned so far are those of the table; called after each row.
     ///

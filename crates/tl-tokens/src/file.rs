@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use tbl_io::{Location, Mapped, ReadError, Source, Stores, TokensDefect};
+use tbl_io::{BlockMemory, Location, Mapped, ReadError, Source, Stores, TokensDefect};
 
 use crate::documents::Documents;
 use crate::ends;
@@ -239,6 +239,14 @@ impl TokenFile {
     #[must_use]
     pub fn documents(&self) -> Option<&Documents> {
         self.documents.as_ref()
+    }
+
+    /// The memory for what reading tokens unpacks, if records share it.
+    pub(crate) fn block_memory(&self) -> Option<&'static dyn BlockMemory> {
+        match &self.tokens {
+            Tokens::Successive { .. } => None,
+            Tokens::Records(records) => records.block_memory(),
+        }
     }
 
     /// Offset and length in bytes of `count` tokens from `first` on. The offset of tokens in records is

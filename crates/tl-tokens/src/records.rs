@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tbl_io::{Location, ReadError};
+use tbl_io::{BlockMemory, Location, ReadError};
 
 use crate::layout::TokenFormat;
 use crate::number::TokenType;
@@ -34,6 +34,11 @@ pub trait TokenRecords: fmt::Debug + Send + Sync {
     /// Those of reading, also if the record has other tokens by now.
     fn read(&self, record: u64, first: u64, count: u64, out: &mut Vec<u8>)
     -> Result<(), ReadError>;
+
+    /// The memory for what reading a record unpacks, if others need it too.
+    fn block_memory(&self) -> Option<&'static dyn BlockMemory> {
+        None
+    }
 
     /// The byte of the file that errors name for record `record`.
     fn offset(&self, record: u64) -> u64;

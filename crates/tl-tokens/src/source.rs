@@ -4,7 +4,7 @@ use std::any::Any;
 
 use tbl_format::SampleFormat;
 use tbl_io::{
-    Entry, Facts, Location, ReadError, SampleSource, Source, SourceKind, StoredBytes,
+    BlockMemory, Entry, Facts, Location, ReadError, SampleSource, Source, SourceKind, StoredBytes,
     StoredSamples, TokensDefect,
 };
 
@@ -265,6 +265,10 @@ impl SampleSource for TokenSource {
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
         let Facts { format, width, height, offset, stored_bytes, bytes } = self.facts(index)?;
         Ok(Entry { key: None, label: None, format, width, height, offset, stored_bytes, bytes })
+    }
+
+    fn block_memory(&self) -> Option<&'static dyn BlockMemory> {
+        self.file.block_memory()
     }
 
     /// The offset is that of the first token.

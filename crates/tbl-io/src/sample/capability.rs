@@ -2,6 +2,8 @@
 //! source
 //! hands out, or does not.
 
+use std::any::Any;
+use std::fmt;
 use std::ops::{ControlFlow, Range};
 
 use tbl_format::v2::Codec;
@@ -165,12 +167,25 @@ pub trait SampleBlocks {
     /// As for [`ends`](Self::ends).
     fn unpacked_bytes(&self) -> Result<u64, ReadError>;
 
+    /// How many blocks have been unpacked since the source was opened.
+    fn unpack_count(&self) -> u64;
+
     /// The names of the compressions of blocks, each once.
     fn compressions(&self) -> Vec<&'static str>;
+}
 
-    /// Announces that readers need about this many bytes of unpacked blocks at the same time, such as
-    /// the window of a block shuffle has. A hint, which the source may not exceed.
-    fn keep(&self, _bytes: u64) {}
+/// The memory for what sources unpack and several samples need, such as blocks. The sources of a process
+/// share it.
+pub trait BlockMemory: fmt::Debug + Sync {
+    /// The most bytes of it while nothing is reserved.
+    fn usual_bytes(&self) -> u64;
+
+    /// The bytes that are in use.
+    fn used_bytes(&self) -> u64;
+
+    /// Reserves bytes until the value is dropped. The memory then has as many as are reserved together,
+    /// instead of the usual ones.
+    fn reserve(&self, bytes: u64) -> Box<dyn Any + Send + Sync>;
 }
 
 /// Calls of the capabilities of a source, with the answer of a source that lacks the capability.

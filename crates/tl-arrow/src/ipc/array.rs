@@ -1,7 +1,7 @@
 //! The values of a field in a record batch.
 
 use std::borrow::Cow;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 use tbl_io::{ParquetDefect, ReadError};
@@ -39,7 +39,7 @@ pub(crate) struct Bytes<'f> {
 enum Content<'f> {
     Lent(&'f [u8]),
     /// Decompressed, or read as a whole.
-    Kept(Rc<Vec<u8>>),
+    Kept(Arc<Vec<u8>>),
     /// In a file that is not in memory.
     InFile(&'f ArrowFile),
 }
@@ -64,7 +64,7 @@ impl<'f> Bytes<'f> {
         Self { offset: place.offset, len: place.bytes, content: Content::Lent(bytes) }
     }
 
-    pub(crate) fn kept(offset: u64, bytes: Rc<Vec<u8>>) -> Self {
+    pub(crate) fn kept(offset: u64, bytes: Arc<Vec<u8>>) -> Self {
         Self { offset, len: bytes.len() as u64, content: Content::Kept(bytes) }
     }
 

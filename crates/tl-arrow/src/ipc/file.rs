@@ -2,17 +2,14 @@
 
 use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
-use std::rc::Rc;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tbl_io::{Mapped, Note, ParquetDefect, ReadError, ReadLimits, Source, SourceKind};
 
-use crate::cache;
+use crate::cache::{FileNumber, Key, PageCache, Part};
 use crate::codec::Codec;
 use crate::file::RowPlace;
 use crate::ipc::array::{Array, Bytes};
-use crate::ipc::buffers;
 use crate::ipc::layout::{self, Layout};
 use crate::ipc::message::{Batch, Buffer};
 use crate::ipc::places::Places;
@@ -30,8 +27,8 @@ use crate::values::Value;
 pub(crate) struct ArrowFile {
     source: Source,
     limits: ReadLimits,
-    /// Tells the file from others in caches.
-    id: u64,
+    /// Tells the file from others in the cache.
+    number: FileNumber,
     map: Option<Mapped>,
     layout: Layout,
     fields: Vec<Field>,
@@ -65,7 +62,6 @@ const LENGTH_BYTES: u64 = size_of::<i64>() as u64;
 
 impl ArrowFile {
     pub(crate) fn open(source: Source, limits: ReadLimits) -> Result<Self, ReadError> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         let map = Mapped::new(&source, 0, source.len()).ok();
         let input = Input { source: &source, map: map.as_ref(), limits };
         let (columns, layout) = layout::read(&input)?;
@@ -78,13 +74,13 @@ impl ArrowFile {
         let need = rows.saturating_mul(ROW_BYTES);
         input.check_size("bytes for places of rows", need)?;
         let (schema, paths) = columns.to_schema();
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let number = FileNumber::next();
         let images = OnceLock::new();
         let Columns { fields, features, .. } = columns;
         Ok(Self {
             source,
             limits,
-            id,
+            number,
             map,
             layout,
             fields,
@@ -123,18 +119,15 @@ impl ArrowFile {
             self.error(Flaw::new(batch.offset, ParquetDefect::Damaged { what }))
         };
         let place = batch.buffer(number).ok_or_else(damaged)?;
-        let Some((place, codec, len)) = self.compressed(batch, place)? else {
+        let Some((place, codec, len)) = self.compressed(batch, number, place)? else {
             return self.stored(batch_number, self.in_place(batch, place), number);
         };
-        let key = self.key(batch_number, number);
-        if let Some(found) = buffers::buffer(key) {
-            return Ok(Bytes::kept(place.offset, found));
-        }
-        let stored = self.bytes(place)?;
-        let decoded = decompressed(codec, &stored, len, place.offset, self.limits.sample_bytes);
-        self.check()?;
-        let decoded = Rc::new(decoded.map_err(|flaw| self.error(flaw))?);
-        buffers::keep_buffer(key, &decoded);
+        let decoded = PageCache::of_process().get(self.key(batch_number, number), || {
+            let stored = self.bytes(place)?;
+            let decoded = decompressed(codec, &stored, len, place.offset, self.limits.sample_bytes);
+            self.check()?;
+            decoded.map_err(|flaw| self.error(flaw))
+        })?;
         Ok(Bytes::kept(place.offset, decoded))
     }
 
@@ -143,6 +136,7 @@ impl ArrowFile {
     fn compressed(
         &self,
         batch: &Batch,
+        number: usize,
         place: Buffer,
     ) -> Result<Option<(Buffer, Codec, u64)>, ReadError> {
         let Some(codec) = batch.codec.filter(|_| place.bytes > 0) else { return Ok(None) };
@@ -150,8 +144,11 @@ impl ArrowFile {
         if place.bytes < LENGTH_BYTES {
             return Err(self.error(Flaw::new(place.offset, ParquetDefect::Truncated { what })));
         }
-        let length = self.bytes(Buffer { bytes: LENGTH_BYTES, ..place })?;
-        let value = length.first_chunk().map_or(0, |length| i64::from_le_bytes(*length));
+        let value = batch.length(number, || {
+            let length = self.bytes(Buffer { bytes: LENGTH_BYTES, ..place })?;
+            let value = length.first_chunk().map_or(0, |length| i64::from_le_bytes(*length));
+            self.check().map(|()| value)
+        })?;
         if value == -1 {
             return Ok(None);
         }
@@ -176,27 +173,23 @@ impl ArrowFile {
         if self.map.is_some() {
             return match self.bytes(place)? {
                 Cow::Borrowed(bytes) => Ok(Bytes::lent(place, bytes)),
-                Cow::Owned(bytes) => Ok(Bytes::kept(place.offset, Rc::new(bytes))),
+                Cow::Owned(bytes) => Ok(Bytes::kept(place.offset, Arc::new(bytes))),
             };
         }
         if place.bytes > WHOLE {
             return Ok(Bytes::in_file(place, self));
         }
-        let key = self.key(batch, number);
-        if let Some(found) = buffers::buffer(key) {
-            return Ok(Bytes::kept(place.offset, found));
-        }
-        let bytes = Rc::new(self.bytes(place)?.into_owned());
-        buffers::keep_buffer(key, &bytes);
+        let read = || self.bytes(place).map(Cow::into_owned);
+        let bytes = PageCache::of_process().get(self.key(batch, number), read)?;
         Ok(Bytes::kept(place.offset, bytes))
     }
 
-    fn key(&self, batch: BatchNumber, leaf: usize) -> cache::Key {
-        let (group, page) = match batch {
-            BatchNumber::Rows(number) => (number, 0),
-            BatchNumber::Dictionary(number) => (number, 1),
+    fn key(&self, batch: BatchNumber, leaf: usize) -> Key {
+        let (group, part) = match batch {
+            BatchNumber::Rows(number) => (number, Part::RowBuffer),
+            BatchNumber::Dictionary(number) => (number, Part::DictionaryBuffer),
         };
-        cache::Key { file: self.id, group, leaf, page }
+        Key { file: self.number.get(), group, leaf, part }
     }
 
     /// Whether buffer `number` of a batch is in the file as it is, and where.
@@ -206,7 +199,7 @@ impl ArrowFile {
         number: usize,
     ) -> Result<Option<Buffer>, ReadError> {
         let Some(place) = batch.buffer(number) else { return Ok(None) };
-        let compressed = self.compressed(batch, place)?;
+        let compressed = self.compressed(batch, number, place)?;
         Ok(compressed.is_none().then(|| self.in_place(batch, place)))
     }
 

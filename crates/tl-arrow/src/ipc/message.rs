@@ -1,5 +1,7 @@
 //! The messages of Arrow files: a schema, dictionaries, record batches.
 
+use std::sync::OnceLock;
+
 use tbl_io::ParquetDefect;
 
 use crate::codec::Codec;
@@ -34,6 +36,8 @@ pub(crate) struct Batch {
     /// By field of views, the buffers that only it has.
     views: Box<[u32]>,
     pub(crate) codec: Option<Codec>,
+    /// By buffer of a batch with a codec, the length in front of it once it was read.
+    lengths: Box<[OnceLock<i64>]>,
 }
 
 /// A range of the file, which is inside of it.
@@ -154,8 +158,11 @@ impl Batch {
         let expected = expected.buffers.saturating_add(usize::try_from(of_views).unwrap_or(0));
         count("number of buffers in a record batch", buffers.len(), expected)?;
         let codec = table.table(3)?.map(codec).transpose()?;
+        let with_lengths = if codec.is_some() { buffers.len() } else { 0 };
+        let lengths = (0..with_lengths).map(|_| OnceLock::new()).collect();
         let buffers = buffers.into_boxed_slice();
-        Ok(Self { offset, rows, nodes, buffers, views: views.into_boxed_slice(), codec })
+        let views = views.into_boxed_slice();
+        Ok(Self { offset, rows, nodes, buffers, views, codec, lengths })
     }
 
     /// The number of values of a field.
@@ -172,6 +179,20 @@ impl Batch {
 
     pub(crate) fn buffer(&self, number: usize) -> Option<Buffer> {
         self.buffers.get(number).copied()
+    }
+
+    /// The length in front of buffer `number` of a batch with a codec, from `read` the first time.
+    pub(crate) fn length<E>(
+        &self,
+        number: usize,
+        read: impl FnOnce() -> Result<i64, E>,
+    ) -> Result<i64, E> {
+        let kept = self.lengths.get(number);
+        if let Some(length) = kept.and_then(OnceLock::get) {
+            return Ok(*length);
+        }
+        let length = read()?;
+        Ok(kept.map_or(length, |kept| *kept.get_or_init(|| length)))
     }
 
     /// The buffers that only a field of views has.

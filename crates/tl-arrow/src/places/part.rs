@@ -190,7 +190,6 @@ fn rows_of(slots: &[Slot], rows: usize) -> impl Iterator<Item = Range<usize>> {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-    use std::sync::Arc;
 
     use tbl_io::{SampleSource, Source, Stores};
 
@@ -203,9 +202,7 @@ mod tests {
 
     /// Reads all samples of a file by a part; what is wrong with it may be an error.
     fn read(source: &Source, part: &[u8]) {
-        let Ok(samples) =
-            RowSource::open_part(&Stores::new(), source.clone(), Arc::default(), part)
-        else {
+        let Ok(samples) = RowSource::open_part(&Stores::new(), source.clone(), part) else {
             return;
         };
         let mut bytes = Vec::new();
@@ -238,7 +235,7 @@ mod tests {
     fn a_part_of_another_file_is_unreadable() {
         let part = RowSource::open(&Stores::new(), file("polars.parquet")).unwrap().to_part();
         let other = file("pyarrow_gzip.parquet");
-        let opened = RowSource::open_part(&Stores::new(), other, Arc::default(), &part.unwrap());
+        let opened = RowSource::open_part(&Stores::new(), other, &part.unwrap());
         let error = opened.unwrap_err().to_string();
         assert!(error.contains("places in a Parquet file cannot be read"), "{error}");
     }

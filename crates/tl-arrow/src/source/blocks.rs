@@ -23,28 +23,19 @@ impl SampleBlocks for RowSource {
     }
 
     fn unpacked_bytes(&self) -> Result<u64, ReadError> {
-        let Some(file) = self.file.parquet() else { return Ok(0) };
-        let leaf = self.roles.image.bytes;
-        let mut largest = 0;
-        for group in 0..file.footer().groups.len() {
-            let chunk = file.chunk(group, leaf);
-            let pages = file.pages(group, leaf)?.len() as u64;
-            let bytes = match is_in_dictionary(file, leaf, group)? {
-                true => chunk.decompressed,
-                false => chunk.decompressed.div_ceil(pages.max(1)),
-            };
-            largest = largest.max(bytes);
-        }
         // The other pages are like the first one, as far as the file is the work of one writer.
-        let is_read_alone = self.sample_count() == 0
-            || match self.image(self.place(0)?)? {
-                Place::InFile { .. } => true,
-                Place::Segmented { .. } => {
-                    self.file.map().is_some() && self.compressions() != [Codec::Zstd.name()]
-                }
-                Place::Decoded(_) | Place::Null { .. } => false,
-            };
-        Ok(if is_read_alone { 0 } else { largest })
+        let is_read_alone = match self.first_image()? {
+            None | Some(Place::InFile { .. }) => true,
+            Some(Place::Segmented { .. }) => {
+                self.file.map().is_some() && self.compressions() != [Codec::Zstd.name()]
+            }
+            Some(Place::Decoded(_) | Place::Null { .. }) => false,
+        };
+        if is_read_alone { Ok(0) } else { self.largest_block() }
+    }
+
+    fn unpack_count(&self) -> u64 {
+        self.file.parquet().map_or(0, |file| file.decoded_pages(self.roles.image.bytes))
     }
 
     fn compressions(&self) -> Vec<&'static str> {
@@ -57,11 +48,30 @@ impl SampleBlocks for RowSource {
         names.dedup();
         names
     }
+}
 
-    fn keep(&self, bytes: u64) {
-        if let Some(file) = self.file.parquet() {
-            file.cache().keep(bytes);
+impl RowSource {
+    /// The place of the first image, if there is one.
+    fn first_image(&self) -> Result<Option<Place>, ReadError> {
+        let first = (self.sample_count() > 0).then(|| self.image(self.place(0)?));
+        first.transpose()
+    }
+
+    /// The mean bytes of a decoded block in the row group where they are largest.
+    fn largest_block(&self) -> Result<u64, ReadError> {
+        let Some(file) = self.file.parquet() else { return Ok(0) };
+        let leaf = self.roles.image.bytes;
+        let mut largest = 0;
+        for group in 0..file.footer().groups.len() {
+            let chunk = file.chunk(group, leaf);
+            let pages = file.pages(group, leaf)?.len() as u64;
+            let bytes = match is_in_dictionary(file, leaf, group)? {
+                true => chunk.decompressed,
+                false => chunk.decompressed.div_ceil(pages.max(1)),
+            };
+            largest = largest.max(bytes);
         }
+        Ok(largest)
     }
 }
 

@@ -1,27 +1,23 @@
 //! The part of a Parquet file in a shard index.
 
-use std::sync::Arc;
-
 use tbl_format::shard_index::push_number;
 use tbl_io::{ReadError, ReadLimits, Source, Stores};
 
 use super::RowSource;
-use crate::cache::PageCache;
 use crate::file::ParquetFile;
 use crate::options::RowOptions;
 use crate::places::Places;
 use crate::roles::Roles;
 
 impl RowSource {
-    /// As [`open_cached`](Self::open_cached), with what is known by the `part` of the file in a shard
+    /// As [`open`](Self::open), with what is known by the `part` of the file in a shard
     /// index.
     pub(crate) fn open_part(
         stores: &Stores,
         source: Source,
-        cache: Arc<PageCache>,
         part: &[u8],
     ) -> Result<Self, ReadError> {
-        let file = ParquetFile::open(source, ReadLimits::default(), cache)?;
+        let file = ParquetFile::open(source, ReadLimits::default())?;
         file.check_rows()?;
         let defect = |source| {
             let location = file.source().location().clone();

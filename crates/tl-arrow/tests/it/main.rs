@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code, helpers included")]
 
 mod arrow;
+mod arrow_wide;
 mod arrow_written;
 mod columns;
 mod damage;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tbl_io::{Location, Source};
+use tbl_io::{BlockMemory, Location, Source};
 use tl_arrow::{ColumnContent, Missing, NumberType, ParquetBlock, ParquetColumns};
 use tl_handoff::sync::Arc;
 
@@ -82,6 +82,10 @@ impl Table for ParquetTable {
     fn values(&self, column: usize) -> Result<ColumnValues, TableError> {
         let load_bytes = self.file.load_bytes(column);
         Ok(ColumnValues::Blocks { rows: self.file.block_rows(column), load_bytes })
+    }
+
+    fn block_memory(&self) -> Option<&'static dyn BlockMemory> {
+        Some(self.file.block_memory())
     }
 
     fn load(&self, column: usize, block: u64) -> Result<Arc<dyn RowValues>, TableError> {

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Location, ReadError, SampleSource, SourceKind};
+use tbl_io::{BlockMemory, Entry, Location, ReadError, SampleSource, SourceKind};
 
 use crate::table::{Content, Table};
 
@@ -82,6 +82,10 @@ impl SampleSource for TableSource {
             stored_bytes: bytes,
             bytes,
         })
+    }
+
+    fn block_memory(&self) -> Option<&'static dyn BlockMemory> {
+        self.0.block_memory()
     }
 
     /// Rows are not bytes; a request for bytes is refused before it gets here.

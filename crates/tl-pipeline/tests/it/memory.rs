@@ -94,6 +94,10 @@ impl SampleBlocks for Watched {
         Ok(1000)
     }
 
+    fn unpack_count(&self) -> u64 {
+        0
+    }
+
     fn compressions(&self) -> Vec<&'static str> {
         vec!["none"]
     }

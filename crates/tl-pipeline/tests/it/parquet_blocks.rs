@@ -69,10 +69,37 @@ fn memory_for_blocks_is_within_the_budget() {
         (loader.memory().caches, loader.notes().iter().any(is_note))
     };
     let (usual, has_note) = kept(2, Some(1 << 30));
-    // Two pages and one for each worker, a quarter larger than the mean of four images of 1 to 4 KB.
-    assert!((4 << 10..64 << 10).contains(&usual), "{usual}");
+    // Otherwise it is the usual memory, and the page that a worker unpacks.
+    assert!((64 << 20..65 << 20).contains(&usual), "{usual}");
     assert!(!has_note);
-    assert_eq!(kept(1 << 40, Some(1 << 30)), (1 << 28, true));
+    let (all, has_note) = kept(1 << 40, Some(1 << 30));
+    assert!((64 << 20..65 << 20).contains(&all), "as much as the data have: {all}");
+    assert!(!has_note);
+}
+
+/// The usual memory, or an eighth of the budget.
+#[test]
+fn memory_is_reserved_for_other_shuffles_too() {
+    let root = tempfile::tempdir().unwrap();
+    let gzip = write(root.path(), Form::Gzip);
+    let plain = write(root.path(), Form::Plain);
+    let caches = |paths: &[&PathBuf], shuffle: Shuffle, memory_budget, keys| {
+        let fields = Fields { bytes: keys, ..Fields::default() };
+        let sampler = shuffle.into();
+        let config = LoaderConfig { sampler, memory_budget, fields, ..config(Work::Bytes) };
+        let loader = Loader::new(Dataset::open(paths).unwrap(), config).unwrap();
+        loader.memory().caches
+    };
+    let none = Vec::new();
+    let usual = |paths: &[&PathBuf]| caches(paths, Shuffle::Full, Some(2 << 30), Vec::new());
+    let of_one = usual(&[&gzip]);
+    assert!((64 << 20..65 << 20).contains(&of_one), "{of_one}");
+    assert_eq!(usual(&[&gzip, &gzip, &gzip]), of_one, "all files share it");
+    let small = caches(&[&gzip], Shuffle::Full, Some(256 << 20), none.clone());
+    assert!((32 << 20..33 << 20).contains(&small), "{small}");
+    assert_eq!(caches(&[&plain], Shuffle::Full, Some(1 << 30), none), 0);
+    let captions = caches(&[&plain], Shuffle::Full, Some(1 << 30), vec!["txt".to_owned()]);
+    assert_eq!(captions, 64 << 20);
 }
 
 /// A page that has to be unpacked is received once in an epoch, whatever the workers do.
@@ -99,6 +126,33 @@ fn every_page_is_read_once_in_an_epoch() {
             assert_eq!(store.reads(), pages + dictionaries, "{form:?}, {workers} workers");
             assert!(rows(store.open_all(&[&url]), config) == expected, "{form:?}");
         }
+    }
+}
+
+/// In every order that keeps neighbours together.
+#[test]
+fn every_local_page_is_unpacked_once_in_an_epoch() {
+    let root = tempfile::tempdir().unwrap();
+    let of_samples = Shuffle::Block { blocks: Blocks::Samples(8), window: 2 };
+    let unpacked = |form, sampler: &Sampler, workers| {
+        let dataset = Dataset::open(&[write(root.path(), form)]).unwrap();
+        let sampler = sampler.clone();
+        let config = LoaderConfig { sampler, workers, ..config(Work::Bytes) };
+        let loader = Loader::new(dataset, config).unwrap();
+        loader.epoch(0).for_each(|batch| drop(batch.unwrap()));
+        loader.dataset().shards()[0].blocks().unwrap().unpack_count()
+    };
+    let pages = block_ends(Form::Plain, &[ROWS]).len() as u64;
+    for sampler in [of_source(3), Shuffle::None.into(), of_samples.into()] {
+        for form in [Form::Gzip, Form::Packed] {
+            for workers in [1, 4] {
+                let found = unpacked(form, &sampler, workers);
+                assert_eq!(found, pages, "{form:?}, {:?}, {workers} workers", sampler.shuffle);
+            }
+        }
+        // The first page was looked at to see that it has images.
+        assert_eq!(unpacked(Form::Plain, &sampler, 2), 1);
+        assert_eq!(unpacked(Form::Snappy, &sampler, 2), 1);
     }
 }
 

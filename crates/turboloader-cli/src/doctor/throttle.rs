@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tbl_io::{
-    BulkIndex, DamageChecks, Entry, Facts, Field, Location, Note, ReadError, RowIndexes,
-    SampleBlocks, SampleSource, SourceKind,
+    BlockMemory, BulkIndex, DamageChecks, Entry, Facts, Field, Location, Note, ReadError,
+    RowIndexes, SampleBlocks, SampleSource, SourceKind,
 };
 
 /// A disk that several sources lie on and all threads wait for.
@@ -113,5 +113,9 @@ impl SampleSource for Throttled {
 
     fn blocks(&self) -> Option<&dyn SampleBlocks> {
         self.source.blocks()
+    }
+
+    fn block_memory(&self) -> Option<&'static dyn BlockMemory> {
+        self.source.block_memory()
     }
 }
