@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import pathlib
 import pickle
+import re
 import shutil
 from typing import Any
 
 import numpy as np
 import pytest
 import turboloader as tl
-from turboloader.exceptions import FormatError, SettingError
+from turboloader._advice import OF_DATASETS
+from turboloader.exceptions import FormatError, PathNotFoundError, SettingError
 
 TESTDATA = pathlib.Path(__file__).parents[3] / "testdata"
 
@@ -208,15 +210,60 @@ def test_loaders_train_with_transforms_and_resume(saved: Any) -> None:
             r"takes one split of a DatasetDict, such as dataset\['train'\]; it has train, test",
         ),
         (lambda ds: ds.to_iterable_dataset(), "load it without streaming=True"),
-        (lambda ds: ds.with_transform(lambda rows: rows), "pass the function to DataLoader as"),
+        (lambda ds: ds.with_transform(lambda rows: rows), "pass to DataLoader as transform what"),
         (lambda ds: ds.select([]), "the data set has no rows"),
-        (lambda ds: [1], "takes a datasets.Dataset, not list"),
+        (lambda ds: [1], "takes a datasets.Dataset, not list$"),
+        (lambda ds: "saved", "not str: turboloader.open takes paths"),
         (lambda ds: ds.remove_columns("image"), "no column has images, the columns are label, cap"),
     ],
 )
 def test_what_cannot_be_read_says_what_to_write(saved: Any, make: Any, message: str) -> None:
     with pytest.raises((SettingError, FormatError), match=message):
         tl.from_hf(make(saved))
+
+
+def test_functions_of_paths_name_from_hf(saved: Any) -> None:
+    for function in (tl.open, tl.DataLoader):
+        with pytest.raises(SettingError, match=r"a Dataset of datasets: pass turboloader\.from_hf"):
+            function(saved)
+
+
+def test_names_of_datasets_say_what_takes_their_place(saved: Any) -> None:
+    ours = tl.from_hf(saved)
+    for name, said in OF_DATASETS.items():
+        assert hasattr(saved, name)
+        with pytest.raises(AttributeError, match=re.escape(f"attribute '{name}': {said}")):
+            getattr(ours, name)
+    with pytest.raises(AttributeError, match=r"a Dataset has no attribute 'colour'$"):
+        _ = ours.colour
+    with pytest.raises(TypeError, match="'split': pass the files of the split"):
+        tl.open("train.parquet", split="train")
+
+
+def test_files_that_were_removed_are_named(saved: Any, tmp_path: pathlib.Path) -> None:
+    saved.save_to_disk(tmp_path / "copy")
+    copy = datasets.load_from_disk(tmp_path / "copy")
+    (tmp_path / "copy").rename(tmp_path / "moved")
+    with pytest.raises(PathNotFoundError, match=r"copy.*arrow: the file .* was moved or removed"):
+        tl.from_hf(copy)
+
+
+def test_modes_of_images_are_a_warning(saved: Any) -> None:
+    grey = saved.cast_column("image", datasets.Image(mode="L"))
+    with pytest.warns(UserWarning, match="converts these images to L, .*channels=1"):
+        ours = tl.from_hf(grey)
+    (batch,) = tl.DataLoader(ours.take(1), batch_size=1, channels=1)
+    assert (batch["image"][0].numpy()[..., 0] == np.asarray(grey[0]["image"])).all()
+
+
+def test_samples_of_other_formats_say_so() -> None:
+    buffer = io.BytesIO()
+    PIL.new("L", (4, 4)).save(buffer, "GIF")
+    features = datasets.Features({"image": datasets.Image()})
+    rows = {"image": [{"bytes": buffer.getvalue(), "path": None}]}
+    ours = tl.from_hf(datasets.Dataset.from_dict(rows, features=features))
+    with pytest.raises(AttributeError, match="its data is not a JPEG, PNG, WebP, BMP or TIFF file"):
+        _ = ours[0].image
 
 
 def test_rows_on_disk_are_not_copied_without_limit(

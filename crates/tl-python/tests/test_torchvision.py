@@ -245,6 +245,7 @@ def test_what_there_is_not_is_refused_by_name(name):
 @pytest.mark.parametrize(
     ("transform", "message"),
     [
+        ("v2.Lambda(abs)", "no counterpart here: pass its function"),
         ("v2.Pad(1, fill={torch.Tensor: 3})", "Pad.* has a fill for each kind"),
         ("v2.ToDtype({torch.Tensor: torch.float32})", "ToDtype.* a type for each kind"),
         ("v2.Grayscale()", "three channels"),

@@ -11,6 +11,29 @@ from typing import Any, ParamSpec, TypeVar
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+# Attributes of a data set of Hugging Face's datasets, and what takes their place.
+OF_DATASETS = {
+    "column_names": "schema has the fields",
+    "features": "classes has the names of classes, and schema the fields",
+    "map": "a DataLoader takes functions of an image in transform",
+    "num_rows": "len(dataset) is the number of samples",
+    "set_format": "a DataLoader takes output_format",
+    "set_transform": "a DataLoader takes transform",
+    "shuffle": "a DataLoader takes shuffle=True and seed",
+    "sort": "dataset[numpy.argsort(values)] is the order of some values",
+    "train_test_split": "split(0.9, 0.1, seed=0) returns the parts",
+    "with_format": "a DataLoader takes output_format",
+    "with_transform": "a DataLoader takes transform",
+}
+
+# Arguments of datasets.load_dataset.
+_OF_LOADING = {
+    "data_dir": "pass the folder as path",
+    "data_files": "pass the files as path",
+    "split": "pass the files of the split, such as 'train-*.parquet'",
+    "streaming": "leave it out: samples are read when they are needed",
+}
+
 # The places of Ray's tasks, and of their secrets.
 _OF_TASKS = "pass ray_remote_args, such as {'num_cpus': 2}"
 _OF_STORES = "set environment variables, such as by ray.init(runtime_env={'env_vars': ...})"
@@ -36,6 +59,7 @@ _ELSEWHERE: dict[str, dict[str, str]] = {
         "root": "pass data",
         "sampler": "shuffle and seed decide the order; turboloader.torch.Dataset takes samplers",
         "size": "pass image_size, or a transform such as Resize",
+        **_OF_LOADING,
         "target_transform": "turboloader.torch.Dataset has it; labels of a batch are one tensor",
         "timeout": "pass store=tl.Store(deadline=...) for reads of stores",
         "train": "pass the folder or the file of the part",
@@ -78,6 +102,7 @@ _ELSEWHERE: dict[str, dict[str, str]] = {
         "labels": "call with_labels of the data set",
         "root": "patterns have the folder: 'root/images/*.jpg'",
     },
+    "open": _OF_LOADING,
     "read_tbl": {
         "batch_size": "iter_batches of the data set takes batch_size",
         "columns": "call select_columns of the data set",

@@ -134,6 +134,10 @@ def path_list(paths: Any, setting: str = "data") -> Any:
         )
     if isinstance(paths, (str, os.PathLike)):
         return [paths]
+    if hasattr(paths, "column_names"):
+        raise SettingError(
+            f"{setting} is a {type(paths).__name__} of datasets: pass turboloader.from_hf(dataset)"
+        )
     # Arrays, bytes and the like would be lists of numbers.
     named = hasattr(paths, "dtype") or isinstance(paths, (bytes, bytearray, memoryview))
     listed = [paths] if named else list(paths)

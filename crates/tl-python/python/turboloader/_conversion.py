@@ -89,7 +89,12 @@ def from_torchvision(transform: Any) -> T.Transform:
             raise UnsupportedTransformError(f"{transform!r} has a type for each kind of input")
         return T.ToDtype(transform.dtype, scale=getattr(transform, "scale", True))
     if name not in TABLE or package == "timm":
-        raise UnsupportedTransformError(f"{transform!r} has no counterpart here")
+        instead = (
+            ": pass its function, which then takes an RGB image as an array (see T.Lambda)"
+            if name == "Lambda"
+            else ""
+        )
+        raise UnsupportedTransformError(f"{transform!r} has no counterpart here{instead}")
     return _converted(name, transform)
 
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from . import _native
 from ._advice import advised
 from ._checks import check_flags
-from ._warnings import warn_of_notes
+from ._warnings import warn, warn_of_notes
 from .dataset import Dataset
-from .exceptions import SettingError
+from .exceptions import PathNotFoundError, SettingError
 from .fields import Field
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def from_hf(
     check_flags(exif=exif)
     _check(dataset)
     made = _opened(dataset, image, label)
+    _warn_of_mode(dataset.features, image)
     warn_of_notes(made.notes(usual=False, knows_images=True))
     opened = _named(made, (dataset, image, label, exif))
     return opened.with_fields(fields) if fields else opened
@@ -107,6 +108,19 @@ def _named(made: Native, arguments: tuple[Any, ...]) -> Dataset:
 def _reopened(dataset: Any, image: str | None, label: str | None, exif: bool) -> Dataset:
     """Open a data set again, whose notes were warnings before."""
     return _named(_opened(dataset, image, label), (dataset, image, label, exif))
+
+
+def _warn_of_mode(features: Mapping[str, Any], image: str | None) -> None:
+    """Warn of images that ``datasets`` converts, as a feature ``Image(mode="L")`` says."""
+    for name, feature in features.items():
+        mode = getattr(feature, "mode", None)
+        if mode in (None, "RGB") or name != (image or name):
+            continue
+        channels = {"L": "channels=1 of the loader does so", "RGBA": "channels=4 keeps the alpha"}
+        warn(
+            f"column {name}: datasets converts these images to {mode}, and here they are RGB"
+            + (f"; {channels[mode]}" if mode in channels else "")
+        )
 
 
 def _check(dataset: Any) -> None:
@@ -124,11 +138,12 @@ def _check(dataset: Any) -> None:
             "turboloader.open"
         )
     if not all(hasattr(dataset, name) for name in ("data", "features", "_indices")):
-        raise SettingError(f"from_hf takes a datasets.Dataset, not {kind}")
+        paths = ": turboloader.open takes paths" if isinstance(dataset, (str, os.PathLike)) else ""
+        raise SettingError(f"from_hf takes a datasets.Dataset, not {kind}{paths}")
     if getattr(dataset, "_format_type", None) == "custom":
         raise SettingError(
             "from_hf reads stored rows, and set_transform makes others: call reset_format(), and "
-            "pass the function to DataLoader as transform"
+            "pass to DataLoader as transform what the function does to an image"
         )
     if not _native.HAS_ARROW:
         raise SettingError("from_hf needs the feature `arrow`, which this build lacks")
@@ -193,6 +208,11 @@ def _mapped(table: Any, names: Sequence[str]) -> _Table | None:
     """Return the rows of a file, None if what was done to them is more than a choice of them."""
     import pyarrow
 
+    if not os.path.exists(table.path):
+        raise PathNotFoundError(
+            f"{table.path}: the file of the data set was moved or removed; load the data set from "
+            "where it is, or again"
+        )
     with pyarrow.memory_map(table.path) as file:
         schema = pyarrow.ipc.open_stream(file).schema
     stored = list(schema.names)

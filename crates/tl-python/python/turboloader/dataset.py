@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, overload
 
 from . import _native
-from ._advice import advised
+from ._advice import OF_DATASETS, advised
 from ._checks import names, path_list, whole
 from ._paths import absolute, expand, is_url, shown
 from ._settings import check_kinds
@@ -627,6 +627,12 @@ class Dataset:
             return self.select(index)
         return Sample._of_row(self._row(place)) if self._is_table else Sample(self, place)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            said = f": {OF_DATASETS[name]}" if name in OF_DATASETS else ""
+            raise AttributeError(f"a Dataset has no attribute {name!r}{said}")
+
     def _place(self, place: int) -> int:
         count = len(self)
         if not -count <= place < count:
@@ -711,7 +717,10 @@ class Dataset:
 
     def _places(self, indices: Any) -> list[int]:
         if isinstance(indices, str):
-            raise SettingError(f"select: {indices!r} is text; a class is label={indices!r}")
+            raise SettingError(
+                f"select: {indices!r} is text; a class is label={indices!r}, and a field that of a "
+                f"sample, such as dataset[0][{indices!r}]"
+            )
         if not isinstance(indices, Iterable):
             raise SettingError(f"select: {indices!r} is not a number, expected places or a mask")
         listed = indices.tolist() if hasattr(indices, "tolist") else list(indices)
@@ -1252,6 +1261,10 @@ class Sample(Mapping[str, Any]):
             return self[name]
         if name.startswith("_"):
             raise AttributeError(name)
+        if name == "image" and self._main == "data":
+            raise AttributeError(
+                "a sample has no image: its data is not a JPEG, PNG, WebP, BMP or TIFF file"
+            )
         raise AttributeError(f"a sample has no {name}: it has {', '.join(self)}")
 
     def __reduce__(self) -> tuple[Any, ...]:
