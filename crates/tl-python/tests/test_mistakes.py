@@ -345,7 +345,9 @@ MISTAKES = [
     (
         'L(shuffle="yes")',
         "SettingError",
-        "shuffle is 'yes', expected True, False, 'block:SAMPLESxWINDOW' or 'lanes:LANES/SAMPLESxWINDOW'",
+        "shuffle is 'yes', expected True, False, 'block:SAMPLESxWINDOW' or "
+        "'lanes:LANES/SAMPLESxWINDOW', where SAMPLES is a number, or 'source' for the blocks of the "
+        "files",
     ),
     ('L(drop_last="no")', "SettingError", "drop_last is 'no', expected True or False"),
     ('L(output_format="pytorch")', "SettingError", "output_format is 'pytorch': pass 'torch'"),

@@ -95,6 +95,9 @@ pub enum SamplerError {
     #[error("`{text}`: expected samples, first-used-up, all-used-up or a number of positions")]
     Length { text: String },
     /// Text that names no shuffle.
-    #[error("`{text}`: expected none, full, block:SAMPLESxWINDOW or lanes:LANES/SAMPLESxWINDOW")]
+    #[error(
+        "`{text}`: expected none, full, block:SAMPLESxWINDOW or lanes:LANES/SAMPLESxWINDOW, where \
+         SAMPLES is a number, or `source` for the blocks of the files"
+    )]
     Shuffle { text: String },
 }

@@ -172,7 +172,8 @@ def shuffled(value: Any) -> str:
     if value not in ("none", "full") and not value.startswith(("block:", "lanes:")):
         raise SettingError(
             f"shuffle is {value!r}, expected True, False, 'block:SAMPLESxWINDOW' or "
-            "'lanes:LANES/SAMPLESxWINDOW'"
+            "'lanes:LANES/SAMPLESxWINDOW', where SAMPLES is a number, or 'source' for the blocks "
+            "of the files"
         )
     return value
 
