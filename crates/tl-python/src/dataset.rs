@@ -391,16 +391,20 @@ impl PyDataset {
         Ok(Tensor::new(Memory::of(&image.data)?, shape, Element::U8))
     }
 
-    /// A contact sheet of up to ``count`` samples, spread over the data set, as a PNG file.
+    /// A contact sheet of up to ``count`` samples, spread over the data set, as a PNG file; with ``exif``
+    /// upright.
     fn sheet<'py>(
         &self,
         py: Python<'py>,
         count: usize,
         side: u32,
+        exif: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        let exif = if exif { Exif::Apply } else { Exif::Ignore };
+        let options = DecodeOptions { exif, ..DecodeOptions::default() };
         let drawn = interruptible(py, || {
             let mut file = Vec::new();
-            contact_sheet(&self.view, count, side, &mut file).map(|()| file)
+            contact_sheet(&self.view, count, side, options, &mut file).map(|()| file)
         })?;
         let file = drawn.map_err(|error| match error {
             SheetError::Sample(error) => Error::from(error),

@@ -310,7 +310,7 @@ def test_contact_sheets_show_samples(photos: pathlib.Path, tmp_path: pathlib.Pat
     ds.preview(sheet, count=6, size=64)
     data = sheet.read_bytes()
     assert tl.decode(data).shape == (2 * (64 + 35 + 8) + 8, 3 * (64 + 8) + 8, 3)
-    assert ds.select(label="people")._native.sheet(24, 64) != data
+    assert ds.select(label="people")._native.sheet(24, 64, False) != data
     with pytest.raises(tl.PathExistsError, match="pass overwrite=True"):
         ds.preview(sheet)
     ds.preview(sheet, overwrite=True)

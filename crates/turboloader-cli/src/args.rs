@@ -4,6 +4,7 @@
 mod cache;
 mod damage;
 mod decode_mode;
+mod exif;
 mod fields;
 mod item;
 mod key;
@@ -28,6 +29,7 @@ use tl_pipeline::Dataset;
 
 pub(crate) use damage::DamageChoice;
 pub(crate) use decode_mode::{DecodeModeArgs, NO_DECODE_MODE};
+pub(crate) use exif::ExifChoice;
 pub(crate) use item::{ItemName, item_name, sample_number};
 pub(crate) use key::KeyArgs;
 use lists::ListArgs;

@@ -5,10 +5,9 @@ mod part;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::ValueEnum;
-use tl_decode::{DecodeOptions, Exif, Image, JpegRequest, Level, Rect, Scale, probe};
+use tl_decode::{DecodeOptions, Image, JpegRequest, Level, Rect, Scale, probe};
 
-use crate::args::{DamageChoice, GlobalArgs};
+use crate::args::{DamageChoice, ExifChoice, GlobalArgs};
 use crate::data_set::{self, Sample};
 use crate::failure::{Failure, Subject, Verdict};
 use crate::output::{Stdout, note, write_file};
@@ -71,15 +70,6 @@ pub(crate) struct Args {
     pub(crate) force: bool,
 }
 
-/// The handling of an EXIF orientation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExifChoice {
-    /// Leave the pixels as they are stored
-    Ignore,
-    /// Rotate and mirror them
-    Apply,
-}
-
 /// Decodes the image.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let mut decoder = decoder(args);
@@ -124,12 +114,8 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
 }
 
 fn decoder(args: &Args) -> SampleDecoder {
-    let exif = match args.exif {
-        ExifChoice::Ignore => Exif::Ignore,
-        ExifChoice::Apply => Exif::Apply,
-    };
     let on_damaged = args.on_damaged.into();
-    let options = DecodeOptions { exif, on_damaged, ..DecodeOptions::default() };
+    let options = DecodeOptions { exif: args.exif.into(), on_damaged, ..DecodeOptions::default() };
     let decoder = SampleDecoder::new(options);
     if args.region.is_none() && args.scale.is_none() && args.level.is_none() {
         return decoder;

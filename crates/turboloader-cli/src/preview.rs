@@ -14,7 +14,7 @@ use turboloader::sheet::{
     BACKGROUND, Canvas, Cell, MAX_SHEET_PIXELS, Painter, Sheet, SheetError, evenly_spaced,
 };
 
-use crate::args::{DecodeModeArgs, GlobalArgs, RecipeName, ViewArgs};
+use crate::args::{DecodeModeArgs, ExifChoice, GlobalArgs, RecipeName, ViewArgs};
 use crate::data_set::{self, Sample};
 use crate::failure::{Failure, Verdict};
 use crate::output::write_file;
@@ -72,6 +72,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) decode: DecodeModeArgs,
 
+    /// Whether to turn images upright, by their EXIF or XMP orientation, as `datasets` does
+    #[arg(long, value_enum, value_name = "CHOICE", default_value_t = ExifChoice::Ignore)]
+    pub(crate) exif: ExifChoice,
+
     #[command(flatten)]
     pub(crate) view: ViewArgs,
 
@@ -85,6 +89,12 @@ pub(crate) struct Args {
     pub(crate) force: bool,
 }
 
+impl Args {
+    fn decode_options(&self) -> DecodeOptions {
+        DecodeOptions { exif: self.exif.into(), ..DecodeOptions::default() }
+    }
+}
+
 /// Draws the sheet.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     if args.ops {
@@ -95,7 +105,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         None => None,
         Some(name) => {
             let recipe = recipe::load(name, None)?.ok_or(NO_PICTURES)?;
-            Some(Training::new(args.decode.apply(recipe)?, args.seed))
+            Some(Training::new(args.decode.apply(recipe)?, args.seed, args.decode_options()))
         }
     };
     let count = args
@@ -111,7 +121,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let sheet = Sheet::new(indices.len(), draws, args.size).map_err(failure)?;
     let mut canvas = Canvas::new(sheet.width, sheet.height, BACKGROUND);
     let mut painter = Painter::new(args.size);
-    let mut decoder = SampleDecoder::new(DecodeOptions::default());
+    let mut decoder = SampleDecoder::new(args.decode_options());
     let mut image = Image::new();
     let mut damaged = Vec::new();
     for (place, &index) in indices.iter().enumerate() {

@@ -63,6 +63,7 @@ pub fn contact_sheet(
     view: &DatasetView,
     count: usize,
     side: u32,
+    options: DecodeOptions,
     to: &mut dyn io::Write,
 ) -> Result<(), SheetError> {
     view.indices().map(drop)?;
@@ -72,7 +73,7 @@ pub fn contact_sheet(
     let sheet = Sheet::new(indices.len(), 0, side)?;
     let mut canvas = Canvas::new(sheet.width, sheet.height, BACKGROUND);
     let mut painter = Painter::new(side);
-    let mut renderer = SampleRenderer::new(&Recipe::decode(), DecodeOptions::default());
+    let mut renderer = SampleRenderer::new(&Recipe::decode(), options);
     let mut image = Image::new();
     for (place, &index) in indices.iter().enumerate() {
         let cell = Cell::describe(dataset, index)?;

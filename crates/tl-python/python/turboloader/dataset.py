@@ -924,7 +924,7 @@ class Dataset:
     def _sheet(self, count: int, size: int) -> bytes:
         if not 32 <= whole("size", size) <= 1024:
             raise SettingError(f"size is {size}, expected 32 to 1024 pixels")
-        return self._native.sheet(whole("count", count), size)
+        return self._native.sheet(whole("count", count), size, self.exif)
 
     def verify(self, *, decode: bool = False) -> dict[str, Any]:
         """Read all of the stored data set, and return what is wrong with it.

@@ -23,9 +23,9 @@ pub(crate) struct Training {
 
 impl Training {
     /// The result of `recipe` with `seed`, without its normalisation.
-    pub(crate) fn new(recipe: Recipe, seed: u64) -> Self {
+    pub(crate) fn new(recipe: Recipe, seed: u64, options: DecodeOptions) -> Self {
         let recipe = recipe.into_pixels(Layout::Hwc);
-        let renderer = SampleRenderer::new(&recipe, DecodeOptions::default());
+        let renderer = SampleRenderer::new(&recipe, options);
         Self { renderer, seed, bytes: Vec::new(), image: Image::new() }
     }
 

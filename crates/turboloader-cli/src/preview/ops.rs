@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tl_decode::{DecodeOptions, Image};
+use tl_decode::Image;
 use tl_pipeline::{PipelineError, Renderer, SampleError};
 use tl_transform::op::{CenterCrop, Resize, ToFloat};
 use tl_transform::{Draw, Dtype, Layout, Op, OutputSpec, Plan, Recipe};
@@ -59,7 +59,7 @@ fn photographs(args: &Args, global: &GlobalArgs) -> Result<Vec<Image>, Failure> 
     let count = args.count.map_or(SAMPLES, std::num::NonZeroUsize::get);
     let side = args.size * OVERSAMPLING;
     let square = Recipe::new(vec![Resize::new(side).into(), CenterCrop::new(side).into()], PIXELS)?;
-    let mut decoder = SampleDecoder::new(DecodeOptions::default());
+    let mut decoder = SampleDecoder::new(args.decode_options());
     let mut renderer = Renderer::new(&square);
     let mut image = Image::new();
     let mut photographs = Vec::new();
