@@ -204,7 +204,7 @@ impl RowSource {
     fn own_file(&self, column: ImageColumn, row: RowPlace, at: u64) -> Result<Source, ReadError> {
         let error = |defect| self.file.error(Flaw::new(at, defect));
         let Some(path) = self.path(column, row)? else {
-            return Err(error(ParquetDefect::NullImage));
+            return Err(error(ParquetDefect::NullSample));
         };
         let below_root = self.root.as_ref().and_then(|root| Some((root, below(root, &path)?)));
         let (folder, name) = below_root.unwrap_or((&self.folder, &path));

@@ -48,6 +48,9 @@ fn read(error: &ReadError) -> Error {
         ReadError::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
             return Error::of_class(error, Class::Setting);
         }
+        ReadError::Parquet { source, .. } if source.lacks_column() => {
+            return Error::of_class(error, Class::Format).with_option("image=");
+        }
         ReadError::ChangedWhileOpen { .. } => Class::Storage,
         ReadError::List { source, .. } if source.kind() == ErrorKind::Setting => Class::Setting,
         ReadError::Tokens { source, .. } if source.kind() == ErrorKind::Setting => Class::Setting,

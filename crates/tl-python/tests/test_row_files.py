@@ -97,7 +97,7 @@ def test_columns_are_named_where_there_is_a_choice() -> None:
 
 def test_rows_without_an_image_are_errors_of_samples() -> None:
     loader = tl.DataLoader(path("pyarrow_nulls.parquet"), batch_size=12, shuffle=False)
-    with pytest.raises(FormatError, match=r"sample 1: .*the image is null, expected bytes"):
+    with pytest.raises(FormatError, match=r"sample 1: .*the value is null, expected the bytes"):
         next(iter(loader))
 
 

@@ -6,7 +6,7 @@ use std::io;
 use std::iter;
 use std::path::PathBuf;
 
-use tbl_io::{Entry, ErrorKind, Escaped, Location, SampleSource};
+use tbl_io::{Entry, ErrorKind, Escaped, Location, ParquetDefect, SampleSource};
 use tl_pipeline::Fault;
 
 /// The result of a command that ran to its end.
@@ -107,15 +107,28 @@ impl<F: Fault + Send + Sync + 'static> From<F> for Failure {
         if let Some(location) = place.filter(|_| exists_already(&fault)) {
             return Self::Exists { path: location.as_os_str().into() };
         }
+        if lacks_column(&fault) {
+            let message = format!("{fault} (--image-column)");
+            return Self::Command { kind: fault.kind(), message };
+        }
         Self::Fault(Box::new(fault))
     }
 }
 
+/// The first cause of this type.
+fn cause<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
+    let mut causes = iter::successors(Some(error), |&error| error.source());
+    causes.find_map(|error| error.downcast_ref())
+}
+
 /// Whether an error says that an output file exists.
 fn exists_already(error: &(dyn Error + 'static)) -> bool {
-    let mut causes = iter::successors(Some(error), |&error| error.source());
-    let cause = causes.find_map(|error| error.downcast_ref::<io::Error>());
-    cause.is_some_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
+    cause(error).is_some_and(|error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists)
+}
+
+/// Whether an error says that the column of the samples has to be named.
+fn lacks_column(error: &(dyn Error + 'static)) -> bool {
+    cause(error).is_some_and(ParquetDefect::lacks_column)
 }
 
 impl Failure {

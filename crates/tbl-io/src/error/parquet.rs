@@ -84,9 +84,9 @@ pub enum ParquetDefect {
     /// A page is not the one that was written.
     #[error("page checksum is {stored:#x}, the bytes give {computed:#x}")]
     Checksum { stored: u32, computed: u32 },
-    /// A row has neither an image nor the path of one.
-    #[error("the image is null, expected bytes or the path of a file")]
-    NullImage,
+    /// A row has neither the bytes of a sample nor the path of a file.
+    #[error("the value is null, expected the bytes or the path of a sample")]
+    NullSample,
     /// The path of an image without bytes leads elsewhere.
     #[error(
         "the image has no bytes, and its path {} is unsafe: {defect}; expected a file below the \
@@ -99,14 +99,13 @@ pub enum ParquetDefect {
     NotAFile { path: Vec<u8> },
     /// No column has images.
     #[error(
-        "no column has images, the columns are {}; name the column of the samples \
-         (--image-column, image=)",
+        "no column has images, the columns are {}; name the column of the samples",
         Names(columns)
     )]
     NoImages { columns: Vec<String> },
     /// Two columns have images.
     #[error(
-        "the columns {} and {} have images; name that of the samples (--image-column, image=)",
+        "the columns {} and {} have images; name that of the samples",
         Escaped(first.as_bytes()),
         Escaped(second.as_bytes())
     )]
@@ -120,7 +119,7 @@ pub enum ParquetDefect {
     NoColumn { column: String, columns: Vec<String> },
     /// The column of the samples has no bytes.
     #[error(
-        "column {} cannot be samples, expected bytes, or a structure of bytes and a path",
+        "column {} cannot be samples, expected texts, bytes, or structures of bytes and a path",
         Escaped(column.as_bytes())
     )]
     NotBytes { column: String },
@@ -141,6 +140,12 @@ impl ParquetDefect {
     /// The party at fault.
     pub(crate) fn kind(&self) -> ErrorKind {
         if self.has_offset() { ErrorKind::Data } else { ErrorKind::Setting }
+    }
+
+    /// Whether the caller has to name the column of the samples.
+    #[must_use]
+    pub fn lacks_column(&self) -> bool {
+        matches!(self, Self::NoImages { .. } | Self::TwoImages { .. })
     }
 
     /// Whether the error is about a byte of the file, and not about the choice of a column.

@@ -170,7 +170,7 @@ fn a_row_without_an_image_is_an_error_of_its_sample() {
             assert!(offset.parse::<u64>().is_ok_and(|offset| offset > 0));
             format!("{at} {error}")
         };
-        let null = "the image is null, expected bytes or the path of a file";
+        let null = "the value is null, expected the bytes or the path of a sample";
         assert_eq!(error(1), format!("sample 1: {null}"));
         assert_eq!(error(6), format!("sample 6: {null}"));
         let unsafe_path = "the image has no bytes, and its path ../photographer.jpg is unsafe: it \
@@ -192,8 +192,7 @@ fn columns_are_named_where_there_is_a_choice() {
     let message = |image, label| open(image, label).unwrap_err().to_string();
     assert_eq!(
         message(None, None),
-        "a.parquet: the columns photo and mask have images; name that of the samples \
-         (--image-column, image=)"
+        "a.parquet: the columns photo and mask have images; name that of the samples"
     );
     let columns = "photo, mask, int, small, unsigned, float, double, bool, decimal, text, prefixed, \
                    split, boxes, label";
@@ -203,7 +202,7 @@ fn columns_are_named_where_there_is_a_choice() {
     );
     assert_eq!(
         message(Some("int"), None),
-        "a.parquet: column int cannot be samples, expected bytes, or a structure of bytes and a path"
+        "a.parquet: column int cannot be samples, expected texts, bytes, or structures of bytes and a path"
     );
     assert_eq!(
         message(Some("mask"), Some("double")),

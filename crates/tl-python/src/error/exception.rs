@@ -69,6 +69,11 @@ impl Error {
         Self { place, errno, cause: raised(error), ..Self::new(class, error) }
     }
 
+    /// The same error, whose message names the argument that helps.
+    pub(super) fn with_option(self, option: &str) -> Self {
+        Self { message: format!("{} ({option})", self.message).into(), ..self }
+    }
+
     /// A setting that cannot be.
     pub(crate) fn setting(message: &dyn Display) -> Self {
         Self::new(Class::Setting, message)

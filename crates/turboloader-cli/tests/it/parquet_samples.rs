@@ -71,7 +71,7 @@ fn rows_without_an_image_and_choices_of_columns_are_named() {
     let path = file("pyarrow_types.parquet");
     let error = tl(["ls", &path]).error(2);
     let expected = "the columns photo and mask have images; name that of the samples \
-                    (--image-column, image=)";
+                    (--image-column)";
     assert_eq!(error, format!("tl: {path}: {expected}"));
     let lines = json_lines(
         &tl(["ls", "--json", "--image-column", "mask", "--label-column", "small", &path]).text(),
