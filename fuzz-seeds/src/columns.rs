@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use tbl_io::{Source, Stores};
-use tl_arrow::ParquetColumns;
-use turboloader::pipeline::{ArrayTable, ColumnValues, Content, ParquetTable, RowValues, Table};
+use tl_arrow::RowColumns;
+use turboloader::pipeline::{ArrayTable, ColumnValues, Content, RowTable, RowValues, Table};
 
 use crate::files::{Files, split};
 
@@ -19,7 +19,7 @@ const MAX_ROW_BYTES: usize = 1 << 20;
 /// Rows of the first block are those that are read alone.
 pub fn parquet_columns(data: &[u8]) {
     let source = || Source::from_bytes("fuzz.parquet", data.to_vec());
-    let table = match ParquetTable::from_source(source()) {
+    let table = match RowTable::from_source(source()) {
         Ok(table) => table,
         Err(error) => {
             assert!(error.to_string().starts_with("fuzz.parquet: "), "{error}");
@@ -27,7 +27,7 @@ pub fn parquet_columns(data: &[u8]) {
         }
     };
     read_rows(&table);
-    let file = ParquetColumns::open(source()).expect("it was opened before");
+    let file = RowColumns::open(source()).expect("it was opened before");
     for (number, column) in table.columns().iter().enumerate() {
         let rows = file.row_count().min(file.block_rows(number)).min(MAX_ROWS);
         if matches!(column.content, Content::Unreadable { .. }) {

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use tbl_io::{Mapped, ParquetDefect, ReadError, ReadLimits, Source};
 
+use crate::ahead::Ahead;
 use crate::cache::{FileNumber, Key, PageCache, Part};
 use crate::codec::Codec;
 use crate::footer::{Chunk, Footer};
@@ -23,13 +24,6 @@ use crate::values::Values;
 /// The magic at both ends of a file.
 pub(crate) const MAGIC: [u8; 4] = *b"PAR1";
 
-/// Memory for each row of samples: its label, the place and the format of its image, and where segments
-/// of a compressed page are found from.
-const ROW_BYTES: u64 = 21;
-
-/// The most bytes that are requested together when a file is opened.
-const TOGETHER: u64 = 32 << 20;
-
 /// The first bytes of a page, which have the header of most.
 const HEADER_READ: u64 = 256;
 
@@ -44,8 +38,7 @@ pub(crate) struct ParquetFile {
     /// Tells the file from others in the cache.
     number: FileNumber,
     map: OnceLock<Option<Mapped>>,
-    /// Ranges of a file that is not mapped, by their offset, until it is open.
-    ahead: Mutex<Vec<(u64, Vec<u8>)>>,
+    ahead: Ahead,
     footer: Footer,
     /// By row group, the rows before it; the number of rows at the end.
     starts: Vec<u64>,
@@ -66,8 +59,12 @@ pub(crate) struct RowPlace {
 
 impl ParquetFile {
     pub(crate) fn open(source: Source, limits: ReadLimits) -> Result<Self, ReadError> {
-        let (footer, tail) = read_footer(&source, limits)?;
-        let ahead = Mutex::new(if source.is_mappable() { Vec::new() } else { vec![tail] });
+        let (footer, last) = read_footer(&source, limits)?;
+        let ahead = Ahead::default();
+        if !source.is_mappable() {
+            let (offset, bytes) = last;
+            ahead.put(offset, bytes);
+        }
         let mut starts = vec![0];
         let mut rows = 0;
         for group in &footer.groups {
@@ -81,12 +78,6 @@ impl ParquetFile {
         let decoded = (0..leaves).map(|_| AtomicU64::new(0)).collect();
         let images = OnceLock::new();
         Ok(Self { source, limits, number, map, ahead, footer, starts, pages, decoded, images })
-    }
-
-    /// Fails if the places of all rows take more memory than samples may.
-    pub(crate) fn check_rows(&self) -> Result<(), ReadError> {
-        let need = self.row_count().saturating_mul(ROW_BYTES);
-        self.check_size("bytes for places of rows", need)
     }
 
     pub(crate) fn source(&self) -> &Source {
@@ -233,7 +224,7 @@ impl ParquetFile {
         if let Some(map) = self.map() {
             return map.with(offset, len, read);
         }
-        if let Some(bytes) = self.read_ahead(offset, len) {
+        if let Some(bytes) = self.ahead.get(offset, len) {
             return Ok(read(&bytes));
         }
         self.check_size("bytes of a page", len)?;
@@ -242,22 +233,8 @@ impl ParquetFile {
         Ok(read(&bytes))
     }
 
-    fn ahead(&self) -> MutexGuard<'_, Vec<(u64, Vec<u8>)>> {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Bytes that were requested together with others.
-    fn read_ahead(&self, offset: u64, len: u64) -> Option<Vec<u8>> {
-        let ahead = self.ahead();
-        ahead.iter().find_map(|(start, bytes)| {
-            let first = usize::try_from(offset.checked_sub(*start)?).ok()?;
-            let bytes = bytes.get(first..)?.get(..usize::try_from(len).ok()?)?;
-            Some(bytes.to_vec())
-        })
-    }
-
     /// Requests what opening reads of a file that is not mapped: the labels, and the offset indexes of
-    /// both columns. One request after the other would take seconds.
+    /// both columns.
     pub(crate) fn request_together(
         &self,
         label: Option<usize>,
@@ -274,16 +251,7 @@ impl ParquetFile {
             let labels = label.map(|leaf| self.chunk(group, leaf));
             ranges.extend(labels.map(|chunk| (chunk.start, chunk.bytes)));
         }
-        ranges.retain(|&(offset, len)| self.read_ahead(offset, len).is_none());
-        let total = ranges.iter().fold(0_u64, |total, &(_, len)| total.saturating_add(len));
-        // Otherwise each is read by itself.
-        if ranges.is_empty() || total > TOGETHER {
-            return Ok(());
-        }
-        let read = self.source.read_ranges(&ranges)?;
-        let offsets = ranges.into_iter().map(|(offset, _)| offset);
-        self.ahead().extend(offsets.zip(read));
-        Ok(())
+        self.ahead.request(&self.source, ranges)
     }
 
     /// Finds the pages of the images of a file that is not mapped by their offset indexes, and drops
@@ -294,7 +262,7 @@ impl ParquetFile {
             let mut groups = (0..self.footer.groups.len()).filter(indexed);
             groups.try_for_each(|group| self.pages(group, image).map(drop))?;
         }
-        self.ahead().clear();
+        self.ahead.clear();
         Ok(())
     }
 

@@ -7,11 +7,17 @@ mod array;
 mod file;
 mod fixed;
 mod flat;
+mod input;
 mod layout;
 mod message;
 mod places;
+mod rows;
 mod schema;
+mod value;
 
+pub(crate) use array::{Array, Bytes};
 pub(crate) use file::ArrowFile;
 pub(crate) use fixed::{FixedLists, fixed_lists};
 pub(crate) use layout::is_arrow;
+pub(crate) use schema::Kind;
+pub(crate) use value::{MAX_DECIMAL, fixed_value};

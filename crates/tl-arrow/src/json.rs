@@ -192,6 +192,9 @@ impl Row<'_> {
 fn of_value(leaf: &Leaf, value: Value<'_>) -> Json {
     match value {
         Value::Boolean(value) => Json::Bool(value),
+        Value::Bytes(bytes) if leaf.meaning == Meaning::Half => {
+            text::half(bytes).map_or(Json::Null, |half| of_value(leaf, Value::Float(half)))
+        }
         Value::Bytes(bytes) if !matches!(leaf.meaning, Meaning::Decimal(_)) => {
             Json::String(String::from_utf8_lossy(bytes).into_owned())
         }

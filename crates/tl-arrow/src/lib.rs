@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod cache;
 mod codec;
 mod delta;
@@ -36,6 +37,6 @@ mod write;
 pub use format::add_to;
 pub use options::RowOptions;
 pub use source::RowSource;
-pub use table::{ColumnContent, Missing, NumberType, ParquetBlock, ParquetColumn, ParquetColumns};
+pub use table::{ColumnContent, Missing, NumberType, RowBlock, RowColumn, RowColumns};
 pub use tokens::open_tokens;
 pub use write::PARQUET;

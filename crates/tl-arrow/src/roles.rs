@@ -168,9 +168,7 @@ pub(crate) fn field_values(file: &dyn RowFile, node: &Node) -> Option<FieldValue
     let is_text = |leaf| {
         let leaf = file.schema().leaf(leaf);
         match leaf.physical {
-            Physical::Bytes | Physical::Fixed(_) => {
-                !matches!(leaf.meaning, Meaning::Plain | Meaning::Half)
-            }
+            Physical::Bytes | Physical::Fixed(_) => leaf.meaning != Meaning::Plain,
             Physical::Int96 | Physical::Other => false,
             Physical::Boolean
             | Physical::Int32

@@ -5,12 +5,17 @@ use std::ops::{ControlFlow, Range};
 
 use tbl_io::{Mapped, Note, ReadError, ReadLimits, Source, SourceKind};
 
+use crate::codec::Codec;
 use crate::file::{ParquetFile, RowPlace};
 use crate::json::{Budget, Row};
 use crate::places::Place;
 use crate::schema::{Node, Schema};
 use crate::thrift::Flaw;
 use crate::values::Value;
+
+/// Memory for each row of samples of a Parquet file: its label, the place and the format of its image, and
+/// where segments of a compressed page are found from.
+const ROW_BYTES: u64 = 21;
 
 /// A caller that takes values with an offset each, until it breaks or fails.
 pub(crate) type Take<'a> =
@@ -38,6 +43,15 @@ pub(crate) trait RowFile: fmt::Debug + Send + Sync {
 
     fn row_count(&self) -> u64;
 
+    /// Memory for each row of samples.
+    fn row_bytes(&self) -> u64;
+
+    /// Fails if the places of all rows take more memory than samples may.
+    fn check_rows(&self) -> Result<(), ReadError> {
+        let need = self.row_count().saturating_mul(self.row_bytes());
+        self.check_size("bytes for places of rows", need)
+    }
+
     /// The place of row `row`; `None` past the end.
     fn place(&self, row: u64) -> Option<RowPlace>;
 
@@ -64,8 +78,29 @@ pub(crate) trait RowFile: fmt::Debug + Send + Sync {
     /// A structure or a list as JSON; `None` for null.
     fn json(&self, node: &Node, row: RowPlace) -> Result<Option<Vec<u8>>, ReadError>;
 
+    /// Requests what opening reads of a file that is not mapped: the labels, and what the places of
+    /// images need.
+    fn request_together(&self, label: Option<usize>, image: Option<usize>)
+    -> Result<(), ReadError>;
+
+    /// Finds the places of images that follow from what was requested, and drops that. Whether they are
+    /// now known of all images, which are in the file as they are.
+    fn find_places(&self, image: usize) -> Result<bool, ReadError>;
+
     /// The place of the image of a row. The column of images is the same for every row.
     fn image(&self, leaf: usize, row: RowPlace) -> Result<Place, ReadError>;
+
+    /// For each part of a leaf that is decoded as a whole, the row after its last one.
+    fn block_ends(&self, leaf: usize) -> Result<Vec<u64>, ReadError>;
+
+    /// Decoded bytes of such a part.
+    fn block_bytes(&self, leaf: usize) -> Result<u64, ReadError>;
+
+    /// How many of these parts have been decoded. Of an Arrow file, all buffers that were decompressed.
+    fn unpack_count(&self, leaf: usize) -> u64;
+
+    /// The codecs of a leaf.
+    fn codecs(&self, leaf: usize) -> Vec<Codec>;
 
     /// The bytes of the file that the image of a row needs, as far as they are known without reading.
     fn image_range(&self, leaf: usize, row: RowPlace) -> Option<Range<u64>>;
@@ -123,6 +158,10 @@ impl RowFile for ParquetFile {
         self.row_count()
     }
 
+    fn row_bytes(&self) -> u64 {
+        ROW_BYTES
+    }
+
     fn place(&self, row: u64) -> Option<RowPlace> {
         self.place(row)
     }
@@ -175,8 +214,38 @@ impl RowFile for ParquetFile {
         Row { leaves, entries, first_leaf: node.leaves.start, budget }.to_json(node)
     }
 
+    fn request_together(
+        &self,
+        label: Option<usize>,
+        image: Option<usize>,
+    ) -> Result<(), ReadError> {
+        self.request_together(label, image)
+    }
+
+    fn find_places(&self, image: usize) -> Result<bool, ReadError> {
+        self.find_pages(image)?;
+        Ok(false)
+    }
+
     fn image(&self, leaf: usize, row: RowPlace) -> Result<Place, ReadError> {
         self.places(leaf).of(self, row)
+    }
+
+    fn block_ends(&self, leaf: usize) -> Result<Vec<u64>, ReadError> {
+        self.page_ends(leaf)
+    }
+
+    fn block_bytes(&self, leaf: usize) -> Result<u64, ReadError> {
+        self.page_bytes(leaf)
+    }
+
+    fn unpack_count(&self, leaf: usize) -> u64 {
+        self.decoded_pages(leaf)
+    }
+
+    fn codecs(&self, leaf: usize) -> Vec<Codec> {
+        let groups = 0..self.footer().groups.len();
+        groups.filter_map(|group| self.codec(group, leaf).ok()).collect()
     }
 
     fn image_range(&self, leaf: usize, row: RowPlace) -> Option<Range<u64>> {

@@ -24,7 +24,7 @@ use crate::options::RowOptions;
 use crate::places::{Decoded, MAGIC_BYTES, Place};
 use crate::roles::{ImageColumn, Roles};
 use crate::rows::RowFile;
-use crate::table::ParquetColumns;
+use crate::table::RowColumns;
 use crate::thrift::Flaw;
 use crate::values::Value;
 
@@ -104,12 +104,9 @@ impl RowSource {
         let limits = ReadLimits::default();
         let mut file: Box<dyn RowFile> = match is_arrow(&source)? {
             true => Box::new(ArrowFile::open(source, limits)?),
-            false => {
-                let file = ParquetFile::open(source, limits)?;
-                file.check_rows()?;
-                Box::new(file)
-            }
+            false => Box::new(ParquetFile::open(source, limits)?),
         };
+        file.check_rows()?;
         if let Some(columns) = &options.columns {
             let selected = file.schema().select(columns);
             *file.schema_mut() = selected.map_err(|defect| file.error(Flaw::new(0, defect)))?;
@@ -127,14 +124,10 @@ impl RowSource {
     ) -> Result<Self, ReadError> {
         let label = roles.label.as_ref().map(|column| column.leaf);
         let image = Some(roles.image.bytes).filter(|_| !is_indexed);
-        if let Some(file) = file.parquet() {
-            file.request_together(label, image)?;
-        }
+        file.request_together(label, image)?;
         let labels = roles.label.as_ref().map(|column| RowLabels::read(&*file, column));
         let labels = labels.transpose()?.unwrap_or_default();
-        if let Some(file) = file.parquet() {
-            file.find_pages(roles.image.bytes)?;
-        }
+        let is_indexed = file.find_places(roles.image.bytes)? || is_indexed;
         let name = Path::new(file.source().location().as_os_str()).file_stem().unwrap_or_default();
         // Names of samples end at their first dot.
         let stem =
@@ -146,15 +139,12 @@ impl RowSource {
         Ok(Self { file, stores, roles, is_indexed, announced, labels, stem, folder, root })
     }
 
-    /// The columns of all rows, if the file is a Parquet file.
+    /// The columns of all rows.
     ///
     /// # Errors
-    /// As for [`ParquetColumns::open`].
-    pub fn parquet_columns(&self) -> Result<Option<ParquetColumns>, ReadError> {
-        if self.file.kind() != SourceKind::Parquet {
-            return Ok(None);
-        }
-        ParquetColumns::open(self.file.source().clone()).map(Some)
+    /// As for [`RowColumns::open`].
+    pub fn columns(&self) -> Result<RowColumns, ReadError> {
+        RowColumns::open(self.file.source().clone())
     }
 
     fn place(&self, index: u64) -> Result<RowPlace, ReadError> {
@@ -415,7 +405,7 @@ impl SampleSource for RowSource {
     }
 
     fn blocks(&self) -> Option<&dyn SampleBlocks> {
-        self.file.parquet().map(|_| self as &dyn SampleBlocks)
+        Some(self)
     }
 
     fn block_memory(&self) -> Option<&'static dyn BlockMemory> {

@@ -1,37 +1,44 @@
-//! The columns of a Parquet file, for tables: numbers row by row, and bytes.
+//! The columns of a file of rows, for tables: numbers row by row, and bytes.
 
+mod arrow;
 mod block;
+mod columns;
 mod fixed;
 mod number;
+mod parquet;
 
 use std::ops::Range;
 
-use tbl_io::{BlockMemory, Location, ParquetDefect, ReadError, ReadLimits, Source};
+use tbl_io::{BlockMemory, Location, ReadError, ReadLimits, Source, SourceKind};
 
 use crate::cache::PageCache;
 use crate::file::ParquetFile;
+use crate::ipc::{ArrowFile, is_arrow};
+use crate::options::RowOptions;
 use crate::roles::{FieldValues, field_values};
 use crate::schema::{Meaning, Node, Physical};
+use crate::thrift::Flaw;
+use columns::ColumnFile;
 use number::Number;
 
-pub use block::ParquetBlock;
+pub use block::RowBlock;
 pub use number::{Missing, NumberType};
 
-/// The columns of a Parquet file.
+/// The columns of a Parquet file, or of an Arrow file or stream.
 ///
 /// Flat numbers, booleans, dates and times are numbers of their width, and decimals the nearest `f64`.
 /// Lists are numbers too if the metadata of `datasets` or Arrow states one length for them; other lists
 /// and structures are bytes, as JSON, and so are texts and bytes as they are.
 #[derive(Debug)]
-pub struct ParquetColumns {
-    file: ParquetFile,
-    columns: Vec<ParquetColumn>,
+pub struct RowColumns {
+    file: Box<dyn ColumnFile>,
+    columns: Vec<RowColumn>,
     access: Vec<Access>,
 }
 
-/// A column of a Parquet file.
+/// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParquetColumn {
+pub struct RowColumn {
     /// The name of the column.
     pub name: String,
     /// The content of its rows.
@@ -90,43 +97,70 @@ const BLOCK_BYTES: u64 = 256 << 10;
 /// The most rows of a block.
 const BLOCK_ROWS: u64 = 1 << 14;
 
-/// The most bytes of a block of lists without an offset index, whose row group is decoded as a whole.
-const GROUP_BLOCK_BYTES: u64 = 32 << 20;
+/// The most bytes of a block of rows that are decoded together: of a row group of lists without an offset
+/// index, and of a record batch that is compressed.
+const TOGETHER_BYTES: u64 = 32 << 20;
 
-/// Copies of the bytes of a page while it is decoded: compressed, decompressed and as numbers of 64 bits.
-const COPIES: u64 = 3;
-
-impl ParquetColumns {
-    /// Whether a file is a Parquet file, by its first bytes.
-    ///
-    /// # Errors
-    /// [`ReadError::Io`] and other errors of reading.
-    pub fn is(source: &Source) -> Result<bool, ReadError> {
-        crate::source::is_parquet(source)
-    }
-
-    /// Reads the footer of a file.
+impl RowColumns {
+    /// Reads the footer of a file, or the metadata of the record batches.
     ///
     /// # Errors
     /// [`ReadError::Parquet`] with the offset of a defect. A column that cannot be read is none: it is
     /// [unreadable](ColumnContent::Unreadable), and the others are not affected.
     pub fn open(source: Source) -> Result<Self, ReadError> {
-        let file = ParquetFile::open(source, ReadLimits::default())?;
-        let metadata = &file.footer().metadata;
-        let arrow = fixed::of_arrow(metadata);
+        Self::open_with(source, &RowOptions::default())
+    }
+
+    /// As [`open`](Self::open), with the columns and the features of `options`.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open), and for a column that does not exist.
+    pub fn open_with(source: Source, options: &RowOptions) -> Result<Self, ReadError> {
+        let limits = ReadLimits::default();
+        let mut file: Box<dyn ColumnFile> = match is_arrow(&source)? {
+            true => {
+                let file = ArrowFile::open(source, limits)?;
+                file.release_ahead();
+                Box::new(file)
+            }
+            false => Box::new(ParquetFile::open(source, limits)?),
+        };
+        if let Some(columns) = &options.columns {
+            let selected = file.schema().select(columns);
+            *file.schema_mut() = selected.map_err(|defect| file.error(Flaw::new(0, defect)))?;
+        }
+        Ok(Self::of(file, options))
+    }
+
+    fn of(file: Box<dyn ColumnFile>, options: &RowOptions) -> Self {
+        let fixed = file.fixed_lists();
+        let given = options.features.as_deref().map(str::as_bytes);
+        let features = given.or(file.features());
+        let names = options.columns.as_deref().unwrap_or_default();
         let mut columns = Vec::new();
         let mut access = Vec::new();
-        for node in file.footer().schema.columns() {
-            let shape = || fixed::dimensions(metadata, &arrow, &node.name);
-            let found = unreadable(&file, node).map_or_else(|| access_of(&file, node, shape), Err);
+        for node in file.schema().columns() {
+            let stored = names.iter().find(|(_, name)| *name == node.name);
+            let stored = stored.map_or(&node.name, |(stored, _)| stored);
+            let shape = || {
+                let dimensions = features.and_then(|text| fixed::dimensions(text, &node.name));
+                dimensions.or_else(|| fixed.of(stored))
+            };
+            let found = file.unreadable(node).map_or_else(|| access_of(&*file, node, shape), Err);
             let (content, way) = match found {
-                Ok(way) => (content(&file, &way), way),
+                Ok(way) => (content(&*file, &way), way),
                 Err(reason) => (ColumnContent::Unreadable { reason }, Access::None),
             };
-            columns.push(ParquetColumn { name: node.name.clone(), content });
+            columns.push(RowColumn { name: node.name.clone(), content });
             access.push(way);
         }
-        Ok(Self { file, columns, access })
+        Self { file, columns, access }
+    }
+
+    /// The format of the file.
+    #[must_use]
+    pub fn kind(&self) -> SourceKind {
+        self.file.kind()
     }
 
     /// The file.
@@ -143,56 +177,43 @@ impl ParquetColumns {
 
     /// All columns, also those that cannot be read.
     #[must_use]
-    pub fn columns(&self) -> &[ParquetColumn] {
+    pub fn columns(&self) -> &[RowColumn] {
         &self.columns
+    }
+
+    /// For each row group or record batch, the row after its last one.
+    #[must_use]
+    pub fn block_ends(&self) -> Vec<u64> {
+        self.file.part_ends()
     }
 
     /// The rows that are best read together from column number `column`; at least 1.
     #[must_use]
     pub fn block_rows(&self, column: usize) -> u64 {
-        let within = |bytes: u64, row: u64| (bytes / row.max(1)).clamp(1, BLOCK_ROWS);
-        match self.access.get(column) {
-            Some(Access::Numbers { number, .. }) => within(BLOCK_BYTES, number.kind.bytes() as u64),
-            Some(Access::Lists { leaf, number, shape }) => {
-                let row = (number.kind.bytes() * shape.iter().product::<usize>()) as u64;
-                let groups = &self.file.footer().groups;
-                let has_index = groups.iter().all(|group| group.chunks[*leaf].index.is_some());
-                if has_index {
-                    return within(BLOCK_BYTES, row);
-                }
-                let rows = groups.iter().map(|group| group.rows).max().unwrap_or(1);
-                (GROUP_BLOCK_BYTES / row.max(1)).clamp(1, rows.max(1))
+        let Some(access) = self.access.get(column) else { return 1 };
+        let Some(leaves) = access.leaves() else { return 1 };
+        let row = match access {
+            Access::Numbers { number, .. } => number.kind.bytes() as u64,
+            Access::Lists { number, shape, .. } => {
+                (number.kind.bytes() * shape.iter().product::<usize>()) as u64
             }
-            Some(Access::Bytes { leaf }) => {
-                within(BLOCK_BYTES, self.bytes_per_row(*leaf..leaf + 1))
+            Access::Bytes { .. } | Access::Json { .. } | Access::None => {
+                self.file.leaf_bytes(leaves.clone()) / self.row_count().max(1)
             }
-            Some(Access::Json { node }) => {
-                within(BLOCK_BYTES, self.bytes_per_row(node.leaves.clone()))
-            }
-            Some(Access::None) | None => 1,
+        };
+        let is_list = matches!(access, Access::Lists { .. });
+        match self.file.rows_together(leaves.start, is_list) {
+            Some(rows) => (TOGETHER_BYTES / row.max(1)).clamp(1, rows.max(1)),
+            None => (BLOCK_BYTES / row.max(1)).clamp(1, BLOCK_ROWS),
         }
     }
 
     /// Bytes of memory that reading a block of column number `column` takes at most, as far as the
-    /// footer states them.
+    /// file states them.
     #[must_use]
     pub fn load_bytes(&self, column: usize) -> u64 {
-        let leaves = match self.access.get(column) {
-            Some(
-                Access::Numbers { leaf, .. } | Access::Bytes { leaf } | Access::Lists { leaf, .. },
-            ) => *leaf..leaf + 1,
-            Some(Access::Json { node }) => node.leaves.clone(),
-            Some(Access::None) | None => 0..0,
-        };
-        let of_group = |chunks: &[crate::footer::Chunk]| -> u64 {
-            let chunks = chunks.get(leaves.clone()).unwrap_or_default();
-            chunks
-                .iter()
-                .map(|chunk| chunk.decompressed.max(chunk.bytes))
-                .fold(0, u64::saturating_add)
-        };
-        let groups = self.file.footer().groups.iter().map(|group| of_group(&group.chunks));
-        groups.max().unwrap_or(0).saturating_mul(COPIES)
+        let leaves = self.access.get(column).and_then(Access::leaves);
+        leaves.map_or(0, |leaves| self.file.load_bytes(leaves))
     }
 
     /// The memory for pages, which blocks share.
@@ -208,48 +229,37 @@ impl ParquetColumns {
     ///
     /// # Panics
     /// If a row does not exist, or the column cannot be read.
-    pub fn read(&self, column: usize, rows: Range<u64>) -> Result<ParquetBlock, ReadError> {
+    pub fn read(&self, column: usize, rows: Range<u64>) -> Result<RowBlock, ReadError> {
         assert!(rows.end <= self.row_count(), "the rows of a block exist");
-        block::read(&self.file, &self.access[column], rows)
-    }
-
-    /// The mean number of bytes in a row.
-    fn bytes_per_row(&self, leaves: Range<usize>) -> u64 {
-        let chunks =
-            self.file.footer().groups.iter().flat_map(|group| &group.chunks[leaves.clone()]);
-        let bytes =
-            chunks.map(|chunk| chunk.decompressed.max(chunk.bytes)).fold(0, u64::saturating_add);
-        bytes / self.row_count().max(1)
+        block::read(&*self.file, &self.access[column], rows)
     }
 }
 
-/// The reason why no row of a column can be read.
-fn unreadable(file: &ParquetFile, node: &Node) -> Option<String> {
-    let leaves = node.leaves.clone();
-    let codecs = (0..file.footer().groups.len())
-        .flat_map(|group| leaves.clone().map(move |leaf| file.codec(group, leaf)));
-    let error = codecs.filter_map(Result::err).next()?;
-    // The file is named where the column is.
-    Some(if let ReadError::Parquet { source, .. } = error {
-        source.to_string()
-    } else {
-        error.to_string()
-    })
+impl Access {
+    /// The leaves that are read; `None` if there are none.
+    fn leaves(&self) -> Option<Range<usize>> {
+        match self {
+            Self::Numbers { leaf, .. } | Self::Lists { leaf, .. } | Self::Bytes { leaf } => {
+                Some(*leaf..leaf + 1)
+            }
+            Self::Json { node } => Some(node.leaves.clone()),
+            Self::None => None,
+        }
+    }
 }
 
 fn access_of(
-    file: &ParquetFile,
+    file: &dyn ColumnFile,
     node: &Node,
     shape: impl FnOnce() -> Option<Vec<usize>>,
 ) -> Result<Access, String> {
     let first = node.leaves.start;
-    let leaf = file.leaf(first);
+    let leaf = file.schema().leaf(first);
     let is_number = |physical| !matches!(physical, Physical::Bytes | Physical::Fixed(_));
     let is_number =
         is_number(leaf.physical) || matches!(leaf.meaning, Meaning::Decimal(_) | Meaning::Half);
     if is_number && node.leaves.len() == 1 {
-        let has_nulls = leaf.max_definition > 0
-            && file.footer().groups.iter().any(|group| group.chunks[first].nulls != Some(0));
+        let has_nulls = file.has_nulls(first);
         if node.is_leaf() && leaf.max_repetition == 0 {
             let number = Number::of(leaf, has_nulls)?;
             return Ok(Access::Numbers { leaf: first, number });
@@ -274,12 +284,13 @@ fn is_possible(shape: &[usize]) -> bool {
     numbers.is_some_and(|numbers| (1..=crate::page::PAGE_VALUES as usize).contains(&numbers))
 }
 
-fn content(file: &ParquetFile, access: &Access) -> ColumnContent {
+fn content(file: &dyn ColumnFile, access: &Access) -> ColumnContent {
     let (number, shape) = match access {
         Access::Numbers { number, .. } => (number, Vec::new()),
         Access::Lists { number, shape, .. } => (number, shape.clone()),
         Access::Bytes { leaf } => {
-            let is_text = matches!(file.leaf(*leaf).meaning, Meaning::Text | Meaning::Json);
+            let is_text =
+                matches!(file.schema().leaf(*leaf).meaning, Meaning::Text | Meaning::Json);
             return ColumnContent::Bytes { what: if is_text { "text" } else { "bytes" } };
         }
         Access::Json { .. } => {
@@ -288,9 +299,4 @@ fn content(file: &ParquetFile, access: &Access) -> ColumnContent {
         Access::None => return ColumnContent::Unreadable { reason: String::new() },
     };
     ColumnContent::Numbers { number: number.kind, shape, missing: number.missing }
-}
-
-/// The defect of a value that does not fit into its column.
-fn misfit(what: &'static str) -> ParquetDefect {
-    ParquetDefect::Damaged { what }
 }

@@ -16,9 +16,10 @@ pub(crate) fn field(leaf: &Leaf, value: Value<'_>) -> Vec<u8> {
             Meaning::Decimal(scale) => {
                 decimal_of_bytes(bytes, scale).map_or_else(|| bytes.to_vec(), String::into_bytes)
             }
-            Meaning::Plain | Meaning::Text | Meaning::Json | Meaning::Unsigned | Meaning::Half => {
-                bytes.to_vec()
+            Meaning::Half => {
+                half(bytes).map_or_else(|| bytes.to_vec(), |half| half.to_string().into_bytes())
             }
+            Meaning::Plain | Meaning::Text | Meaning::Json | Meaning::Unsigned => bytes.to_vec(),
         },
     }
 }
@@ -27,6 +28,25 @@ pub(crate) fn field(leaf: &Leaf, value: Value<'_>) -> Vec<u8> {
 pub(crate) fn low_half(value: i64) -> i64 {
     let [a, b, c, d, ..] = value.to_le_bytes();
     u32::from_le_bytes([a, b, c, d]).into()
+}
+
+/// A number of 16 bits as one of 32, which has it exactly.
+pub(crate) fn half(bytes: &[u8]) -> Option<f32> {
+    let bits = u16::from_le_bytes(bytes.try_into().ok()?);
+    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+    let exponent = i32::from(bits >> 10 & 0x1f);
+    let fraction = f32::from(bits & 0x3ff);
+    Some(
+        sign * match exponent {
+            0 => fraction * f32::from_bits((127 - 24) << 23),
+            31 if fraction > 0.0 => f32::NAN,
+            31 => f32::INFINITY,
+            _ => {
+                let scale = f32::from_bits((exponent.unsigned_abs() + 127 - 15) << 23);
+                (1.0 + fraction / 1024.0) * scale
+            }
+        },
+    )
 }
 
 fn integer(leaf: &Leaf, value: i64) -> String {
@@ -80,7 +100,26 @@ mod tests {
         check(Meaning::Plain, Physical::Float, Value::Float(0.1), "0.1");
         check(Meaning::Plain, Physical::Double, Value::Double(1e300), &1e300_f64.to_string());
         check(Meaning::Plain, Physical::Boolean, Value::Boolean(true), "true");
+        check(Meaning::Half, Physical::Fixed(2), Value::Bytes(&[0x00, 0x3e]), "1.5");
         check(Meaning::Text, Physical::Bytes, Value::Bytes(b"a b"), "a b");
+    }
+
+    #[test]
+    fn numbers_of_16_bits_are_exact() {
+        for (bits, expected) in [
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x7bff, 65504.0),
+            (0x0001, 5.960_464_5e-8),
+            (0x0400, 6.103_515_6e-5),
+            (0x3555, 0.333_251_95),
+            (0xfc00, f32::NEG_INFINITY),
+            (0x0000, 0.0),
+        ] {
+            assert_eq!(half(&u16::to_le_bytes(bits)), Some(expected), "{bits:#x}");
+        }
+        assert!(half(&[0, 0x7e]).unwrap().is_nan());
+        assert_eq!(half(&[0]), None);
     }
 
     #[test]

@@ -1,38 +1,80 @@
 //! Columns of lists of integers as tokens: each row is a document.
 
-use tbl_io::{BlockMemory, Location, ParquetDefect, ReadError, ReadLimits, Source, TokensDefect};
+mod arrow;
+mod parquet;
+
+use tbl_io::{BlockMemory, Location, ReadError, ReadLimits, Source, TokensDefect};
 use tl_tokens::{TokenFile, TokenFormat, TokenOptions, TokenRecords, TokenType};
 
 use crate::cache::PageCache;
 use crate::file::ParquetFile;
-use crate::nested::Entry;
-use crate::schema::{Leaf, Meaning, Node, Physical, Schema};
+use crate::ipc::{ArrowFile, is_arrow};
+use crate::rows::RowFile;
+use crate::schema::{Leaf, Meaning, Node, Physical, Repetition, Schema};
 use crate::source::is_parquet;
-use crate::thrift::Flaw;
-use crate::values::Value;
 
-/// Opens a column of lists of integers in a Parquet file as tokens; `None` for another file. This
-/// decodes the whole column once, for the lengths of its lists.
+/// The column that is taken where several have lists of integers: that of tokenizers of Hugging Face.
+const INPUT_IDS: &str = "input_ids";
+
+/// Opens a column of lists of integers in a Parquet file, or in an Arrow file or stream, as tokens;
+/// `None` for another file. The lengths of the lists are read once, for which the column of a Parquet
+/// file is decoded.
 ///
 /// # Errors
-/// [`TokensDefect::NoColumn`] if there is not one such column, or not the one that `options` names;
-/// [`ReadError::Parquet`] for damage.
+/// [`TokensDefect::NoColumn`] if there is not one such column, none is called `input_ids`, and `options`
+/// names none; [`ReadError::Parquet`] for damage.
 pub fn open_tokens(
     source: &Source,
     options: &TokenOptions,
 ) -> Result<Option<TokenFile>, ReadError> {
-    if !is_parquet(source)? {
+    let limits = ReadLimits::default();
+    let file: Box<dyn ListFile> = if is_parquet(source)? {
+        Box::new(ParquetFile::open(source.clone(), limits)?)
+    } else if is_arrow(source)? {
+        Box::new(ArrowFile::open(source.clone(), limits)?)
+    } else {
         return Ok(None);
-    }
-    let file = ParquetFile::open(source.clone(), ReadLimits::default())?;
-    let column = column_of(&file.footer().schema, source, options.column.as_deref())?;
+    };
+    let column = column_of(file.schema(), source, options.column.as_deref())?;
     TokenFile::from_records(Box::new(ListTokens { file, column })).map(Some)
+}
+
+/// A file of rows whose lists of integers can be read.
+trait ListFile: RowFile {
+    fn format(&self) -> TokenFormat;
+
+    /// Calls `add` with the length of each list; 0 for null.
+    fn lengths(
+        &self,
+        column: &Column,
+        add: &mut dyn FnMut(u32) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError>;
+
+    /// Appends elements of the list in a row as they are stored, and returns whether there are as many of
+    /// this type.
+    fn read(
+        &self,
+        column: &Column,
+        row: u64,
+        elements: Elements,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, ReadError>;
+
+    /// The byte of the file that errors name for a row.
+    fn offset(&self, column: &Column, row: u64) -> u64;
+}
+
+/// Successive elements of a list.
+#[derive(Clone, Copy, Debug)]
+struct Elements {
+    first: u64,
+    count: u64,
 }
 
 /// The lists of a column.
 #[derive(Debug)]
 struct ListTokens {
-    file: ParquetFile,
+    file: Box<dyn ListFile>,
     column: Column,
 }
 
@@ -59,27 +101,54 @@ impl Column {
             return None;
         }
         let number = number_of(leaf)?;
-        // The repeated group of a list is its only child.
-        let element = node.children.first()?.definition;
+        // The only child of a list is its element, or in Parquet files a repeated group around it.
+        let child = node.children.first()?;
+        let is_group = child.repetition == Repetition::Repeated && !child.is_leaf();
+        let element = if is_group { child.children.first()? } else { child };
         let name = node.name.clone();
-        Some(Self { name, leaf: place, number, element, value: leaf.max_definition })
+        let column = Self {
+            name,
+            leaf: place,
+            number,
+            element: child.definition,
+            value: leaf.max_definition,
+        };
+        element.is_leaf().then_some(column)
+    }
+
+    /// The bytes of a token; `None` for a number that is none of the type that the file states.
+    fn token(&self, number: i64) -> Option<[u8; 8]> {
+        let fits = match self.number {
+            TokenType::I8 => i8::try_from(number).is_ok(),
+            TokenType::U8 => u8::try_from(number).is_ok(),
+            TokenType::I16 => i16::try_from(number).is_ok(),
+            TokenType::U16 => u16::try_from(number).is_ok(),
+            // Of 32 bits without a sign the upper half repeats the highest bit.
+            TokenType::I32 | TokenType::U32 | TokenType::I64 | TokenType::U64 => true,
+        };
+        fits.then_some(number.to_le_bytes())
     }
 }
 
 fn number_of(leaf: &Leaf) -> Option<TokenType> {
-    Some(match (leaf.physical, leaf.meaning) {
-        (Physical::Int32, Meaning::Plain) => TokenType::I32,
-        (Physical::Int64, Meaning::Plain) => TokenType::I64,
-        (Physical::Int32, Meaning::Unsigned) => TokenType::U32,
-        (Physical::Int64, Meaning::Unsigned) => TokenType::U64,
+    Some(match (leaf.physical, leaf.bits, leaf.meaning) {
+        (Physical::Int32, 8, Meaning::Plain) => TokenType::I8,
+        (Physical::Int32, 8, Meaning::Unsigned) => TokenType::U8,
+        (Physical::Int32, 16, Meaning::Plain) => TokenType::I16,
+        (Physical::Int32, 16, Meaning::Unsigned) => TokenType::U16,
+        (Physical::Int32, _, Meaning::Plain) => TokenType::I32,
+        (Physical::Int64, _, Meaning::Plain) => TokenType::I64,
+        (Physical::Int32, _, Meaning::Unsigned) => TokenType::U32,
+        (Physical::Int64, _, Meaning::Unsigned) => TokenType::U64,
         _ => return None,
     })
 }
 
-/// The column of tokens: the named one, or the only one of lists of integers.
+/// The column of tokens: the named one, or the only one of lists of integers, or that of `input_ids`.
 fn column_of(schema: &Schema, source: &Source, name: Option<&str>) -> Result<Column, ReadError> {
     let found = schema.columns().iter().filter_map(|node| Column::of(node, schema));
     let mut found: Vec<Column> = found.collect();
+    let name = name.or_else(|| (found.len() > 1).then_some(INPUT_IDS));
     let wanted = |column: &&Column| name.is_none_or(|name| column.name == name);
     if let &[column] = &found.iter().filter(wanted).collect::<Vec<_>>()[..] {
         return Ok(column.clone());
@@ -90,25 +159,6 @@ fn column_of(schema: &Schema, source: &Source, name: Option<&str>) -> Result<Col
 }
 
 impl ListTokens {
-    /// Calls `take` with the elements of the list in row `row`: none for null.
-    fn list<R>(
-        &self,
-        row: u64,
-        take: impl FnOnce(&mut dyn Iterator<Item = Entry<'_>>) -> R,
-    ) -> Result<R, ReadError> {
-        let place = self.file.place(row).ok_or_else(|| self.outside(row))?;
-        let (entries, first) = self.file.entries(place, self.column.leaf)?;
-        let entries = entries.of_row((place.row - first) as usize, self.column.value);
-        let is_element = |entry: &Entry<'_>| entry.definition >= self.column.element;
-        Ok(take(&mut entries.filter(is_element)))
-    }
-
-    fn outside(&self, row: u64) -> ReadError {
-        let what = "row";
-        let source = TokensDefect::OutOfRange { what, number: row, count: self.file.row_count() };
-        self.defect(row, source)
-    }
-
     fn defect(&self, row: u64, source: TokensDefect) -> ReadError {
         ReadError::Tokens { location: self.location().clone(), offset: self.offset(row), source }
     }
@@ -120,7 +170,7 @@ impl TokenRecords for ListTokens {
     }
 
     fn format(&self) -> TokenFormat {
-        TokenFormat::Parquet
+        self.file.format()
     }
 
     fn number(&self) -> TokenType {
@@ -128,22 +178,7 @@ impl TokenRecords for ListTokens {
     }
 
     fn lengths(&self, add: &mut dyn FnMut(u32) -> Result<(), ReadError>) -> Result<(), ReadError> {
-        for row in 0..self.file.row_count() {
-            let (count, has_null) = self.list(row, |elements| {
-                let mut has_null = false;
-                let count = elements.inspect(|entry| has_null |= entry.value.is_none()).count();
-                (count, has_null)
-            })?;
-            if has_null {
-                return Err(self.defect(row, TokensDefect::RecordNull { record: row }));
-            }
-            let what = "number of elements in a list";
-            let limit = u64::from(u32::MAX);
-            let too_large = ParquetDefect::TooLarge { what, found: count as u64, limit };
-            let count = u32::try_from(count);
-            add(count.map_err(|_| self.file.error(Flaw::new(self.offset(row), too_large)))?)?;
-        }
-        Ok(())
+        self.file.lengths(&self.column, add)
     }
 
     fn read(
@@ -153,26 +188,20 @@ impl TokenRecords for ListTokens {
         count: u64,
         out: &mut Vec<u8>,
     ) -> Result<(), ReadError> {
-        let item = self.column.number.bytes();
+        if record >= self.file.row_count() {
+            let count = self.file.row_count();
+            return Err(self
+                .defect(record, TokensDefect::OutOfRange { what: "row", number: record, count }));
+        }
         let before = out.len();
-        let skipped = usize::try_from(first).unwrap_or(usize::MAX);
-        let wanted = usize::try_from(count).unwrap_or(usize::MAX);
-        let mut number = 0;
-        self.list(record, |elements| {
-            for entry in elements.skip(skipped).take(wanted) {
-                let Some(Value::Integer(token)) = entry.value else { continue };
-                // Of 32 bits the upper half repeats the sign.
-                out.extend_from_slice(&token.to_le_bytes()[..item]);
-                number += 1;
-            }
-        })?;
-        if number == count && out.len() - before == wanted * item {
+        let expected = usize::try_from(count).unwrap_or(usize::MAX);
+        let expected = expected.saturating_mul(self.column.number.bytes());
+        let is_read = self.file.read(&self.column, record, Elements { first, count }, out)?;
+        if is_read && out.len() - before == expected {
             return Ok(());
         }
-        Err(self.defect(
-            record,
-            TokensDefect::RecordArray { record, number: self.column.number.name() },
-        ))
+        let number = self.column.number.name();
+        Err(self.defect(record, TokensDefect::RecordArray { record, number }))
     }
 
     fn block_memory(&self) -> Option<&'static dyn BlockMemory> {
@@ -180,7 +209,13 @@ impl TokenRecords for ListTokens {
     }
 
     fn offset(&self, record: u64) -> u64 {
-        let group = self.file.place(record).map(|place| place.group);
-        group.map_or(0, |group| self.file.chunk(group, self.column.leaf).start)
+        self.file.offset(&self.column, record)
     }
+}
+
+/// The error of a list with a null.
+fn null(file: &dyn ListFile, column: &Column, record: u64) -> ReadError {
+    let source = TokensDefect::RecordNull { record };
+    let location = file.source().location().clone();
+    ReadError::Tokens { location, offset: file.offset(column, record), source }
 }

@@ -9,7 +9,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use tbl_io::{SampleSource, Source, Stores};
-use tl_arrow::{ParquetColumns, RowSource};
+use tl_arrow::{RowColumns, RowSource};
 
 const FILES: usize = 50;
 const ROWS: i64 = 40;
@@ -51,8 +51,8 @@ fn memory_does_not_grow_with_the_number_of_files() {
     let source = |number| Source::from_bytes(format!("{number}.parquet"), bytes.clone());
     let open = |number| RowSource::open(&Stores::new(), source(number)).unwrap();
     let files: Vec<RowSource> = (0..FILES).map(open).collect();
-    let open = |number| ParquetColumns::open(source(number)).unwrap();
-    let tables: Vec<ParquetColumns> = (0..FILES).map(open).collect();
+    let open = |number| RowColumns::open(source(number)).unwrap();
+    let tables: Vec<RowColumns> = (0..FILES).map(open).collect();
     let memory = files[0].block_memory().unwrap();
     assert!(std::ptr::addr_eq(memory, tables[0].block_memory()));
     let most = 1 << 20;

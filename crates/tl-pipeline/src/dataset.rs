@@ -47,8 +47,8 @@ pub struct Dataset {
 impl Dataset {
     /// Opens every path and joins the labels of all by class name ([`Labels`]). A TAR archive, a
     /// TBL file or a folder has samples, an IDV file or a TBF segment the rows of a [table](Table).
-    /// The rows of a Parquet or Arrow file (feature `arrow`) are samples if it has images; those of a
-    /// Parquet file are a table otherwise.
+    /// The rows of a Parquet or Arrow file (feature `arrow`) are samples if it has images, and otherwise a
+    /// table.
     /// The content of a file decides its kind; the name does not.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl Dataset {
         Ok(Self { shards, starts, labels, table_labels: TableLabels::default() })
     }
 
-    /// The same rows as tables: those of Parquet files of images. `None` if a source has samples alone.
+    /// The same rows as tables: those of Parquet and Arrow files of images. `None` if a source has samples alone.
     ///
     /// # Errors
     /// If the files have different columns, or one of them cannot be read; for a data set with labels

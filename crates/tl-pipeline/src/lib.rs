@@ -93,7 +93,7 @@ pub use stage::{Stage, StageTimes};
 pub use state::LoaderState;
 pub use stats::LoaderStats;
 #[cfg(feature = "arrow")]
-pub use table::ParquetTable;
+pub use table::RowTable;
 pub use table::{
     ArrayTable, ColumnNumber, ColumnRequest, ColumnSpec, ColumnType, ColumnValues, ColumnView,
     Columns, Content, Direction, Meaning, Neighbors, RowValues, Table, TableColumn, TableKind,

@@ -19,7 +19,7 @@ mod neighbors;
 mod number;
 mod open;
 #[cfg(feature = "arrow")]
-mod parquet;
+mod rows;
 mod source;
 mod view;
 
@@ -38,7 +38,7 @@ pub use file::{IdvBytes, IdvTable, TbfTable};
 pub use kind::TableKind;
 pub use number::{ColumnNumber, ColumnType};
 #[cfg(feature = "arrow")]
-pub use parquet::ParquetTable;
+pub use rows::RowTable;
 pub use source::TableSource;
 pub use view::{ColumnSpec, ColumnView};
 
@@ -80,6 +80,12 @@ pub trait Table: Send + Sync + fmt::Debug {
     /// The memory for what loading a block unpacks, if other blocks need it too.
     fn block_memory(&self) -> Option<&'static dyn BlockMemory> {
         None
+    }
+
+    /// For each part of the file whose rows are stored together, the row after its last one: the blocks
+    /// of [`Blocks::Source`](crate::Blocks::Source). None by default.
+    fn block_ends(&self) -> Vec<u64> {
+        Vec::new()
     }
 
     /// Checks that all values returned so far are those of the table; called after each row.

@@ -28,6 +28,8 @@ pub enum TokenFormat {
     Text,
     /// A column of lists in a Parquet file.
     Parquet,
+    /// A column of lists in an Arrow file or stream.
+    Arrow,
 }
 
 impl TokenFormat {
@@ -44,6 +46,7 @@ impl TokenFormat {
             Self::Mds => "mds",
             Self::Text => "texts",
             Self::Parquet => "parquet",
+            Self::Arrow => "arrow",
         }
     }
 }

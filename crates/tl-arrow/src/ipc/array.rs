@@ -1,6 +1,7 @@
 //! The values of a field in a record batch.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -9,6 +10,7 @@ use tbl_io::{ParquetDefect, ReadError};
 use crate::ipc::file::{ArrowFile, BatchNumber};
 use crate::ipc::message::{Batch, Buffer};
 use crate::ipc::schema::{Cursor, Field, Kind};
+use crate::ipc::value::{MAX_DECIMAL, VIEW_BYTES, Validity, fixed_value, halves, span_of_view};
 use crate::json::Budget;
 use crate::rows::RowFile;
 use crate::thrift::Flaw;
@@ -32,6 +34,8 @@ pub(crate) struct Bytes<'f> {
     /// The place of the buffer in the file; of its bytes, if they are in the file as they are.
     pub(crate) offset: u64,
     pub(crate) len: u64,
+    /// The first byte that the content has.
+    first: u64,
     content: Content<'f>,
 }
 
@@ -53,27 +57,32 @@ pub(crate) struct Span {
     pub(crate) len: u64,
 }
 
-/// The most bytes of a view that has its value.
-const INLINE: u64 = 12;
-
-/// The bytes of a view.
-const VIEW_BYTES: usize = 16;
-
 impl<'f> Bytes<'f> {
     pub(crate) fn lent(place: Buffer, bytes: &'f [u8]) -> Self {
-        Self { offset: place.offset, len: place.bytes, content: Content::Lent(bytes) }
+        Self { offset: place.offset, len: place.bytes, first: 0, content: Content::Lent(bytes) }
     }
 
     pub(crate) fn kept(offset: u64, bytes: Arc<Vec<u8>>) -> Self {
-        Self { offset, len: bytes.len() as u64, content: Content::Kept(bytes) }
+        Self { offset, len: bytes.len() as u64, first: 0, content: Content::Kept(bytes) }
     }
 
     pub(crate) fn in_file(place: Buffer, file: &'f ArrowFile) -> Self {
-        Self { offset: place.offset, len: place.bytes, content: Content::InFile(file) }
+        Self { offset: place.offset, len: place.bytes, first: 0, content: Content::InFile(file) }
+    }
+
+    /// The buffer with this part in memory, for a caller that takes many parts of it.
+    pub(crate) fn with_part(mut self, part: Range<u64>) -> Result<Self, ReadError> {
+        let Content::InFile(file) = self.content else { return Ok(self) };
+        let end = part.end.min(self.len);
+        let start = part.start.min(end);
+        let place = Buffer { offset: self.offset + start, bytes: end - start };
+        self.content = Content::Kept(Arc::new(file.bytes(place)?.into_owned()));
+        self.first = start;
+        Ok(self)
     }
 
     /// A part; `None` if the buffer does not have it.
-    fn get(&self, start: u64, len: u64) -> Result<Option<Cow<'_, [u8]>>, ReadError> {
+    pub(crate) fn get(&self, start: u64, len: u64) -> Result<Option<Cow<'_, [u8]>>, ReadError> {
         if start.checked_add(len).is_none_or(|end| end > self.len) {
             return Ok(None);
         }
@@ -84,11 +93,11 @@ impl<'f> Bytes<'f> {
                 return file.bytes(Buffer { offset: self.offset + start, bytes: len }).map(Some);
             }
         };
-        let part = |start: u64, len: u64| {
-            let start = usize::try_from(start).ok()?;
+        let part = || {
+            let start = usize::try_from(start.checked_sub(self.first)?).ok()?;
             bytes.get(start..)?.get(..usize::try_from(len).ok()?)
         };
-        Ok(part(start, len).map(Cow::Borrowed))
+        Ok(part().map(Cow::Borrowed))
     }
 }
 
@@ -107,7 +116,7 @@ impl<'f> Array<'f> {
     }
 
     /// A part of buffer `number`.
-    fn part<R>(
+    pub(crate) fn part<R>(
         &self,
         number: usize,
         start: u64,
@@ -132,8 +141,7 @@ impl<'f> Array<'f> {
         if row >= self.len() {
             return Err(self.damaged("number of values of a column"));
         }
-        let is_indexed = self.is_indexed();
-        if !is_indexed && matches!(self.field.kind, Kind::Null | Kind::Other { .. }) {
+        if self.has_no_values() {
             return Ok(false);
         }
         let bits = self.buffer(0)?;
@@ -146,15 +154,28 @@ impl<'f> Array<'f> {
         Ok(byte >> (row % 8) & 1 == 1)
     }
 
-    /// All bits of missing values; `None` if none is missing.
-    pub(crate) fn validity(&self) -> Result<Option<Vec<u8>>, ReadError> {
+    /// The bits of missing values of these rows; `None` if none is missing.
+    pub(crate) fn validity(&self, rows: Range<u64>) -> Result<Option<Validity>, ReadError> {
+        let damaged = || self.damaged("bits of missing values");
+        if rows.end > self.len() {
+            return Err(self.damaged("number of values of a column"));
+        }
+        if self.has_no_values() {
+            return Ok(Some(Validity { bytes: Vec::new(), first: 0 }));
+        }
         let bits = self.buffer(0)?;
-        if bits.len == 0 {
+        if bits.len == 0 || rows.is_empty() {
             return Ok(None);
         }
-        let bytes = bits.get(0, self.len().div_ceil(8))?;
-        let bytes = bytes.ok_or_else(|| self.damaged("bits of missing values"))?;
-        Ok(Some(bytes.into_owned()))
+        let first = rows.start / 8;
+        let bytes = bits.get(first, rows.end.div_ceil(8) - first)?;
+        let bytes = bytes.ok_or_else(damaged)?.into_owned();
+        Ok(Some(Validity { bytes, first: first * 8 }))
+    }
+
+    /// Whether the field has no buffers that are read.
+    fn has_no_values(&self) -> bool {
+        !self.is_indexed() && matches!(self.field.kind, Kind::Null | Kind::Other { .. })
     }
 
     /// Whether the values are numbers of a dictionary.
@@ -206,31 +227,31 @@ impl<'f> Array<'f> {
             let span = span_of_view(&view, row, self.batch.view_buffers(self.at));
             return span.ok_or_else(|| self.damaged("view of a value"));
         }
-        if let Kind::Fixed { bytes } = self.field.kind {
-            let len = u64::from(bytes);
-            return Ok(Span { buffer: 1, start: row.saturating_mul(len), len });
-        }
         Err(self.damaged("type of a column"))
     }
 
-    /// The places of the values of all rows of a column of bytes, those that are missing included.
-    pub(crate) fn spans(&self, rows: u32) -> Result<Vec<Span>, ReadError> {
+    /// The places of the values of these rows of a column of bytes, those that are missing included.
+    pub(crate) fn spans(&self, rows: Range<u64>) -> Result<Vec<Span>, ReadError> {
         let damaged = || self.damaged("offsets of a column");
-        let rows = u64::from(rows);
-        if rows == 0 {
+        if rows.is_empty() {
             return Ok(Vec::new());
         }
+        let start = rows.start;
+        let count = rows.end - start;
         let Kind::Bytes { offset_bytes, .. } = self.field.kind else {
             let buffers = self.batch.view_buffers(self.at);
-            let spans = self.part(1, 0, rows.saturating_mul(VIEW_BYTES as u64), |bytes| {
+            let size = VIEW_BYTES as u64;
+            let first = start.saturating_mul(size);
+            let spans = self.part(1, first, count.saturating_mul(size), |bytes| {
                 let (views, _) = bytes.as_chunks();
                 let span = |(row, view)| span_of_view(view, row, buffers);
-                (0..).zip(views).map(span).collect::<Option<_>>()
+                (start..).zip(views).map(span).collect::<Option<_>>()
             })?;
             return spans.ok_or_else(damaged);
         };
         let size = u64::from(offset_bytes);
-        let offsets = self.part(1, 0, (rows + 1).saturating_mul(size), |bytes| {
+        let first = start.saturating_mul(size);
+        let offsets = self.part(1, first, (count + 1).saturating_mul(size), |bytes| {
             if offset_bytes == 4 {
                 let (offsets, _) = bytes.as_chunks();
                 let offset = |bytes: &[u8; 4]| i64::from(i32::from_le_bytes(*bytes));
@@ -250,12 +271,7 @@ impl<'f> Array<'f> {
     }
 
     /// The offsets of a row and of the one after it, in buffer `number`.
-    fn range(
-        &self,
-        number: usize,
-        offset_bytes: u8,
-        row: u64,
-    ) -> Result<std::ops::Range<u64>, ReadError> {
+    fn range(&self, number: usize, offset_bytes: u8, row: u64) -> Result<Range<u64>, ReadError> {
         let (start, end) = match offset_bytes {
             4 => {
                 let pair: [u8; 8] = self.pair(number, row, 4)?;
@@ -301,62 +317,34 @@ impl<'f> Array<'f> {
 
     /// Calls `read` with the value of a row, which is there and in no dictionary.
     fn stored(self, row: u64, read: &mut dyn FnMut(Option<Value<'_>>)) -> Result<(), ReadError> {
-        let value = match self.field.kind {
+        let kind = self.field.kind;
+        if let Some(size) = kind.width() {
+            self.file.check_size("bytes of a value", size)?;
+            return self.part(1, row.saturating_mul(size), size, |bytes| {
+                read(Some(fixed_value(kind, bytes, &mut [0; MAX_DECIMAL])));
+            });
+        }
+        match kind {
             Kind::Boolean => {
                 let byte: [u8; 1] = self.number(1, row / 8)?;
-                Value::Boolean(byte[0] >> (row % 8) & 1 == 1)
+                read(Some(Value::Boolean(byte[0] >> (row % 8) & 1 == 1)));
             }
-            Kind::Integer { bytes: 1, is_signed: true } => {
-                Value::Integer(i8::from_le_bytes(self.number(1, row)?).into())
-            }
-            Kind::Integer { bytes: 1, is_signed: false } => {
-                Value::Integer(u8::from_le_bytes(self.number(1, row)?).into())
-            }
-            Kind::Integer { bytes: 2, is_signed: true } => {
-                Value::Integer(i16::from_le_bytes(self.number(1, row)?).into())
-            }
-            Kind::Integer { bytes: 2, is_signed: false } => {
-                Value::Integer(u16::from_le_bytes(self.number(1, row)?).into())
-            }
-            Kind::Integer { bytes: 4, is_signed: true } => {
-                Value::Integer(i32::from_le_bytes(self.number(1, row)?).into())
-            }
-            Kind::Integer { bytes: 4, is_signed: false } => {
-                Value::Integer(u32::from_le_bytes(self.number(1, row)?).into())
-            }
-            // Those without a sign are told by the meaning of the column.
-            Kind::Integer { .. } => Value::Integer(i64::from_le_bytes(self.number(1, row)?)),
-            Kind::Float { bytes: 2 } => {
-                Value::Float(half(u16::from_le_bytes(self.number(1, row)?)))
-            }
-            Kind::Float { bytes: 4 } => Value::Float(f32::from_le_bytes(self.number(1, row)?)),
-            Kind::Float { .. } => Value::Double(f64::from_le_bytes(self.number(1, row)?)),
-            Kind::Decimal { bytes, .. } => {
-                let size = u64::from(bytes);
-                return self.part(1, row.saturating_mul(size), size, |bytes| {
-                    // The greatest byte comes first in Parquet files.
-                    let mut reversed = [0; 16];
-                    let length = bytes.len().min(reversed.len());
-                    reversed.iter_mut().zip(bytes.iter().rev()).for_each(|(to, from)| *to = *from);
-                    read(Some(Value::Bytes(&reversed[..length])));
-                });
-            }
-            Kind::Bytes { .. } | Kind::View { .. } | Kind::Fixed { .. } => {
+            Kind::Bytes { .. } | Kind::View { .. } => {
                 let Span { buffer, start, len } = self.span(row)?;
                 self.file.check_size("bytes of a value", len)?;
                 return self.part(buffer, start, len, |bytes| read(Some(Value::Bytes(bytes))));
             }
             Kind::Null
+            | Kind::Integer { .. }
+            | Kind::Float { .. }
+            | Kind::Decimal { .. }
+            | Kind::Fixed { .. }
             | Kind::List { .. }
             | Kind::ListView { .. }
             | Kind::FixedList { .. }
             | Kind::Struct
-            | Kind::Other { .. } => {
-                read(None);
-                return Ok(());
-            }
-        };
-        read(Some(value));
+            | Kind::Other { .. } => read(None),
+        }
         Ok(())
     }
 
@@ -404,7 +392,7 @@ impl<'f> Array<'f> {
     }
 
     /// The elements of a row of a list, which is there.
-    fn elements(&self, row: u64) -> Result<std::ops::Range<u64>, ReadError> {
+    pub(crate) fn elements(&self, row: u64) -> Result<Range<u64>, ReadError> {
         let damaged = || self.damaged("offsets of a list");
         if let Kind::List { offset_bytes } = self.field.kind {
             return self.range(1, offset_bytes, row);
@@ -426,76 +414,5 @@ impl<'f> Array<'f> {
         let range = u64::try_from(start).ok().zip(u64::try_from(len).ok());
         let range = range.and_then(|(start, len)| Some(start..start.checked_add(len)?));
         range.ok_or_else(damaged)
-    }
-}
-
-/// The place of a value by its view. `None` if its buffer does not exist.
-pub(crate) fn span_of_view(view: &[u8; VIEW_BYTES], row: u64, buffers: u32) -> Option<Span> {
-    let (words, _) = view.as_chunks::<4>();
-    let word = |number: usize| words.get(number).map(|word| i32::from_le_bytes(*word));
-    let len = u64::try_from(word(0)?).ok()?;
-    if len <= INLINE {
-        return Some(Span { buffer: 1, start: row * VIEW_BYTES as u64 + 4, len });
-    }
-    let buffer = u32::try_from(word(2)?).ok().filter(|&buffer| buffer < buffers)?;
-    let start = u64::try_from(word(3)?).ok()?;
-    Some(Span { buffer: 2 + usize::try_from(buffer).ok()?, start, len })
-}
-
-fn halves<const N: usize, const H: usize>(pair: [u8; N]) -> [[u8; H]; 2] {
-    let (halves, _) = pair.as_chunks::<H>();
-    let half = |number: usize| halves.get(number).copied().unwrap_or([0; H]);
-    [half(0), half(1)]
-}
-
-/// A number of 16 bits as one of 32, which has it exactly.
-fn half(bits: u16) -> f32 {
-    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
-    let exponent = i32::from(bits >> 10 & 0x1f);
-    let fraction = f32::from(bits & 0x3ff);
-    sign * match exponent {
-        0 => fraction * f32::from_bits((127 - 24) << 23),
-        31 if fraction > 0.0 => f32::NAN,
-        31 => f32::INFINITY,
-        _ => {
-            let scale = f32::from_bits((exponent.unsigned_abs() + 127 - 15) << 23);
-            (1.0 + fraction / 1024.0) * scale
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_16_bits_are_exact() {
-        for (bits, expected) in [
-            (0x3c00, 1.0),
-            (0xc000, -2.0),
-            (0x7bff, 65504.0),
-            (0x0001, 5.960_464_5e-8),
-            (0x0400, 6.103_515_6e-5),
-            (0x3555, 0.333_251_95),
-            (0xfc00, f32::NEG_INFINITY),
-            (0x0000, 0.0),
-        ] {
-            assert_eq!(half(bits), expected, "{bits:#x}");
-        }
-        assert!(half(0x7e00).is_nan());
-    }
-
-    #[test]
-    fn views_have_short_values_or_places() {
-        let view = |words: [i32; 4]| {
-            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            let span = span_of_view(&bytes.try_into().unwrap(), 3, 2);
-            span.map(|Span { buffer, start, len }| [buffer as u64, start, len])
-        };
-        assert_eq!(view([12, 0, 0, 0]), Some([1, 52, 12]));
-        assert_eq!(view([13, 0, 1, 40]), Some([3, 40, 13]));
-        assert_eq!(view([13, 0, 2, 40]), None);
-        assert_eq!(view([13, 0, 0, -1]), None);
-        assert_eq!(view([-1, 0, 0, 0]), None);
     }
 }

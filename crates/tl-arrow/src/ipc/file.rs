@@ -1,45 +1,50 @@
 //! An open Arrow file, or a stream in a file: its columns, its record batches, and the bytes of these.
 
 use std::borrow::Cow;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use tbl_io::{Mapped, Note, ParquetDefect, ReadError, ReadLimits, Source, SourceKind};
+use tbl_io::{Mapped, ParquetDefect, ReadError, ReadLimits, Source};
 
+use crate::ahead::Ahead;
 use crate::cache::{FileNumber, Key, PageCache, Part};
 use crate::codec::Codec;
 use crate::file::RowPlace;
 use crate::ipc::array::{Array, Bytes};
+use crate::ipc::fixed::FixedLists;
+use crate::ipc::input::Input;
 use crate::ipc::layout::{self, Layout};
 use crate::ipc::message::{Batch, Buffer};
 use crate::ipc::places::Places;
-use crate::ipc::schema::{Columns, Cursor, Field};
-use crate::json::Budget;
+use crate::ipc::schema::{Columns, Cursor, Field, Kind};
 use crate::page::decompressed;
-use crate::places::Place;
-use crate::rows::{RowFile, Take};
-use crate::schema::{Node, Schema};
+use crate::rows::RowFile;
+use crate::schema::Schema;
 use crate::thrift::Flaw;
 use crate::values::Value;
 
 /// A file that is open.
 #[derive(Debug)]
 pub(crate) struct ArrowFile {
-    source: Source,
-    limits: ReadLimits,
+    pub(super) source: Source,
+    pub(super) limits: ReadLimits,
     /// Tells the file from others in the cache.
     number: FileNumber,
-    map: Option<Mapped>,
-    layout: Layout,
-    fields: Vec<Field>,
-    features: Option<Vec<u8>>,
-    schema: Schema,
+    pub(super) map: Option<Mapped>,
+    pub(super) ahead: Ahead,
+    pub(super) layout: Layout,
+    pub(super) fields: Vec<Field>,
+    pub(super) features: Option<Vec<u8>>,
+    pub(super) schema: Schema,
     /// By leaf, the numbers of the fields from the column on that lead to it.
-    paths: Vec<Vec<usize>>,
+    pub(super) paths: Vec<Vec<usize>>,
     /// By record batch, the rows before it; the number of rows at the end.
-    starts: Vec<u64>,
+    pub(super) starts: Vec<u64>,
+    /// The buffers that were decompressed.
+    pub(super) decompressed: AtomicU64,
     /// The places of images once they were asked for.
-    images: OnceLock<Places>,
+    pub(super) images: OnceLock<Places>,
 }
 
 /// The number of a batch.
@@ -51,19 +56,20 @@ pub(crate) enum BatchNumber {
     Dictionary(usize),
 }
 
-/// Memory for each row: its label, and the place of its image.
-const ROW_BYTES: u64 = 18;
+/// Memory for each row of samples: its label, and the place of its image.
+pub(super) const ROW_BYTES: u64 = 18;
 
 /// Buffers up to this size are read as a whole where the file cannot be mapped: 256 KiB.
 const WHOLE: u64 = 256 << 10;
 
 /// The bytes of the length in front of a compressed buffer.
-const LENGTH_BYTES: u64 = size_of::<i64>() as u64;
+pub(super) const LENGTH_BYTES: u64 = size_of::<i64>() as u64;
 
 impl ArrowFile {
     pub(crate) fn open(source: Source, limits: ReadLimits) -> Result<Self, ReadError> {
         let map = Mapped::new(&source, 0, source.len()).ok();
-        let input = Input { source: &source, map: map.as_ref(), limits };
+        let ahead = Ahead::default();
+        let input = Input { source: &source, map: map.as_ref(), ahead: &ahead, limits };
         let (columns, layout) = layout::read(&input)?;
         let mut starts = vec![0];
         let mut rows: u64 = 0;
@@ -71,8 +77,6 @@ impl ArrowFile {
             rows = rows.saturating_add(batch.rows.into());
             starts.push(rows);
         }
-        let need = rows.saturating_mul(ROW_BYTES);
-        input.check_size("bytes for places of rows", need)?;
         let (schema, paths) = columns.to_schema();
         let number = FileNumber::next();
         let images = OnceLock::new();
@@ -82,24 +86,104 @@ impl ArrowFile {
             limits,
             number,
             map,
+            ahead,
             layout,
             fields,
             features,
             schema,
             paths,
             starts,
+            decompressed: AtomicU64::new(0),
             images,
         })
+    }
+
+    /// Drops what was requested to open the file.
+    pub(crate) fn release_ahead(&self) {
+        self.ahead.clear();
     }
 
     pub(crate) fn batches(&self) -> &[Batch] {
         &self.layout.batches
     }
 
+    /// By record batch, the rows before it; the number of rows at the end.
+    pub(crate) fn starts(&self) -> &[u64] {
+        &self.starts
+    }
+
+    /// The lists of one length among the columns.
+    pub(crate) fn fixed_lists(&self) -> FixedLists {
+        FixedLists::of_fields(&self.fields)
+    }
+
+    /// The first type below a column whose values are not read.
+    pub(crate) fn unread(&self, leaf: usize) -> Option<&'static str> {
+        fn unread(field: &Field) -> Option<&'static str> {
+            let what = if let Kind::Other { what, .. } = field.kind { Some(what) } else { None };
+            what.or_else(|| field.children.iter().find_map(unread))
+        }
+        self.fields.get(*self.path(leaf).first()?).and_then(unread)
+    }
+
+    /// Whether values of a leaf may be null, as far as the metadata say.
+    pub(crate) fn has_nulls(&self, leaf: usize) -> bool {
+        let mut fields = &self.fields;
+        let mut at = Cursor::default();
+        let mut is_in_dictionary = false;
+        for &number in self.path(leaf) {
+            let Some(field) = fields.get(number).filter(|_| !is_in_dictionary) else { return true };
+            at = at.plus(field.start);
+            let parts =
+                field.dictionary.and_then(|dictionary| self.layout.by_id.get(&dictionary.id));
+            let mut parts = parts.into_iter().flatten();
+            let has_nulls = |&part: &usize| {
+                let dictionary = self.layout.dictionaries.get(part);
+                dictionary.is_some_and(|dictionary| dictionary.values.has_any_nulls())
+            };
+            if field.kind == Kind::Null
+                || self.layout.batches.iter().any(|batch| batch.has_nulls(at))
+                || parts.any(has_nulls)
+            {
+                return true;
+            }
+            is_in_dictionary = field.dictionary.is_some();
+            fields = &field.children;
+        }
+        false
+    }
+
+    /// The numbers of the buffers that the column of a leaf has in a record batch.
+    fn buffer_numbers(&self, batch: &Batch, leaf: usize) -> Range<usize> {
+        let column = self.path(leaf).first().and_then(|&column| self.fields.get(column));
+        column.map_or(0..0, |column| batch.buffer_numbers(column.start, column.end()))
+    }
+
+    /// The buffers of the column of a leaf in a record batch.
+    pub(crate) fn column_buffers<'b>(
+        &self,
+        batch: &'b Batch,
+        leaf: usize,
+    ) -> impl Iterator<Item = Buffer> + use<'b> {
+        self.buffer_numbers(batch, leaf).filter_map(|number| batch.buffer(number))
+    }
+
+    /// Bytes of the largest buffer of the column of a leaf, decompressed.
+    pub(crate) fn largest_buffer(&self, leaf: usize) -> Result<u64, ReadError> {
+        let buffers = self.batches().iter().flat_map(|batch| {
+            let numbers = self.buffer_numbers(batch, leaf);
+            numbers.filter_map(move |number| Some((batch, number, batch.buffer(number)?)))
+        });
+        let largest = buffers.max_by_key(|(_, _, buffer)| buffer.bytes);
+        let Some((batch, number, buffer)) = largest else { return Ok(0) };
+        let decompressed = self.compressed(batch, number, buffer)?.map_or(0, |(_, _, len)| len);
+        Ok(decompressed.max(buffer.bytes))
+    }
+
     /// Bytes of the file.
     pub(crate) fn bytes(&self, place: Buffer) -> Result<Cow<'_, [u8]>, ReadError> {
-        let map = self.map.as_ref();
-        Input { source: &self.source, map, limits: self.limits }.bytes(place)
+        let Self { source, map, ahead, limits, .. } = self;
+        Input { source, map: map.as_ref(), ahead, limits: *limits }.bytes(place)
     }
 
     /// Checks that the file still had everything that was lent of it.
@@ -124,6 +208,7 @@ impl ArrowFile {
         };
         let decoded = PageCache::of_process().get(self.key(batch_number, number), || {
             let stored = self.bytes(place)?;
+            self.decompressed.fetch_add(1, Ordering::Relaxed);
             let decoded = decompressed(codec, &stored, len, place.offset, self.limits.sample_bytes);
             self.check()?;
             decoded.map_err(|flaw| self.error(flaw))
@@ -241,6 +326,17 @@ impl ArrowFile {
         self.paths.get(leaf).map_or(&[], Vec::as_slice)
     }
 
+    /// The arrays from a column to a leaf in record batch `group`, none of which is in a dictionary;
+    /// otherwise none.
+    pub(crate) fn arrays(&self, leaf: usize, group: usize) -> Option<Vec<Array<'_>>> {
+        let mut path = self.path(leaf).iter();
+        let mut arrays = vec![self.column(group, *path.next()?)?];
+        for &child in path {
+            arrays.push(arrays.last()?.child(child)?);
+        }
+        (!arrays.iter().any(Array::is_indexed)).then_some(arrays)
+    }
+
     /// Calls `read` with the value of a leaf; with `None` for null. The caller checks the file after.
     pub(crate) fn leaf_value(
         &self,
@@ -268,132 +364,6 @@ impl ArrowFile {
 fn after_length(place: Buffer) -> Buffer {
     let bytes = place.bytes.saturating_sub(LENGTH_BYTES);
     Buffer { offset: place.offset + (place.bytes - bytes), bytes }
-}
-
-/// The bytes of a file that is being opened.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Input<'s> {
-    pub(crate) source: &'s Source,
-    pub(crate) map: Option<&'s Mapped>,
-    pub(crate) limits: ReadLimits,
-}
-
-impl<'s> Input<'s> {
-    /// Bytes of the file, lent if it is mapped. A caller that uses lent bytes checks the mapping after.
-    pub(crate) fn bytes(&self, place: Buffer) -> Result<Cow<'s, [u8]>, ReadError> {
-        if let Some(map) = self.map {
-            return match map.lend(place.offset, place.bytes) {
-                Some(bytes) => Ok(Cow::Borrowed(bytes)),
-                // The error says that the range is not in the file.
-                None => map.slice(place.offset, place.bytes).map(Cow::Borrowed),
-            };
-        }
-        self.check_size("bytes of a buffer", place.bytes)?;
-        let mut bytes = Vec::new();
-        self.source.read_range_into(place.offset, place.bytes, &mut bytes)?;
-        Ok(Cow::Owned(bytes))
-    }
-
-    pub(crate) fn error(&self, Flaw { offset, defect }: Flaw) -> ReadError {
-        ReadError::Parquet { location: self.source.location().clone(), offset, source: defect }
-    }
-
-    pub(crate) fn check_size(&self, what: &'static str, need: u64) -> Result<(), ReadError> {
-        let limit = self.limits.sample_bytes;
-        if need <= limit {
-            return Ok(());
-        }
-        Err(ReadError::Limit { location: self.source.location().clone(), what, limit, need })
-    }
-}
-
-impl RowFile for ArrowFile {
-    fn kind(&self) -> SourceKind {
-        SourceKind::Arrow
-    }
-
-    fn source(&self) -> &Source {
-        &self.source
-    }
-
-    fn limits(&self) -> ReadLimits {
-        self.limits
-    }
-
-    fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
-    fn schema_mut(&mut self) -> &mut Schema {
-        &mut self.schema
-    }
-
-    fn features(&self) -> Option<&[u8]> {
-        self.features.as_deref()
-    }
-
-    fn row_count(&self) -> u64 {
-        self.starts.last().copied().unwrap_or(0)
-    }
-
-    fn place(&self, row: u64) -> Option<RowPlace> {
-        // Batches without rows start where the next one does, and are passed over.
-        let group = self.starts.partition_point(|&start| start <= row).checked_sub(1)?;
-        let rows = self.layout.batches.get(group)?.rows;
-        let row = u32::try_from(row - self.starts[group]).ok().filter(|&row| row < rows)?;
-        Some(RowPlace { group, row })
-    }
-
-    fn map(&self) -> Option<&Mapped> {
-        self.map.as_ref()
-    }
-
-    fn notes(&self) -> Vec<Note> {
-        let is_open = !self.layout.has_end;
-        is_open.then_some(Note::NoStreamEnd).into_iter().collect()
-    }
-
-    fn with_value(
-        &self,
-        leaf: usize,
-        row: RowPlace,
-        read: &mut dyn FnMut(Option<Value<'_>>),
-    ) -> Result<(), ReadError> {
-        self.leaf_value(leaf, row, read)?;
-        self.check()
-    }
-
-    fn each_value(&self, leaf: usize, take: &mut Take<'_>) -> Result<(), ReadError> {
-        for (group, batch) in self.layout.batches.iter().enumerate() {
-            for row in 0..batch.rows {
-                let mut taken = Ok(ControlFlow::Continue(()));
-                self.leaf_value(leaf, RowPlace { group, row }, &mut |value| {
-                    taken = take(value, batch.offset);
-                })?;
-                if taken?.is_break() {
-                    return self.check();
-                }
-            }
-        }
-        self.check()
-    }
-
-    fn json(&self, node: &Node, row: RowPlace) -> Result<Option<Vec<u8>>, ReadError> {
-        let column = self.path(node.leaves.start).first();
-        let column = column.and_then(|&column| self.column(row.group, column));
-        let Some(column) = column else { return Ok(None) };
-        let json = column.json(row.row.into(), &Budget::new(self))?;
-        self.check()?;
-        Ok((!json.is_null()).then(|| json.to_string().into_bytes()))
-    }
-
-    fn image(&self, leaf: usize, row: RowPlace) -> Result<Place, ReadError> {
-        self.images.get_or_init(|| Places::new(self, leaf)).of(self, row)
-    }
-
-    fn image_range(&self, leaf: usize, row: RowPlace) -> Option<Range<u64>> {
-        self.images.get_or_init(|| Places::new(self, leaf)).range(self, row)
-    }
 }
 
 /// The nodes and buffers of the values of a dictionary; `None` if no field has it.

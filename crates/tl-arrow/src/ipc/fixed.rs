@@ -10,6 +10,12 @@ use crate::ipc::schema::{Field, Kind};
 pub(crate) struct FixedLists(HashMap<String, Vec<usize>>);
 
 impl FixedLists {
+    /// The lists of one length among columns.
+    pub(super) fn of_fields(fields: &[Field]) -> Self {
+        let list = |field: &Field| Some((field.name.clone(), dimensions(field)?));
+        Self(fields.iter().filter_map(list).collect())
+    }
+
     /// The dimensions of the lists of a column; `None` if they have none.
     pub(crate) fn of(&self, column: &str) -> Option<Vec<usize>> {
         self.0.get(column).cloned()
@@ -24,8 +30,7 @@ pub(crate) fn fixed_lists(message: &[u8]) -> FixedLists {
     let metadata = range.and_then(|(start, end)| message.get(start..end));
     let parsed = metadata.map(|metadata| Message::parse(metadata, frame.metadata));
     let Some(Ok(Message::Schema(columns))) = parsed else { return FixedLists::default() };
-    let list = |field: &Field| Some((field.name.clone(), dimensions(field)?));
-    FixedLists(columns.fields.iter().filter_map(list).collect())
+    FixedLists::of_fields(&columns.fields)
 }
 
 fn dimensions(field: &Field) -> Option<Vec<usize>> {

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use tbl_io::{ParquetDefect, ReadError, Source};
 
-use crate::ipc::file::{Input, values_of};
+use crate::ipc::file::values_of;
 use crate::ipc::flat::{Flat, Table};
+use crate::ipc::input::Input;
 use crate::ipc::message::{Batch, Buffer, Frame, MARK, Message, PREFIX_BYTES};
 use crate::ipc::schema::Columns;
 use crate::thrift::Flaw;
@@ -48,6 +49,9 @@ const METADATA_READ: u64 = 4 << 10;
 
 /// The most bytes of a schema, which has the features of `datasets`: 64 MiB.
 const MAX_METADATA: u64 = 64 << 20;
+
+/// Bytes that are read at the end of a file in a store.
+const TAIL_READ: u64 = 64 << 10;
 
 /// The length and the magic at the end of a file.
 const TAIL_BYTES: u64 = 10;
@@ -243,6 +247,11 @@ fn read_file(input: &Input<'_>) -> Result<(Columns, Layout), ReadError> {
     if end < least {
         return Err(flaw(0, ParquetDefect::ShortArrow { bytes: end, least }));
     }
+    if input.map.is_none() {
+        // The footer comes with it, and the metadata of all record batches with one more request.
+        let bytes = TAIL_READ.min(end);
+        input.ahead.request(input.source, vec![(end - bytes, bytes)])?;
+    }
     let tail = input.bytes(Buffer { offset: end - TAIL_BYTES, bytes: TAIL_BYTES })?;
     let magic = tail.last_chunk().copied().unwrap_or_default();
     if magic != MAGIC {
@@ -260,9 +269,17 @@ fn read_file(input: &Input<'_>) -> Result<(Columns, Layout), ReadError> {
     let footer = input.bytes(Buffer { offset: start, bytes })?;
     let parsed = Footer::parse(&footer, start).map_err(|flaw| input.error(flaw))?;
     let mut layout = Layout { has_end: true, ..Layout::default() };
+    let blocks = || parsed.dictionaries.iter().chain(&parsed.batches);
+    if input.map.is_none() {
+        let inside = |block: &&Block| {
+            block.offset.checked_add(block.metadata_bytes).is_some_and(|after| after <= start)
+        };
+        let ranges = blocks().filter(inside).map(|block| (block.offset, block.metadata_bytes));
+        input.ahead.request(input.source, ranges.collect())?;
+    }
     // Blocks can name the same message again and again.
     let mut left = end;
-    for block in parsed.dictionaries.iter().chain(&parsed.batches) {
+    for block in blocks() {
         left = left.checked_sub(block.metadata_bytes).ok_or_else(|| {
             flaw(start, ParquetDefect::Damaged { what: "list of record batches in the footer" })
         })?;

@@ -1,5 +1,6 @@
 //! The messages of Arrow files: a schema, dictionaries, record batches.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use tbl_io::ParquetDefect;
@@ -31,13 +32,20 @@ pub(crate) struct Batch {
     /// The offset of the message's metadata, which errors name.
     pub(crate) offset: u64,
     pub(crate) rows: u32,
-    nodes: Box<[u64]>,
+    nodes: Box<[FieldNode]>,
     buffers: Box<[Buffer]>,
     /// By field of views, the buffers that only it has.
     views: Box<[u32]>,
     pub(crate) codec: Option<Codec>,
     /// By buffer of a batch with a codec, the length in front of it once it was read.
     lengths: Box<[OnceLock<i64>]>,
+}
+
+/// The values of a field in a record batch.
+#[derive(Clone, Copy, Debug, Default)]
+struct FieldNode {
+    count: u64,
+    nulls: u64,
 }
 
 /// A range of the file, which is inside of it.
@@ -131,8 +139,8 @@ impl Batch {
             let limit = u32::MAX.into();
             table.error(ParquetDefect::TooLarge { what, found: rows, limit })
         })?;
-        let nodes = table.structures::<16>(1)?.iter().map(first);
-        let nodes: Box<[u64]> = nodes.collect();
+        let nodes = table.structures::<16>(1)?.iter().map(FieldNode::of);
+        let nodes: Box<[FieldNode]> = nodes.collect();
         let mut views = Vec::new();
         for count in table.structures::<8>(4)? {
             let count = i64::from_le_bytes(*count);
@@ -167,7 +175,12 @@ impl Batch {
 
     /// The number of values of a field.
     pub(crate) fn len(&self, at: Cursor) -> u64 {
-        self.nodes.get(at.nodes).copied().unwrap_or(0)
+        self.nodes.get(at.nodes).map_or(0, |node| node.count)
+    }
+
+    /// Whether a field has nulls, as far as the metadata say.
+    pub(crate) fn has_nulls(&self, at: Cursor) -> bool {
+        self.nodes.get(at.nodes).is_some_and(|node| node.nulls > 0)
     }
 
     /// The number of buffer `number` of a field.
@@ -175,6 +188,16 @@ impl Batch {
         let views = self.views.get(..at.views).unwrap_or(&self.views);
         let before: usize = views.iter().map(|&count| count as usize).sum();
         at.buffers + before + number
+    }
+
+    /// Whether any field has nulls.
+    pub(crate) fn has_any_nulls(&self) -> bool {
+        self.nodes.iter().any(|node| node.nulls > 0)
+    }
+
+    /// The numbers of the buffers from that of one field up to that of another.
+    pub(crate) fn buffer_numbers(&self, from: Cursor, to: Cursor) -> Range<usize> {
+        self.buffer_number(from, 0)..self.buffer_number(to, 0)
     }
 
     pub(crate) fn buffer(&self, number: usize) -> Option<Buffer> {
@@ -201,10 +224,14 @@ impl Batch {
     }
 }
 
-/// The first number of a structure of two, which cannot be negative.
-fn first(structure: &[u8; 16]) -> u64 {
-    let number = structure.first_chunk().map_or(0, |number| i64::from_le_bytes(*number));
-    u64::try_from(number).unwrap_or(0)
+impl FieldNode {
+    /// Of two numbers, which cannot be negative.
+    fn of(structure: &[u8; 16]) -> Self {
+        let (numbers, _) = structure.as_chunks::<8>();
+        let mut numbers = numbers.iter().map(|number| i64::from_le_bytes(*number));
+        let mut number = || numbers.next().and_then(|number| u64::try_from(number).ok());
+        Self { count: number().unwrap_or(0), nulls: number().unwrap_or(0) }
+    }
 }
 
 /// A buffer by its place in the body.

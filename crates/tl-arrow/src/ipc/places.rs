@@ -11,7 +11,6 @@ use tbl_format::SampleFormat;
 use tbl_io::ReadError;
 
 use crate::file::RowPlace;
-use crate::ipc::array::Array;
 use crate::ipc::file::ArrowFile;
 use crate::ipc::message::Buffer;
 use crate::ipc::schema::Kind;
@@ -28,7 +27,7 @@ pub(crate) struct Places {
 }
 
 #[derive(Debug)]
-struct BatchPlaces {
+pub(super) struct BatchPlaces {
     starts: Starts,
     /// By row, the length of the value, or [`NULL`].
     lens: Box<[u32]>,
@@ -53,15 +52,22 @@ impl Places {
         Self { leaf, batches: file.batches().iter().map(|_| OnceLock::new()).collect() }
     }
 
+    /// The places of a record batch.
+    pub(super) fn in_batch(
+        &self,
+        file: &ArrowFile,
+        group: usize,
+    ) -> Result<&BatchPlaces, ReadError> {
+        if let Some(places) = self.batches[group].get() {
+            return Ok(places);
+        }
+        let found = find(file, self.leaf, group)?;
+        Ok(self.batches[group].get_or_init(|| found))
+    }
+
     /// The place of the value of a row.
     pub(crate) fn of(&self, file: &ArrowFile, row: RowPlace) -> Result<Place, ReadError> {
-        let places = match self.batches[row.group].get() {
-            Some(places) => places,
-            None => {
-                let found = find(file, self.leaf, row.group)?;
-                self.batches[row.group].get_or_init(|| found)
-            }
-        };
+        let places = self.in_batch(file, row.group)?;
         let batch = &file.batches()[row.group];
         let at = row.row as usize;
         let len = places.lens[at];
@@ -97,6 +103,10 @@ impl Places {
 }
 
 impl BatchPlaces {
+    pub(super) fn are_in_file(&self) -> bool {
+        !matches!(self.starts, Starts::Decoded(_))
+    }
+
     fn start(&self, row: RowPlace, batch: u64) -> u64 {
         let row = row.row as usize;
         match &self.starts {
@@ -117,19 +127,9 @@ fn find(file: &ArrowFile, leaf: usize, group: usize) -> Result<BatchPlaces, Read
     Ok(found)
 }
 
-/// The arrays from a column to a leaf, none of which is in a dictionary; otherwise none.
-fn arrays<'f>(file: &'f ArrowFile, leaf: usize, group: usize) -> Option<Vec<Array<'f>>> {
-    let mut path = file.path(leaf).iter();
-    let mut arrays = vec![file.column(group, *path.next()?)?];
-    for &child in path {
-        arrays.push(arrays.last()?.child(child)?);
-    }
-    (!arrays.iter().any(Array::is_indexed)).then_some(arrays)
-}
-
 /// The places of values that are in the file as they are; `None` if they are not.
 fn in_file(file: &ArrowFile, leaf: usize, group: usize) -> Result<Option<BatchPlaces>, ReadError> {
-    let Some(arrays) = arrays(file, leaf, group) else { return Ok(None) };
+    let Some(arrays) = file.arrays(leaf, group) else { return Ok(None) };
     let Some(values) = arrays.last() else { return Ok(None) };
     let buffers = if let Kind::Bytes { .. } = values.field.kind {
         3
@@ -144,19 +144,16 @@ fn in_file(file: &ArrowFile, leaf: usize, group: usize) -> Result<Option<BatchPl
         let Some(place) = file.place_of(values.batch, number)? else { return Ok(None) };
         places.push(place);
     }
-    let rows = values.batch.rows;
+    let rows = 0..u64::from(values.batch.rows);
     let mut missing = Vec::new();
     for array in &arrays {
-        if array.len() < rows.into() {
-            return Err(array.damaged("number of values of a column"));
-        }
-        missing.extend(array.validity()?);
+        missing.extend(array.validity(rows.clone())?);
     }
     let spans = values.spans(rows)?;
     let mut starts = Vec::with_capacity(spans.len());
     let mut lens = Vec::with_capacity(spans.len());
-    for (row, span) in spans.into_iter().enumerate() {
-        let is_there = missing.iter().all(|bits| bits[row / 8] >> (row % 8) & 1 == 1);
+    for (row, span) in (0..).zip(spans) {
+        let is_there = missing.iter().all(|bits| bits.is_valid(row));
         if !is_there {
             starts.push(values.batch.offset);
             lens.push(NULL);

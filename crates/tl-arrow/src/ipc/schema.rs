@@ -70,6 +70,7 @@ pub(crate) enum Kind {
     Struct,
     /// A layout that is not read, with its number of buffers.
     Other {
+        what: &'static str,
         buffers: u8,
     },
 }
@@ -233,25 +234,27 @@ fn kind(table: Table<'_>) -> Result<Kind, Flaw> {
                 32 => Kind::Decimal { bytes: 4, scale },
                 64 => Kind::Decimal { bytes: 8, scale },
                 128 => Kind::Decimal { bytes: 16, scale },
-                _ => Kind::Other { buffers: 2 },
+                _ => Kind::Other { what: "decimals of 256 bits", buffers: 2 },
             }
         }
         // Days are of 4 bytes, milliseconds of 8.
         8 => integer(if detail()?.i16(0, 1)? == 0 { 4 } else { 8 }),
         9 => integer(if detail()?.i32(1, 32)? == 32 { 4 } else { 8 }),
         10 | 18 => integer(8),
-        11 => Kind::Other { buffers: 2 },
+        11 => Kind::Other { what: "intervals", buffers: 2 },
         12 | 17 => Kind::List { offset_bytes: 4 },
         13 => Kind::Struct,
         // Unions have the types of their values, and places where these are stored densely.
-        14 => Kind::Other { buffers: if detail()?.i16(0, 0)? == 0 { 1 } else { 2 } },
+        14 => {
+            let is_sparse = detail()?.i16(0, 0)? == 0;
+            Kind::Other { what: "unions", buffers: if is_sparse { 1 } else { 2 } }
+        }
         15 => Kind::Fixed { bytes: size(detail()?.i32(0, 0)?, "bytes of a value")? },
         16 => Kind::FixedList { len: size(detail()?.i32(0, 0)?, "length of a list")? },
         19 => Kind::Bytes { offset_bytes: 8, is_text: false },
         20 => Kind::Bytes { offset_bytes: 8, is_text: true },
         21 => Kind::List { offset_bytes: 8 },
-        // Run-end encoded.
-        22 => Kind::Other { buffers: 0 },
+        22 => Kind::Other { what: "run-end encoded values", buffers: 0 },
         23 => Kind::View { is_text: false },
         24 => Kind::View { is_text: true },
         25 => Kind::ListView { offset_bytes: 4 },
@@ -279,9 +282,28 @@ impl Kind {
             | Self::View { .. }
             | Self::List { .. } => 2,
             Self::Bytes { .. } | Self::ListView { .. } => 3,
-            Self::Other { buffers } => buffers.into(),
+            Self::Other { buffers, .. } => buffers.into(),
         };
         Cursor { nodes: 1, buffers, views: usize::from(matches!(self, Self::View { .. })) }
+    }
+
+    /// The bytes of each value, where all have as many.
+    pub(crate) fn width(self) -> Option<u64> {
+        match self {
+            Self::Integer { bytes, .. } | Self::Float { bytes } | Self::Decimal { bytes, .. } => {
+                Some(bytes.into())
+            }
+            Self::Fixed { bytes } => Some(bytes.into()),
+            Self::Null
+            | Self::Boolean
+            | Self::Bytes { .. }
+            | Self::View { .. }
+            | Self::List { .. }
+            | Self::ListView { .. }
+            | Self::FixedList { .. }
+            | Self::Struct
+            | Self::Other { .. } => None,
+        }
     }
 
     /// The type of a value, for what reads rows of any file.
@@ -295,23 +317,25 @@ impl Kind {
             Self::Boolean => plain(Physical::Boolean),
             Self::Integer { bytes: 8, is_signed: true } => plain(Physical::Int64),
             Self::Integer { bytes: 8, is_signed: false } => (Physical::Int64, Meaning::Unsigned),
-            Self::Integer { is_signed: true, .. } => plain(Physical::Int32),
+            // Nulls as writers of Parquet files have them.
+            Self::Integer { is_signed: true, .. } | Self::Null => plain(Physical::Int32),
             Self::Integer { is_signed: false, .. } => (Physical::Int32, Meaning::Unsigned),
             Self::Float { bytes: 8 } => plain(Physical::Double),
+            Self::Float { bytes: 2 } => (Physical::Fixed(2), Meaning::Half),
             Self::Float { .. } => plain(Physical::Float),
             Self::Decimal { bytes, scale } => {
                 (Physical::Fixed(bytes.into()), Meaning::Decimal(scale.into()))
             }
             Self::Bytes { is_text, .. } | Self::View { is_text } => bytes(is_text),
             Self::Fixed { bytes } => plain(Physical::Fixed(bytes)),
-            Self::Null
-            | Self::List { .. }
+            Self::List { .. }
             | Self::ListView { .. }
             | Self::FixedList { .. }
             | Self::Struct
             | Self::Other { .. } => plain(Physical::Other),
         };
-        Leaf { physical, meaning, bits: 0, max_definition: 0, max_repetition: 0 }
+        let bits = if let Self::Integer { bytes: bytes @ ..4, .. } = self { 8 * bytes } else { 0 };
+        Leaf { physical, meaning, bits, max_definition: 0, max_repetition: 0 }
     }
 }
 
@@ -322,6 +346,16 @@ impl Field {
             return Cursor { nodes: 1, buffers: 2, views: 0 };
         }
         self.values()
+    }
+
+    /// The number of its buffers, without those of children.
+    pub(crate) fn own_buffers(&self) -> usize {
+        self.kind.own().buffers
+    }
+
+    /// The first node and buffer after those of the field, which is a column.
+    pub(crate) fn end(&self) -> Cursor {
+        self.start.plus(self.in_batch())
     }
 
     /// The nodes and buffers of its values, which are in a dictionary if the field has one.

@@ -1,4 +1,5 @@
-//! The pages of images as blocks of samples.
+//! The parts of a file that are decoded as a whole, as blocks of samples: the pages of images of Parquet
+//! files, and record batches.
 
 use tbl_io::{ReadError, SampleBlocks, SampleSource};
 
@@ -9,21 +10,11 @@ use crate::places::Place;
 
 impl SampleBlocks for RowSource {
     fn ends(&self) -> Result<Vec<u64>, ReadError> {
-        let Some(file) = self.file.parquet() else { return Ok(Vec::new()) };
-        let leaf = self.roles.image.bytes;
-        let mut ends = Vec::new();
-        for (group, &start) in (0..file.footer().groups.len()).zip(file.starts()) {
-            let slots = file.pages(group, leaf)?;
-            if !is_in_dictionary(file, leaf, group)? {
-                ends.extend(slots.iter().skip(1).map(|slot| start + u64::from(slot.first_row)));
-            }
-            ends.push(start + file.footer().groups[group].rows);
-        }
-        Ok(ends)
+        self.file.block_ends(self.roles.image.bytes)
     }
 
     fn unpacked_bytes(&self) -> Result<u64, ReadError> {
-        // The other pages are like the first one, as far as the file is the work of one writer.
+        // The other blocks are like the first one, as far as the file is the work of one writer.
         let is_read_alone = match self.first_image()? {
             None | Some(Place::InFile { .. }) => true,
             Some(Place::Segmented { .. }) => {
@@ -31,19 +22,16 @@ impl SampleBlocks for RowSource {
             }
             Some(Place::Decoded(_) | Place::Null { .. }) => false,
         };
-        if is_read_alone { Ok(0) } else { self.largest_block() }
+        if is_read_alone { Ok(0) } else { self.file.block_bytes(self.roles.image.bytes) }
     }
 
     fn unpack_count(&self) -> u64 {
-        self.file.parquet().map_or(0, |file| file.decoded_pages(self.roles.image.bytes))
+        self.file.unpack_count(self.roles.image.bytes)
     }
 
     fn compressions(&self) -> Vec<&'static str> {
-        let Some(file) = self.file.parquet() else { return Vec::new() };
-        let leaf = self.roles.image.bytes;
-        let groups = 0..file.footer().groups.len();
-        let codecs = groups.filter_map(|group| file.codec(group, leaf).ok());
-        let mut names: Vec<&str> = codecs.map(Codec::name).collect();
+        let mut names: Vec<&str> =
+            self.file.codecs(self.roles.image.bytes).into_iter().map(Codec::name).collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -56,16 +44,30 @@ impl RowSource {
         let first = (self.sample_count() > 0).then(|| self.image(self.place(0)?));
         first.transpose()
     }
+}
 
-    /// The mean bytes of a decoded block in the row group where they are largest.
-    fn largest_block(&self) -> Result<u64, ReadError> {
-        let Some(file) = self.file.parquet() else { return Ok(0) };
-        let leaf = self.roles.image.bytes;
+impl ParquetFile {
+    /// For each page of a leaf, the row after its last one.
+    pub(crate) fn page_ends(&self, leaf: usize) -> Result<Vec<u64>, ReadError> {
+        let mut ends = Vec::new();
+        for (group, &start) in (0..self.footer().groups.len()).zip(self.starts()) {
+            let slots = self.pages(group, leaf)?;
+            if !self.is_in_dictionary(leaf, group)? {
+                ends.extend(slots.iter().skip(1).map(|slot| start + u64::from(slot.first_row)));
+            }
+            ends.push(start + self.footer().groups[group].rows);
+        }
+        Ok(ends)
+    }
+
+    /// The mean bytes of a decoded page of a leaf in the row group where they are largest; those of the
+    /// row group where its dictionary has most of them.
+    pub(crate) fn page_bytes(&self, leaf: usize) -> Result<u64, ReadError> {
         let mut largest = 0;
-        for group in 0..file.footer().groups.len() {
-            let chunk = file.chunk(group, leaf);
-            let pages = file.pages(group, leaf)?.len() as u64;
-            let bytes = match is_in_dictionary(file, leaf, group)? {
+        for group in 0..self.footer().groups.len() {
+            let chunk = self.chunk(group, leaf);
+            let pages = self.pages(group, leaf)?.len() as u64;
+            let bytes = match self.is_in_dictionary(leaf, group)? {
                 true => chunk.decompressed,
                 false => chunk.decompressed.div_ceil(pages.max(1)),
             };
@@ -73,11 +75,11 @@ impl RowSource {
         }
         Ok(largest)
     }
-}
 
-/// Whether a dictionary has most bytes of the images of a row group, so that none is read without it.
-fn is_in_dictionary(file: &ParquetFile, leaf: usize, group: usize) -> Result<bool, ReadError> {
-    let chunk = file.chunk(group, leaf);
-    let first = file.pages(group, leaf)?.first().map_or(chunk.start, |slot| slot.offset);
-    Ok(first.saturating_sub(chunk.start) > chunk.bytes / 2)
+    /// Whether a dictionary has most bytes of a leaf in a row group, so that no value is read without it.
+    fn is_in_dictionary(&self, leaf: usize, group: usize) -> Result<bool, ReadError> {
+        let chunk = self.chunk(group, leaf);
+        let first = self.pages(group, leaf)?.first().map_or(chunk.start, |slot| slot.offset);
+        Ok(first.saturating_sub(chunk.start) > chunk.bytes / 2)
+    }
 }

@@ -8,6 +8,7 @@ use crate::file::ParquetFile;
 use crate::options::RowOptions;
 use crate::places::Places;
 use crate::roles::Roles;
+use crate::rows::RowFile;
 
 impl RowSource {
     /// As [`open`](Self::open), with what is known by the `part` of the file in a shard

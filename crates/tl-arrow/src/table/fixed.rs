@@ -6,16 +6,10 @@ use serde_json::Value as Json;
 use crate::footer::Metadata;
 use crate::ipc::{self, FixedLists};
 
-/// The dimensions of the lists of a column; `None` if it has none that the metadata states.
-pub(super) fn dimensions(
-    metadata: &Metadata,
-    arrow: &FixedLists,
-    column: &str,
-) -> Option<Vec<usize>> {
-    let features = metadata.features.as_ref();
-    let features = features.and_then(|text| serde_json::from_slice::<Json>(text).ok());
-    let feature = features.as_ref().and_then(|json| json.pointer("/info/features")?.get(column));
-    feature.and_then(of_feature).or_else(|| arrow.of(column))
+/// The dimensions of the lists of a column by the features of `datasets`; `None` if they state none.
+pub(super) fn dimensions(features: &[u8], column: &str) -> Option<Vec<usize>> {
+    let features: Json = serde_json::from_slice(features).ok()?;
+    of_feature(features.pointer("/info/features")?.get(column)?)
 }
 
 /// The lists in Arrow's schema; none without a schema, or if it cannot be read.

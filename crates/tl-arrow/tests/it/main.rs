@@ -4,6 +4,7 @@
 mod arrow;
 mod arrow_wide;
 mod arrow_written;
+mod both;
 mod columns;
 mod damage;
 mod nested;

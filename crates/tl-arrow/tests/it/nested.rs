@@ -9,7 +9,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tbl_io::{SampleSource, SampleSourceExt, Source, Stores};
+use tbl_io::{SampleSourceExt, Source, Stores};
 use tl_arrow::RowSource;
 
 /// A row: null, or objects with a name and numbers, each of which may be null.

@@ -110,7 +110,7 @@ proptest! {
             1 => {
                 let convert = |token| i32::try_from(token).unwrap();
                 let kind = "int32 element (INTEGER(16,false))";
-                (written::<Int32Type>(&nullable, kind, version, convert), TokenType::U32)
+                (written::<Int32Type>(&nullable, kind, version, convert), TokenType::U16)
             }
             _ => {
                 let convert = |token| token;

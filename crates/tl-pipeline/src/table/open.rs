@@ -7,7 +7,7 @@ use tl_handoff::sync::Arc;
 use crate::error::TableError;
 use crate::error::{ColumnsError, PipelineError};
 #[cfg(feature = "arrow")]
-use crate::table::ParquetTable;
+use crate::table::RowTable;
 #[cfg(feature = "tables")]
 use crate::table::file::open as open_as;
 use crate::table::layout::describe;
@@ -24,7 +24,7 @@ pub(crate) fn open(
     Ok(ArrayTable::open(stores, source)?.map(|table| Box::new(table) as _))
 }
 
-/// The table that a file is, other than an IDV file or a TBF segment: arrays, or a Parquet file without
+/// The table that a file is, other than an IDV file or a TBF segment: arrays, or a file of rows without
 /// images. `None` for other files.
 ///
 /// # Errors
@@ -36,23 +36,24 @@ pub fn open_rows(
     if let Some(table) = ArrayTable::open(stores, source)? {
         return Ok(Some(Box::new(table)));
     }
-    if !is_parquet(source)? {
+    if !is_rows(source)? {
         return Ok(None);
     }
     match tbl_io::open_source_in(stores, source.clone()) {
-        Err(error) if has_no_images(&error) => open_parquet(source.clone()),
+        Err(error) if has_no_images(&error) => open_columns(source.clone()),
         Ok(_) | Err(_) => Ok(None),
     }
 }
 
-/// Whether a file starts as a Parquet file, so that no other is opened twice.
-fn is_parquet(source: &Source) -> Result<bool, ReadError> {
-    let mut magic = [0; 4];
-    if source.len() < magic.len() as u64 {
-        return Ok(false);
-    }
-    source.read_exact_at(0, &mut magic)?;
-    Ok(&magic == b"PAR1")
+/// Whether a file starts as one of rows, so that no other is opened twice.
+#[cfg(feature = "arrow")]
+fn is_rows(source: &Source) -> Result<bool, ReadError> {
+    tl_arrow::RowSource::is(source)
+}
+
+#[cfg(not(feature = "arrow"))]
+fn is_rows(_: &Source) -> Result<bool, ReadError> {
+    Ok(false)
 }
 
 fn has_no_images(error: &ReadError) -> bool {
@@ -66,7 +67,7 @@ fn open_as(kind: TableKind, source: &Source) -> Result<Box<dyn Table>, PipelineE
     Err(PipelineError::Table { location, source })
 }
 
-/// Opens a data set of samples; a Parquet file that has none is a table.
+/// Opens a data set of samples; a file of rows that has none is a table.
 pub(crate) fn open_samples(
     stores: &Stores,
     source: Source,
@@ -77,30 +78,26 @@ pub(crate) fn open_samples(
         Err(error) => error,
     };
     if has_no_images(&error)
-        && let Some(table) = open_parquet(kept)?
+        && let Some(table) = open_columns(kept)?
     {
         return Ok(Box::new(TableSource::boxed(table)));
     }
     Err(error.into())
 }
 
-/// The table that a source of samples is too: the rows of a Parquet file. `None` for other sources.
+/// The table that a source of samples is too: the rows of a Parquet or Arrow file. `None` for other sources.
 #[cfg(feature = "arrow")]
 pub(crate) fn of_samples(
     source: &dyn SampleSource,
 ) -> Result<Option<Box<dyn Table>>, PipelineError> {
     let source: &dyn std::any::Any = source;
     let Some(samples) = source.downcast_ref::<tl_arrow::RowSource>() else { return Ok(None) };
-    let columns = samples.parquet_columns()?;
-    Ok(columns.map(|columns| Box::new(ParquetTable::of(columns)) as _))
+    Ok(Some(Box::new(RowTable::of(samples.columns()?))))
 }
 
 #[cfg(feature = "arrow")]
-fn open_parquet(source: Source) -> Result<Option<Box<dyn Table>>, PipelineError> {
-    if !tl_arrow::ParquetColumns::is(&source)? {
-        return Ok(None);
-    }
-    Ok(Some(Box::new(ParquetTable::from_source(source)?)))
+fn open_columns(source: Source) -> Result<Option<Box<dyn Table>>, PipelineError> {
+    Ok(Some(Box::new(RowTable::from_source(source)?)))
 }
 
 #[cfg(not(feature = "arrow"))]
@@ -109,7 +106,7 @@ pub(crate) fn of_samples(_: &dyn SampleSource) -> Result<Option<Box<dyn Table>>,
 }
 
 #[cfg(not(feature = "arrow"))]
-fn open_parquet(_: Source) -> Result<Option<Box<dyn Table>>, PipelineError> {
+fn open_columns(_: Source) -> Result<Option<Box<dyn Table>>, PipelineError> {
     Ok(None)
 }
 

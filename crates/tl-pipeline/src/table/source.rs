@@ -3,7 +3,9 @@
 use std::any::Any;
 
 use tbl_format::SampleFormat;
-use tbl_io::{BlockMemory, Entry, Location, ReadError, SampleSource, SourceKind};
+use tbl_io::{
+    BlockMemory, Entry, Location, ReadError, SampleBlocks, SampleSource, SourceKind,
+};
 
 use crate::table::{Content, Table};
 
@@ -92,5 +94,28 @@ impl SampleSource for TableSource {
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         bytes.clear();
         self.entry(index).map(drop)
+    }
+
+    fn blocks(&self) -> Option<&dyn SampleBlocks> {
+        (!self.0.block_ends().is_empty()).then_some(self)
+    }
+}
+
+impl SampleBlocks for TableSource {
+    fn ends(&self) -> Result<Vec<u64>, ReadError> {
+        Ok(self.0.block_ends())
+    }
+
+    /// None here: the memory for blocks counts its own bytes.
+    fn unpacked_bytes(&self) -> Result<u64, ReadError> {
+        Ok(0)
+    }
+
+    fn unpack_count(&self) -> u64 {
+        0
+    }
+
+    fn compressions(&self) -> Vec<&'static str> {
+        Vec::new()
     }
 }

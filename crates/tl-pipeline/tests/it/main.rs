@@ -36,6 +36,7 @@ mod readers;
 mod reading_ahead;
 mod reductions;
 mod resume;
+mod rows_in_stores;
 mod samplers;
 mod shard_index;
 mod shutdown;

@@ -1,15 +1,15 @@
-//! Parquet files as tables.
+//! Parquet and Arrow files as tables.
 
 use std::path::Path;
 
-use tbl_io::{BlockMemory, Location, Source};
-use tl_arrow::{ColumnContent, Missing, NumberType, ParquetBlock, ParquetColumns};
+use tbl_io::{BlockMemory, Location, Source, SourceKind};
+use tl_arrow::{ColumnContent, Missing, NumberType, RowBlock, RowColumns};
 use tl_handoff::sync::Arc;
 
 use crate::error::{PipelineError, TableError};
 use crate::table::{ColumnType, ColumnValues, Content, Meaning, RowValues, Table, TableColumn};
 
-/// A Parquet file of any writer.
+/// A Parquet file, or an Arrow file or stream, of any writer.
 ///
 /// | type | batches have |
 /// |---|---|
@@ -17,19 +17,19 @@ use crate::table::{ColumnType, ColumnValues, Content, Meaning, RowValues, Table,
 /// | Boolean | `bool`, or `u8` with 2 for a null |
 /// | dates, times and points of time | the integers that the file has: days, or the unit of the column |
 /// | decimals | the nearest `f64` |
-/// | lists of one length, which the metadata of `datasets` or Arrow states | their dimensions of the above |
+/// | lists of one length, which Arrow or the metadata of `datasets` states | their dimensions of the above |
 /// | texts and bytes | bytes, row by row |
 /// | other lists, and structures | bytes, row by row: JSON |
 ///
 /// A null is NaN among floats, and the least number among integers of 32 and 64 bits. Unsigned integers
 /// and those of 8 and 16 bits become `i32` or `i64` if a column has nulls.
 #[derive(Debug)]
-pub struct ParquetTable {
-    file: ParquetColumns,
+pub struct RowTable {
+    file: RowColumns,
     columns: Vec<TableColumn>,
 }
 
-impl ParquetTable {
+impl RowTable {
     /// Opens the file at `path`.
     ///
     /// # Errors
@@ -43,11 +43,22 @@ impl ParquetTable {
     /// # Errors
     /// [`PipelineError::Open`] for a damaged file.
     pub fn from_source(source: Source) -> Result<Self, PipelineError> {
-        Ok(Self::of(ParquetColumns::open(source)?))
+        Ok(Self::of(RowColumns::open(source)?))
     }
 
-    pub(crate) fn of(file: ParquetColumns) -> Self {
-        let column = |column: &tl_arrow::ParquetColumn| TableColumn {
+    /// As [`from_source`](Self::from_source), with the columns and the features of `options`.
+    ///
+    /// # Errors
+    /// [`PipelineError::Open`] for a damaged file, and for a column that does not exist.
+    pub fn open_with(
+        source: Source,
+        options: &tl_arrow::RowOptions,
+    ) -> Result<Self, PipelineError> {
+        Ok(Self::of(RowColumns::open_with(source, options)?))
+    }
+
+    pub(crate) fn of(file: RowColumns) -> Self {
+        let column = |column: &tl_arrow::RowColumn| TableColumn {
             name: column.name.clone(),
             content: content(&column.content),
         };
@@ -62,13 +73,13 @@ impl ParquetTable {
     }
 }
 
-impl Table for ParquetTable {
+impl Table for RowTable {
     fn location(&self) -> &Location {
         self.file.location()
     }
 
     fn format(&self) -> &'static str {
-        "parquet"
+        if self.file.kind() == SourceKind::Arrow { "arrow" } else { "parquet" }
     }
 
     fn row_count(&self) -> u64 {
@@ -77,6 +88,10 @@ impl Table for ParquetTable {
 
     fn columns(&self) -> &[TableColumn] {
         &self.columns
+    }
+
+    fn block_ends(&self) -> Vec<u64> {
+        self.file.block_ends()
     }
 
     fn values(&self, column: usize) -> Result<ColumnValues, TableError> {
@@ -95,7 +110,7 @@ impl Table for ParquetTable {
 }
 
 /// The rows of a block.
-struct Rows(ParquetBlock);
+struct Rows(RowBlock);
 
 impl Rows {
     fn row(&self, row: u64) -> Option<&[u8]> {
