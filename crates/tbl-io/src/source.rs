@@ -360,6 +360,11 @@ impl Source {
         Ok(Cow::Owned(Self::from_bytes(&self.location, bytes)))
     }
 
+    /// Whether the bytes are in a local file.
+    pub fn is_file(&self) -> bool {
+        matches!(self.backing, Backing::File(_))
+    }
+
     /// Whether [`Mapped::new`](crate::Mapped::new) maps it: a file, bytes in memory, or an object
     /// with a local copy.
     pub fn is_mappable(&self) -> bool {

@@ -17,7 +17,7 @@ use crate::page::{Page, PageContext};
 use crate::pages::{self, Slot};
 use crate::places::Places;
 use crate::schema::Leaf;
-use crate::tail::read_footer;
+use crate::tail::{Tail, read_tail};
 use crate::thrift::Flaw;
 use crate::values::Values;
 
@@ -40,6 +40,8 @@ pub(crate) struct ParquetFile {
     map: OnceLock<Option<Mapped>>,
     ahead: Ahead,
     footer: Footer,
+    /// The CRC-32C of the footer's bytes.
+    crc32c: u32,
     /// By row group, the rows before it; the number of rows at the end.
     starts: Vec<u64>,
     /// By row group and leaf, its pages once they were asked for.
@@ -59,7 +61,7 @@ pub(crate) struct RowPlace {
 
 impl ParquetFile {
     pub(crate) fn open(source: Source, limits: ReadLimits) -> Result<Self, ReadError> {
-        let (footer, last) = read_footer(&source, limits)?;
+        let Tail { footer, crc32c, last } = read_tail(&source, limits)?;
         let ahead = Ahead::default();
         if !source.is_mappable() {
             let (offset, bytes) = last;
@@ -77,7 +79,19 @@ impl ParquetFile {
         let map = OnceLock::new();
         let decoded = (0..leaves).map(|_| AtomicU64::new(0)).collect();
         let images = OnceLock::new();
-        Ok(Self { source, limits, number, map, ahead, footer, starts, pages, decoded, images })
+        Ok(Self {
+            source,
+            limits,
+            number,
+            map,
+            ahead,
+            footer,
+            crc32c,
+            starts,
+            pages,
+            decoded,
+            images,
+        })
     }
 
     pub(crate) fn source(&self) -> &Source {
@@ -100,6 +114,11 @@ impl ParquetFile {
 
     pub(crate) fn footer(&self) -> &Footer {
         &self.footer
+    }
+
+    /// The CRC-32C of the footer's bytes, by which a shard index tells the file from others.
+    pub(crate) fn footer_crc32c(&self) -> u32 {
+        self.crc32c
     }
 
     pub(crate) fn footer_mut(&mut self) -> &mut Footer {

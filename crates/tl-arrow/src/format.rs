@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tbl_io::{ContainerFormat, FilePart, ReadError, SampleSource, Source, Stores};
+use tbl_io::{ContainerFormat, FilePart, ReadError, SampleSource, Source, Stores, open_indexed};
 
 use crate::ipc::is_arrow;
 use crate::source::{RowSource, is_parquet};
@@ -26,6 +26,13 @@ impl ContainerFormat for Format {
         };
         if !is_this {
             return Ok(None);
+        }
+        // An index next to the file. In a store, looking for one would cost a request for each file.
+        if matches!(self, Self::Parquet)
+            && source.is_file()
+            && let Some(indexed) = open_indexed(stores, source.location())?
+        {
+            return Ok(Some(indexed));
         }
         Ok(Some(Box::new(RowSource::open(stores, source.clone())?)))
     }

@@ -1,5 +1,6 @@
 //! The end of a file: its magic and its footer.
 
+use tbl_format::checksum::crc32c;
 use tbl_io::{ParquetDefect, ReadError, ReadLimits, Source};
 
 use crate::file::{MAGIC, in_file};
@@ -19,11 +20,17 @@ const TAIL_READ: u64 = 64 << 10;
 /// as long as the transfer of a megabyte.
 const TAIL_REQUEST: u64 = 512 << 10;
 
-/// The footer, and the last bytes of the file with their offset.
-pub(crate) fn read_footer(
-    source: &Source,
-    limits: ReadLimits,
-) -> Result<(Footer, (u64, Vec<u8>)), ReadError> {
+/// The end of a file.
+pub(crate) struct Tail {
+    pub(crate) footer: Footer,
+    /// The CRC-32C of the footer's bytes.
+    pub(crate) crc32c: u32,
+    /// The last bytes of the file, with their offset.
+    pub(crate) last: (u64, Vec<u8>),
+}
+
+/// Reads the footer, with what comes with it.
+pub(crate) fn read_tail(source: &Source, limits: ReadLimits) -> Result<Tail, ReadError> {
     let flaw = |offset, defect| in_file(source, Flaw::new(offset, defect));
     let len = source.len();
     let mut head = [0; MAGIC.len()];
@@ -65,7 +72,8 @@ pub(crate) fn read_footer(
         let last = usize::try_from(end - tail_start).unwrap_or(0);
         tail.get(first..last)
     };
-    let footer = footer::parse(bytes.unwrap_or_default(), start, start);
-    let footer = footer.map_err(|flaw| in_file(source, flaw))?;
-    Ok((footer, (tail_start, tail)))
+    let bytes = bytes.unwrap_or_default();
+    let crc32c = crc32c(bytes);
+    let footer = footer::parse(bytes, start, start).map_err(|flaw| in_file(source, flaw))?;
+    Ok(Tail { footer, crc32c, last: (tail_start, tail) })
 }

@@ -1,5 +1,6 @@
 //! The part of a Parquet file in a shard index.
 
+use tbl_format::FormatError;
 use tbl_format::shard_index::push_number;
 use tbl_io::{ReadError, ReadLimits, Source, Stores};
 
@@ -25,6 +26,13 @@ impl RowSource {
             ReadError::Format { location, offset: 0, source }
         };
         let mut part = Places::reader(part);
+        let stored = part.number().map_err(defect)?;
+        let computed = file.footer_crc32c();
+        if stored != u64::from(computed) {
+            let stored = u32::try_from(stored).map_err(|_| defect(part.unreadable()))?;
+            let what = "footer of the Parquet file";
+            return Err(defect(FormatError::Crc32c { what, stored, computed }));
+        }
         let leaf = usize::try_from(part.number().map_err(defect)?).unwrap_or(usize::MAX);
         let mut columns = file.footer().schema.columns().iter();
         let column = columns.find(|column| column.leaves.contains(&leaf));
@@ -41,13 +49,14 @@ impl RowSource {
         Self::of_file(Box::new(file), stores, &options, roles, is_indexed)
     }
 
-    /// The part of the file in a shard index: the column of images, and the places of its values. Reads
+    /// The part of the file in a shard index: the checksum of its footer, the column of images, and the places of its values. Reads
     /// all pages of the column.
     pub(crate) fn to_part(&self) -> Result<Vec<u8>, ReadError> {
         let mut part = Vec::new();
         let leaf = self.roles.image.bytes;
-        push_number(&mut part, leaf as u64);
         if let Some(file) = self.file.parquet() {
+            push_number(&mut part, file.footer_crc32c().into());
+            push_number(&mut part, leaf as u64);
             file.places(leaf).push_to(file, &mut part)?;
         }
         Ok(part)

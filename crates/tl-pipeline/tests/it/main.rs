@@ -29,6 +29,7 @@ mod memory;
 mod mixing;
 mod names;
 mod observing;
+mod own_index;
 mod parquet_blocks;
 mod parquet_files;
 mod places;

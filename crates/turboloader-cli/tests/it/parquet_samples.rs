@@ -105,3 +105,22 @@ fn samples_are_written_as_parquet_files() {
     let error = tl(["convert", &source, "-o", &merged]).error(2);
     assert!(error.ends_with("merged.parquet: exists already (-f replaces it)"), "{error}");
 }
+
+#[test]
+fn an_index_is_written_next_to_a_file_and_found() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let path = at("a.parquet");
+    std::fs::copy(file("datasets_5_2.parquet"), &path).expect("the file is copied");
+    let list = || tl(["ls", "--json", "--hash", &path]).text();
+    let expected = list();
+    let made = tl(["index", &path]).text();
+    assert!(made.starts_with(&format!("{path}.tlidx: 1 shards, 12 samples, ")), "{made}");
+    assert_eq!(list(), expected);
+    // Another file in its place.
+    std::fs::copy(file("pyarrow_2.parquet"), &path).expect("the file is copied");
+    let error = tl(["ls", &path]).error(2);
+    assert!(error.contains("changed since it was indexed"), "{error}");
+    tl(["index", "--update", &path]).good();
+    assert_eq!(json_lines(&list()).len(), 12);
+}
