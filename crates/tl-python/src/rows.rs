@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use tbl_io::{Location, SampleSource, Source, allow_open_files};
+use tbl_io::{Location, ParquetDefect, ReadError, SampleSource, Source, allow_open_files};
 use tl_arrow::{RowOptions, RowSource};
-use tl_pipeline::{Dataset, PipelineError};
+use tl_pipeline::{Dataset, PipelineError, RowTable, TableSource};
 
 use crate::dataset::PyDataset;
 use crate::detached::interruptible;
@@ -17,7 +17,7 @@ use crate::remote::{DataStores, StoreSettings};
 /// the data set.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct RowTable {
+pub(crate) struct StoredTable {
     path: PathBuf,
     data: Option<PyBackedBytes>,
     columns: Vec<(String, String)>,
@@ -34,14 +34,14 @@ pub(crate) struct RowSettings {
 }
 
 /// Opens the rows of tables, one table after the other, and returns the number of the first row of each
-/// too. Paths of images may lead anywhere.
+/// too. Paths of images may lead anywhere. Rows without images are those of tables here too.
 #[pyfunction]
 #[pyo3(signature = (
     tables: "list[dict[str, Any]]", settings: "dict[str, Any]"
 ) -> "tuple[Dataset, list[int]]")]
 pub(crate) fn rows(
     py: Python<'_>,
-    tables: Vec<RowTable>,
+    tables: Vec<StoredTable>,
     settings: RowSettings,
 ) -> PyResult<(PyDataset, Vec<u64>)> {
     let stores = DataStores::new(&StoreSettings::default())?;
@@ -54,19 +54,31 @@ pub(crate) fn rows(
         root: Some(Location::new("/")),
         ..RowOptions::default()
     };
-    let open = |RowTable { path, data, columns }: RowTable| {
+    let open = |StoredTable { path, data, columns }: StoredTable| {
         let source = match data {
             Some(data) => Source::from_bytes(&path, data.to_vec()),
             None => Source::open(&path)?,
         };
         let options = RowOptions { columns: Some(columns), ..options.clone() };
-        let rows = RowSource::open_with(&stores.stores(), source, &options)?;
-        Ok::<_, PipelineError>(Box::new(rows) as Box<dyn SampleSource>)
+        let kept = source.clone();
+        let opened: Box<dyn SampleSource> =
+            match RowSource::open_with(&stores.stores(), source, &options) {
+                Ok(rows) => Box::new(rows),
+                Err(ReadError::Parquet { source: ParquetDefect::NoImages { .. }, .. }) => {
+                    Box::new(TableSource::new(RowTable::open_with(kept, &options)?))
+                }
+                Err(error) => return Err(error.into()),
+            };
+        Ok::<_, PipelineError>(opened)
     };
     let open_all = || {
         allow_open_files(tables.len());
         let sources = tables.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        Dataset::from_sources(sources)
+        let dataset = Dataset::from_sources(sources)?;
+        match &options.label {
+            Some(label) if dataset.tables().next().is_some() => dataset.with_labels_of(label),
+            Some(_) | None => Ok(dataset),
+        }
     };
     let dataset = interruptible(py, open_all)?.map_err(Error::from)?;
     let samples = (0..dataset.shards().len()).filter_map(|source| dataset.shard_samples(source));

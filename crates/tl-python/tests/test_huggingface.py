@@ -273,3 +273,78 @@ def test_rows_on_disk_are_not_copied_without_limit(
     with pytest.raises(SettingError, match=r"write them by dataset\.save_to_disk"):
         tl.from_hf(saved.add_column("extra", list(range(12))))
     check(saved)
+
+
+def test_rows_without_images_are_those_of_a_table(tmp_path: pathlib.Path) -> None:
+    features = datasets.Features(
+        {
+            "x": datasets.Value("int64"),
+            "v": datasets.List(datasets.Value("float32"), length=2),
+            "text": datasets.Value("string"),
+            "label": datasets.ClassLabel(names=["a", "b"]),
+        }
+    )
+    rows = {
+        "x": list(range(40)),
+        "v": [[n, n / 2] for n in range(40)],
+        "text": [f"text {n}" for n in range(40)],
+        "label": [n % 2 for n in range(40)],
+    }
+    memory = datasets.Dataset.from_dict(rows, features=features)
+    memory.save_to_disk(str(tmp_path / "saved"), num_shards=3)
+    stored = datasets.load_from_disk(str(tmp_path / "saved"))
+    for theirs in (memory, stored, stored.shuffle(seed=5), stored.rename_column("x", "y")):
+        x = "x" if "x" in theirs.column_names else "y"
+        ours = tl.from_hf(theirs)
+        loader = tl.DataLoader(ours, batch_size=40, columns=[x, "v", "text"])
+        (batch,) = loader
+        assert batch[x].numpy().tolist() == theirs[x][:]
+        np.testing.assert_array_equal(batch["v"].numpy(), np.float32(theirs["v"][:]))
+        assert [bytes(text).decode() for text in batch["text"]] == theirs["text"][:]
+    (batch,) = tl.DataLoader(tmp_path / "saved", batch_size=40, columns=["x"])
+    assert batch["x"].numpy().tolist() == rows["x"]
+
+
+def test_tokens_of_a_data_set_are_those_of_its_files(tmp_path: pathlib.Path) -> None:
+    ids = [[n % 50 + place for place in range(n % 6)] for n in range(60)]
+    rows = {"input_ids": ids, "attention_mask": [[1] * len(row) for row in ids]}
+    memory = datasets.Dataset.from_dict(rows)
+    memory.save_to_disk(str(tmp_path / "saved"), num_shards=2)
+    stored = datasets.load_from_disk(str(tmp_path / "saved"))
+    expected = [row + [0] * (6 - len(row)) for row in ids]
+
+    def found(source: Any, **settings: Any) -> list[list[int]]:
+        tokens = tl.tokens(source, length=6, documents="pad", targets=False, **settings)
+        batches = tl.DataLoader(tokens, batch_size=7)
+        return [row for batch in batches for row in batch["tokens"].numpy().tolist()]
+
+    assert found(stored) == found(tmp_path / "saved") == expected
+    renamed = stored.rename_column("input_ids", "ids").remove_columns("attention_mask")
+    assert found(renamed, column="ids") == expected
+    windows = tl.tokens(stored, length=8)
+    assert [len(row["tokens"]) for row in windows] == [8] * len(windows)
+    for other in (memory, stored.shuffle(seed=1), stored.select(range(5))):
+        with pytest.raises(SettingError, match=r"save_to_disk\(folder\), and pass the folder"):
+            found(other)
+    with pytest.raises(SettingError, match="no column 'ids', the columns are"):
+        found(stored, column="ids")
+
+
+def test_contact_sheets_are_upright(tmp_path: pathlib.Path) -> None:
+    pixels = np.zeros((16, 32, 3), np.uint8)
+    pixels[:, :16] = 255
+    picture = PIL.fromarray(pixels)
+    exif = PIL.Exif()
+    exif[0x0112] = 6
+    file = io.BytesIO()
+    picture.save(file, "png", exif=exif)
+    features = datasets.Features({"image": datasets.Image()})
+    rows = {"image": [{"bytes": file.getvalue(), "path": None}]}
+    theirs = datasets.Dataset.from_dict(rows, features=features)
+    sheets = []
+    for turned in (True, False):
+        sheet = tmp_path / f"{turned}.png"
+        tl.from_hf(theirs, exif=turned).preview(sheet, size=64)
+        sheets.append(np.asarray(PIL.open(sheet)))
+    assert sheets[0].shape == sheets[1].shape
+    assert (sheets[0] != sheets[1]).any()

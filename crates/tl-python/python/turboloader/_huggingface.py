@@ -68,6 +68,8 @@ def from_hf(
     Images are turned upright by their EXIF orientation, as ``datasets`` does; data sets that `open`
     opens are not. A copy that ``convert`` writes is opened without it.
 
+    Batches of a data set without images have its columns, as those of `open` have of a table.
+
     ``batch["index"]`` is the number of the row in the stored tables, as for every view.
 
     Parameters
@@ -101,7 +103,8 @@ def from_hf(
 
 def _named(made: Native, arguments: tuple[Any, ...]) -> Dataset:
     opened = Dataset(made, _reopened, arguments, name="from_hf")
-    opened.exif = arguments[-1]
+    # Rows without images are those of a table.
+    opened.exif = arguments[-1] and "rows" not in made.kinds
     return opened
 
 
@@ -123,30 +126,33 @@ def _warn_of_mode(features: Mapping[str, Any], image: str | None) -> None:
         )
 
 
-def _check(dataset: Any) -> None:
+def _check(dataset: Any, function: str = "from_hf") -> None:
     kind = type(dataset).__name__
+    is_images = function == "from_hf"
     if kind.endswith("DatasetDict") and isinstance(dataset, Mapping):
         splits = ", ".join(map(str, dataset))
         raise SettingError(
-            f"from_hf takes one split of a {kind}, such as "
+            f"{function} takes one split of a {kind}, such as "
             f"dataset[{next(iter(dataset), 'train')!r}]; it has {splits}"
         )
     if kind == "IterableDataset":
         raise SettingError(
-            "from_hf takes a Dataset, whose rows can be read in any order, and not an "
+            f"{function} takes a Dataset, whose rows can be read in any order, and not an "
             "IterableDataset: load it without streaming=True, or open its Parquet files by "
             "turboloader.open"
         )
     if not all(hasattr(dataset, name) for name in ("data", "features", "_indices")):
         paths = ": turboloader.open takes paths" if isinstance(dataset, (str, os.PathLike)) else ""
-        raise SettingError(f"from_hf takes a datasets.Dataset, not {kind}{paths}")
+        raise SettingError(f"{function} takes a datasets.Dataset, not {kind}{paths}")
     if getattr(dataset, "_format_type", None) == "custom":
+        transform = "pass to DataLoader as transform what the function does to an image"
+        advice = f", and {transform}" if is_images else ""
         raise SettingError(
-            "from_hf reads stored rows, and set_transform makes others: call reset_format(), and "
-            "pass to DataLoader as transform what the function does to an image"
+            f"{function} reads stored rows, and set_transform makes others: call reset_format()"
+            + advice
         )
     if not _native.HAS_ARROW:
-        raise SettingError("from_hf needs the feature `arrow`, which this build lacks")
+        raise SettingError(f"{function} needs the feature `arrow`, which this build lacks")
 
 
 def _opened(dataset: Any, image: str | None, label: str | None) -> Native:
@@ -182,6 +188,34 @@ def _opened(dataset: Any, image: str | None, label: str | None) -> Native:
     if len(numbers) == len(made) and (numbers == np.arange(len(made))).all():
         return made
     return made.subset(numbers.tolist())
+
+
+def token_files(dataset: Any, column: str | None) -> tuple[list[str], str | None]:
+    """Return the files of a data set of tokens, and the column in them."""
+    import pyarrow
+
+    _check(dataset, "tokens")
+    names = list(dataset.column_names)
+    if column is not None and column not in names:
+        raise SettingError(f"no column {column!r}, the columns are {', '.join(names)}")
+    wanted = names if column is None else [column]
+    paths = []
+    is_stored = dataset._indices is None and bool(dataset.cache_files)
+    for table in _tables(dataset.data, wanted) if is_stored else ():
+        if table.path is None:
+            is_stored = False
+            break
+        with pyarrow.memory_map(table.path) as file:
+            is_stored &= table.rows == pyarrow.ipc.open_stream(file).read_all().num_rows
+        paths.append(table.path)
+        if column is not None:
+            ((column, _),) = table.columns
+    if not is_stored:
+        raise SettingError(
+            "tokens reads the files of a Dataset, and its rows are others: write them by "
+            "dataset.save_to_disk(folder), and pass the folder"
+        )
+    return paths, column
 
 
 def _tables(table: Any, names: Sequence[str]) -> Iterator[_Table]:

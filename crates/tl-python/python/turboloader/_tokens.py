@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 from . import _native
 from ._advice import advised
 from ._checks import check_choice, check_flags, one_or_more, path_list, type_name, whole
+from ._huggingface import token_files
 from ._paths import absolute, expand, refuse_url, shown
 from .dataset import Dataset
 from .exceptions import SettingError
@@ -32,7 +33,7 @@ _TEXT: Final = 64 << 20
 
 @advised
 def tokens(
-    path: PathLike | Sequence[PathLike],
+    path: PathLike | Sequence[PathLike] | Any,
     *,
     length: int,
     dtype: Any = None,
@@ -67,8 +68,9 @@ def tokens(
     path
         A file, a list of files, or a pattern such as ``"train-*.bin"``: raw tokens, a file of llm.c
         or modded-nanogpt, the ``.bin`` or the ``.idx`` of Megatron-LM, ``.npy``,
-        ``.safetensors`` or Parquet; or the folder or the ``index.json`` of LitData's or MosaicML's
-        files. Paths or URLs.
+        ``.safetensors``, Parquet or Arrow; or the folder or the ``index.json`` of LitData's or
+        MosaicML's files, or a folder of ``save_to_disk``. Paths or URLs. Also a
+        ``datasets.Dataset`` whose rows are those of its files, in their order.
     length
         The number of tokens in a window.
     dtype
@@ -85,8 +87,9 @@ def tokens(
     documents
         None for windows of the stream, which documents do not end. Otherwise the rows of
         documents: those of an index of Megatron-LM, the items of LitData, samples of MDS, rows of
-        Parquet, or what ``end_token`` ends. ``"pad"`` for one document per row; ``"best_fit"`` or
-        ``"first_fit"`` for as many as fit; ``"split"`` for all in order, cut where a row is full.
+        Parquet and Arrow, or what ``end_token`` ends. ``"pad"`` for one document per row;
+        ``"best_fit"`` or ``"first_fit"`` for as many as fit; ``"split"`` for all in order, cut
+        where a row is full.
         Batches also have ``positions``, which count from 0 in each document, and ``cu_seqlens``, a
         list of where documents begin in each row, and the end of the last. The rows are the same
         in every epoch; their order is not.
@@ -102,8 +105,8 @@ def tokens(
     tensor
         The tensor of a safetensors file; by default the only one of one dimension of integers.
     column
-        The column of MDS and Parquet files that has the tokens; by default the only one of
-        integers.
+        The column of MDS, Parquet and Arrow files that has the tokens; by default the only one of
+        integers, or ``input_ids``.
     order
         ``"megatron:PREFIX"`` takes windows in the order that Megatron-LM cached, so that a training
         that began there continues: its files are called ``PREFIX-document_index.npy`` and so on.
@@ -159,7 +162,13 @@ def tokens(
         raise SettingError(f"end_token is {end_token!r}: names need a tokenizer, pass its number")
     else:
         end = operator.index(end_token)
-    paths = [absolute(one) for one in expand(path_list(path, "path"))]
+    if type(path).__module__.partition(".")[0] == "datasets":
+        paths, column = token_files(path, column)
+        name = f"{len(paths)} sources"
+    else:
+        paths = [absolute(one) for one in expand(path_list(path, "path"))]
+        is_one = isinstance(path, (str, os.PathLike))
+        name = repr(shown(os.fspath(path))) if is_one else f"{len(paths)} sources"
     settings = {
         "dtype": None if dtype is None else type_name(dtype),
         "tensor": tensor,
@@ -179,8 +188,7 @@ def tokens(
         if tokenizer is None
         else _text(absolute(os.fspath(tokenizer)), field, end_token, special_tokens, max_document),
     }
-    name = repr(shown(os.fspath(path))) if isinstance(path, (str, os.PathLike)) else ""
-    return _opened(paths, settings, name or f"{len(paths)} sources", as_store(store))
+    return _opened(paths, settings, name, as_store(store))
 
 
 def _opened(paths: list[str], settings: dict[str, Any], name: str, store: Store | None) -> Dataset:
