@@ -3,9 +3,7 @@
 use std::any::Any;
 
 use tbl_format::SampleFormat;
-use tbl_io::{
-    BlockMemory, Entry, Location, ReadError, SampleBlocks, SampleSource, SourceKind,
-};
+use tbl_io::{BlockMemory, Entry, Location, ReadError, SampleBlocks, SampleSource, SourceKind};
 
 use crate::table::{Content, Table};
 

@@ -5,5 +5,7 @@
 mod parquet;
 #[cfg(feature = "remote")]
 mod remote;
+#[cfg(all(feature = "arrow", feature = "remote", feature = "tables"))]
+mod rows;
 #[cfg(all(feature = "remote", target_os = "linux"))]
 mod sockets;

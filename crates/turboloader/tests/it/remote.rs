@@ -38,7 +38,7 @@ fn containers(root: &Path) -> [&'static str; 4] {
     ["folder/", "a.tar", "v1.tbl", "v2.tbl"]
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
@@ -52,7 +52,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// A service with the files of a folder in the bucket `b`, on a port.
-fn served(root: &Path, dialect: Dialect, change: impl FnOnce(&mut Service)) -> Server {
+pub(crate) fn served(root: &Path, dialect: Dialect, change: impl FnOnce(&mut Service)) -> Server {
     let mut service = Service::new(dialect);
     service.objects.put_folder("b", root).unwrap();
     change(&mut service);
@@ -60,13 +60,13 @@ fn served(root: &Path, dialect: Dialect, change: impl FnOnce(&mut Service)) -> S
     Server { serving: serve(Arc::clone(&service), 0).unwrap(), service }
 }
 
-struct Server {
+pub(crate) struct Server {
     serving: Serving,
-    service: Arc<Service>,
+    pub(crate) service: Arc<Service>,
 }
 
 impl Server {
-    fn stores(&self) -> RemoteStores {
+    pub(crate) fn stores(&self) -> RemoteStores {
         let endpoint = self.serving.endpoint();
         let given: &[(&str, &str)] = match self.service.dialect {
             Dialect::S3 => &[("access_key_id", "dummy"), ("secret_access_key", SECRET)],
@@ -84,7 +84,7 @@ impl Server {
         RemoteStores::new(options)
     }
 
-    fn url(&self, name: &str) -> String {
+    pub(crate) fn url(&self, name: &str) -> String {
         match self.service.dialect {
             Dialect::S3 => format!("s3://b/{name}"),
             Dialect::Gcs => format!("gs://b/{name}"),
@@ -99,7 +99,7 @@ impl Server {
     }
 }
 
-fn config(work: Work) -> LoaderConfig {
+pub(crate) fn config(work: Work) -> LoaderConfig {
     let sampler = Shuffle::Full.into();
     LoaderConfig { batch_size: 4, seed: 5, workers: 2, sampler, ..LoaderConfig::new(work) }
 }
@@ -109,7 +109,7 @@ fn train() -> Work {
 }
 
 /// Everything that the rest of an epoch has, row by row: index, label, bytes or pixels.
-fn rows(epoch: turboloader::Epoch) -> Vec<Vec<u8>> {
+pub(crate) fn rows(epoch: turboloader::Epoch) -> Vec<Vec<u8>> {
     let mut rows = Vec::new();
     for batch in epoch {
         let batch = batch.unwrap();
