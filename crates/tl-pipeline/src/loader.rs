@@ -130,7 +130,7 @@ impl Loader {
         let mut fields = FieldReaders::default();
         let layout = layout(&config, &dataset, gatherer.as_ref(), tokens.as_ref(), &mut fields)?;
         let sources = SourceMemory::reserve(&dataset, &config, &mut notes)?;
-        let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref(), sources.bytes)?;
+        let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref(), sources)?;
         // The slabs that can be returned at once; those in flight are not free.
         let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
@@ -147,7 +147,6 @@ impl Loader {
             tokens,
             pool,
             memory,
-            sources,
             scratch: Mutex::default(),
             caches,
             counters: Counters::default(),

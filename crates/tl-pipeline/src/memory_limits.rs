@@ -12,6 +12,7 @@ use crate::fields::Fields;
 use crate::layout::{BatchLayout, RowKind};
 use crate::memory::{Demand, Division, MemoryReport, SampleLimits};
 use crate::row::RowExtras;
+use crate::source_memory::SourceMemory;
 use crate::table::Gatherer;
 use crate::work::Work;
 
@@ -26,8 +27,10 @@ const UNMIXED: u64 = 3;
 pub(crate) struct MemoryLimits {
     /// The permits of batches.
     pub(crate) permits: Arc<BatchPermits>,
-    /// Bytes of decoded blocks of tables and of other sources.
+    /// Bytes of decoded blocks of tables.
     blocks: u64,
+    /// The memory of sources.
+    sources: SourceMemory,
     /// `None` without a budget.
     division: Option<Division>,
     /// The limits of a sample.
@@ -45,8 +48,8 @@ pub(crate) struct MemoryLimits {
 }
 
 impl MemoryLimits {
-    /// The limits for `config`, whose prefetch is lowered to fit. `block_bytes` are those of the
-    /// sources' unpacked blocks.
+    /// The limits for `config`, whose prefetch is lowered to fit. `sources` is the memory of the
+    /// data set's sources.
     ///
     /// # Errors
     /// [`PipelineError::MemoryBudget`].
@@ -54,9 +57,9 @@ impl MemoryLimits {
         config: &mut LoaderConfig,
         layout: &BatchLayout,
         gatherer: Option<&Gatherer>,
-        block_bytes: u64,
+        sources: SourceMemory,
     ) -> Result<Self, PipelineError> {
-        let blocks = gatherer.map_or(0, Gatherer::kept_bytes).saturating_add(block_bytes);
+        let blocks = gatherer.map_or(0, Gatherer::kept_bytes);
         let load_bytes = gatherer.map_or(0, Gatherer::load_bytes);
         let grows = match &config.work {
             // Views too are copied where a source has none.
@@ -79,7 +82,7 @@ impl MemoryLimits {
             None => None,
             Some(budget) => {
                 let demand = demand(config, layout);
-                let caches = demand.caches.saturating_add(blocks);
+                let caches = demand.caches.saturating_add(blocks).saturating_add(sources.bytes);
                 let worker_bytes = demand.worker_bytes.saturating_add(load_bytes);
                 let demand = Demand { batch_bytes, rows, varying, caches, worker_bytes, ..demand };
                 let division = Division::new(budget, &demand)?;
@@ -101,6 +104,7 @@ impl MemoryLimits {
         Ok(Self {
             permits: BatchPermits::new(most, ahead),
             blocks,
+            sources,
             usual: division.map_or(usual, |division| division.usual),
             division,
             reserve: Mutex::default(),
@@ -186,7 +190,7 @@ impl MemoryLimits {
             share: self.division.map(|division| division.share),
             reserve: self.division.map_or(0, |division| division.reserve),
             large_samples: self.large_samples.load(Ordering::Relaxed),
-            caches: caches(config).saturating_add(self.blocks),
+            caches: caches(config).saturating_add(self.blocks).saturating_add(self.sources.bytes),
             readers: readers(config)
                 .saturating_add(worker_spare(config).saturating_mul(config.workers as u64)),
         }

@@ -19,7 +19,6 @@ use crate::order::{Order, Sequence};
 use crate::row::RowExtras;
 use crate::schedule::Schedule;
 use crate::scratch::Scratch;
-use crate::source_memory::SourceMemory;
 use crate::state::{self, LoaderState};
 use crate::stats::Counters;
 use crate::table::Gatherer;
@@ -44,8 +43,6 @@ pub(crate) struct Shared {
     pub(crate) tokens: Option<TokenGatherer>,
     pub(crate) pool: Arc<Pool<RowExtras>>,
     pub(crate) memory: MemoryLimits,
-    /// The memory of sources.
-    pub(crate) sources: SourceMemory,
     /// Workers' memory between runs.
     pub(crate) scratch: Mutex<Vec<Scratch>>,
     pub(crate) caches: Caches,
