@@ -3,8 +3,8 @@
 
 usage: array_files.py FOLDER
 
-Every array has its numbers as a `.npy` file too, which `numpy.save` writes: `photo.npy` for the arrays
-in folders `photo_*.zarr`, `TYPE.npy` for member `TYPE` of the archives and of `types.zarr`.
+Every array has its numbers as a `.npy` file too, which `numpy.save` writes: `photo.npy` for the
+arrays in folders `photo_*.zarr`, `TYPE.npy` for member `TYPE` of the archives and of `types.zarr`.
 """
 
 import json
@@ -30,7 +30,7 @@ FLOATS = ["float16", "float32", "float64"]
 
 
 def numbers(name):
-    """Numbers of a type, the extremes among them."""
+    """Return numbers of a type, the extremes among them."""
     rng = np.random.default_rng(TYPES.index(name) if name in TYPES else 9 + FLOATS.index(name))
     if name == "bool":
         return rng.integers(0, 2, (ROWS, 3)).astype(bool)
@@ -45,7 +45,7 @@ def numbers(name):
 
 
 def write(folder, array, codecs, chunks=(4, 3, 2), **options):
-    """An array with exactly these codecs."""
+    """Write an array with exactly these codecs."""
     shutil.rmtree(folder, ignore_errors=True)
     *first, serializer = [codec for codec in codecs if not is_compressor(codec)]
     stored = zarr.create_array(
@@ -63,11 +63,12 @@ def write(folder, array, codecs, chunks=(4, 3, 2), **options):
 
 
 def is_compressor(codec):
+    """Return whether a codec makes bytes of bytes."""
     return isinstance(codec, (GzipCodec, ZstdCodec, BloscCodec, Crc32cCodec))
 
 
 def group(folder, arrays):
-    """A group of arrays with the codecs that zarr chooses, and of an empty group."""
+    """Write a group of arrays with the codecs that zarr chooses, and of an empty group."""
     shutil.rmtree(folder, ignore_errors=True)
     group = zarr.open_group(folder, mode="w")
     for name, array in arrays.items():
@@ -77,7 +78,7 @@ def group(folder, arrays):
 
 
 def photos(folder, array):
-    """One array in the forms of storage that are read, and those that are refused."""
+    """Write one array in the forms of storage that are read, and those that are refused."""
     little = BytesCodec(endian="little")
     dots = {"name": "default", "separator": "."}
     v2 = {"name": "v2", "separator": "."}
@@ -104,7 +105,7 @@ def photos(folder, array):
 
 
 def missing(folder):
-    """Arrays of which most chunks do not exist."""
+    """Write arrays of which most chunks do not exist."""
     for name, fill in [("nan", np.nan), ("inf", -np.inf), ("number", 0.1)]:
         array = np.full((ROWS, 2), fill, "float32")
         path = folder / f"missing_{name}.zarr"
@@ -117,6 +118,7 @@ def missing(folder):
 
 
 def main():
+    """Write everything."""
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(exist_ok=True)
     arrays = {name: numbers(name) for name in [*TYPES, *FLOATS]}

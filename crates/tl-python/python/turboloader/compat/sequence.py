@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..dataset import open as open_dataset
 from ..exceptions import SettingError, StateError
 from ..loader import DataLoader
 
@@ -78,12 +79,14 @@ class ArrayDataLoader(_Batches):
     ) -> None:
         if not arrays:
             raise SettingError("ArrayDataLoader needs at least one array")
-        self._rows = None
+        self._rows: DataLoader[Any, Any] | None = None
         if any(isinstance(array, (str, os.PathLike)) for array in arrays):
             if len(arrays) > 1:
-                raise SettingError("ArrayDataLoader takes arrays, or the path of one file of arrays")
+                raise SettingError("ArrayDataLoader takes arrays, or the path of one file")
+            dataset = open_dataset(arrays[0])
+            self._names = [name for name, kind in dataset.schema.items() if kind == "column"]
             self._rows = DataLoader(
-                arrays[0], batch_size=batch_size, shuffle=shuffle, seed=seed, drop_last=drop_last
+                dataset, batch_size=batch_size, shuffle=shuffle, seed=seed, drop_last=drop_last
             )
             super().__init__(self._rows.num_samples, batch_size, shuffle, seed, drop_last)
             return
@@ -107,7 +110,7 @@ class ArrayDataLoader(_Batches):
     def _of_file(self, rows: DataLoader[Any, Any]) -> Iterator[tuple[Any, ...]]:
         rows.set_epoch(self._epoch)
         for batch in rows:
-            yield tuple(np.array(batch[name]) for name in batch if name != "index")
+            yield tuple(np.array(batch[name]) for name in self._names)
 
 
 def default_collate(samples: Sequence[Any]) -> Any:
