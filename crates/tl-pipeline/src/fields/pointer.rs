@@ -15,18 +15,18 @@ pub(super) struct ListPointer {
 
 impl ListPointer {
     pub(super) fn parse(text: &str) -> Result<Self, PipelineError> {
-        let refused = || {
-            let expected = "expected a JSON pointer with exactly one `*`";
+        let refused = |expected: &str| {
+            let expected = format!("expected a JSON pointer {expected}");
             PipelineError::Unusable(format!("invalid pointer `{text}`: {expected}"))
         };
         let mut tokens = text.split('/');
         if tokens.next() != Some("") {
-            return Err(refused());
+            return Err(refused("that begins with `/`"));
         }
         let tokens: Vec<&str> = tokens.collect();
         let mut parts = tokens.split(|token| *token == "*");
         let (Some(list), Some(value), None) = (parts.next(), parts.next(), parts.next()) else {
-            return Err(refused());
+            return Err(refused("with exactly one `*`"));
         };
         let joined = |tokens: &[&str]| tokens.iter().flat_map(|token| ["/", token]).collect();
         Ok(Self { list: joined(list), value: joined(value) })
@@ -92,5 +92,10 @@ mod tests {
         for pointer in ["", "a/*", "/a", "/a/*/b/*", "/a*/b"] {
             assert!(ListPointer::parse(pointer).is_err(), "{pointer}");
         }
+        let error = ListPointer::parse("json:/a/*").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "invalid pointer `json:/a/*`: expected a JSON pointer that begins with `/`"
+        );
     }
 }
