@@ -20,7 +20,7 @@ pub(super) fn folder() -> PathBuf {
 pub(super) fn rows(table: &dyn Table, name: &str) -> Result<Vec<Vec<u8>>, TableError> {
     let place = table.columns().iter().position(|column| column.name == name).unwrap();
     let Content::Numbers { number, shape, .. } = &table.columns()[place].content else {
-        panic!("{name}: {:?}", table.columns()[place].content)
+        unreachable!("{name}: {:?}", table.columns()[place].content)
     };
     let mut out = vec![0; number.bytes() * shape.iter().product::<usize>()];
     let values = table.values(place)?;
@@ -36,7 +36,7 @@ pub(super) fn rows(table: &dyn Table, name: &str) -> Result<Vec<Vec<u8>>, TableE
                 };
                 block.insert(known).1.write(row % rows, &mut out)?;
             }
-            other => panic!("{other:?}"),
+            other => unreachable!("{other:?}"),
         }
         Ok(out.clone())
     };
@@ -115,7 +115,7 @@ fn codecs_that_are_not_read_are_named() {
     let reason = |form: &str| {
         let dataset = dataset(&folder().join(format!("photo_{form}.zarr")));
         let error = Loader::new(
-            dataset.clone(),
+            dataset,
             config(Work::Columns(Columns {
                 columns: Some(vec!["array".into()]),
                 ..Columns::default()

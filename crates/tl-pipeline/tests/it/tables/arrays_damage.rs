@@ -20,10 +20,19 @@ fn open(stores: &Stores, path: &Path) -> Result<ArrayTable, String> {
     table.ok_or_else(|| "no arrays".to_owned())
 }
 
-/// The rows of a column, unless anything is wrong with it.
+/// The rows of a column of a file or a folder, unless anything is wrong with it.
 fn read(stores: &Stores, path: &Path, name: &str) -> Result<Vec<Vec<u8>>, String> {
-    let table =
-        open(stores, path).inspect_err(|error| assert!(!error.contains('\n'), "{error}"))?;
+    read_table(open(stores, path), name)
+}
+
+/// The rows of a column of an `.npz` file.
+fn read_npz(bytes: Vec<u8>, name: &str) -> Result<Vec<Vec<u8>>, String> {
+    let table = ArrayTable::open(&Stores::new(), &Source::from_bytes("a.npz", bytes));
+    read_table(table.map(Option::unwrap).map_err(|error| error.to_string()), name)
+}
+
+fn read_table(table: Result<ArrayTable, String>, name: &str) -> Result<Vec<Vec<u8>>, String> {
+    let table = table.inspect_err(|error| assert!(!error.contains('\n'), "{error}"))?;
     let place = table.columns().iter().position(|column| column.name == name);
     let place = place.ok_or("no column")?;
     let Content::Numbers { number, shape, .. } = &table.columns()[place].content else {
@@ -177,10 +186,12 @@ fn reason(change: impl FnOnce(&mut Value)) -> String {
     fs::write(root.path().join("zarr.json"), metadata.to_string()).unwrap();
     match open(&tl_pipeline::stores(), root.path()) {
         Err(error) => error.rsplit_once("zarr.json: ").unwrap().1.to_owned(),
-        Ok(table) => match &table.columns()[0].content {
-            Content::Unreadable { reason } => reason.clone(),
-            other => panic!("{other:?}"),
-        },
+        Ok(table) => {
+            let Content::Unreadable { reason } = &table.columns()[0].content else {
+                unreachable!("{table:?}")
+            };
+            reason.clone()
+        }
     }
 }
 
