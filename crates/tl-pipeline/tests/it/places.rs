@@ -56,6 +56,16 @@ impl Place {
         Self::Parquet(Form::Gzip),
     ];
 
+    /// Rows of Arrow and Parquet files.
+    pub(crate) const ROWS: [Self; 6] = [
+        Self::Arrow,
+        Self::ArrowStream,
+        Self::Parquet(Form::Plain),
+        Self::Parquet(Form::Packed),
+        Self::Parquet(Form::Snappy),
+        Self::Parquet(Form::Gzip),
+    ];
+
     /// The sample after each block of a source of this many, if it has blocks.
     pub(crate) fn block_ends(self, samples: usize) -> Option<Vec<u64>> {
         let Self::Parquet(form) = self else { return None };

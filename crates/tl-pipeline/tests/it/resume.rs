@@ -489,22 +489,25 @@ fn tables() -> impl Strategy<Value = (Table, Columns)> {
 }
 
 fn works() -> impl Strategy<Value = (Work, Batching, Option<Table>)> {
-    let mixing: BatchOp = MixUp { num_classes: Some(5), ..MixUp::default() }.into();
-    let mixed = Recipe::imagenet_train(8).unwrap().with_batch_ops(vec![mixing]).unwrap();
-    let in_order = |work| Just((work, Batching::InOrder, None));
     let columns = tables()
         .prop_map(|(table, columns)| (Work::Columns(columns), Batching::InOrder, Some(table)));
     let padded = (1u32..4, 1u32..9).prop_map(|(window, multiple)| {
         let work = Work::Images(recipe(Dtype::U8, Layout::Hwc));
         (work, Batching::Buckets(Buckets { window, multiple }), None)
     });
+    prop_oneof![5 => works_in_order(), 2 => padded, 3 => columns]
+}
+
+/// Work on the samples of sources of any kind.
+fn works_in_order() -> impl Strategy<Value = (Work, Batching, Option<Table>)> {
+    let mixing: BatchOp = MixUp { num_classes: Some(5), ..MixUp::default() }.into();
+    let mixed = Recipe::imagenet_train(8).unwrap().with_batch_ops(vec![mixing]).unwrap();
+    let in_order = |work| Just((work, Batching::InOrder, None));
     prop_oneof![
         2 => in_order(Work::Bytes),
         1 => in_order(exact()),
         1 => in_order(Work::Images(mixed)),
         1 => in_order(Work::Images(Recipe::decode())),
-        2 => padded,
-        3 => columns,
     ]
 }
 
@@ -539,14 +542,17 @@ fn crews() -> impl Strategy<Value = Vec<Crew>> {
     proptest::collection::vec(crew, 1..4)
 }
 
-fn runs() -> impl Strategy<Value = (Run, Vec<Crew>)> {
+fn runs(
+    places: &'static [Place],
+    works: impl Strategy<Value = (Work, Batching, Option<Table>)>,
+) -> impl Strategy<Value = (Run, Vec<Crew>)> {
     let policies = [OnError::Raise, OnError::Skip, OnError::Replace, OnError::Fill];
     let tails = [None, Some(Tail::Drop), Some(Tail::Pad), Some(Tail::Uneven)];
     let samplers = proptest::sample::select(&SAMPLERS[..]);
     let of_blocks = proptest::option::weighted(0.7, proptest::sample::select(&BLOCK_SAMPLERS[..]));
     let order = (1u32..40, samplers, of_blocks, any::<u64>(), 0u32..1_000);
-    let batches = (1usize..4, any::<bool>(), proptest::sample::select(tails.to_vec()), works());
-    let place = proptest::sample::select(&Place::ALL[..]);
+    let batches = (1usize..4, any::<bool>(), proptest::sample::select(tails.to_vec()), works);
+    let place = proptest::sample::select(places);
     let run = (order, batches, proptest::sample::select(policies.to_vec()), place);
     (run, crews()).prop_map(|((order, batches, mut on_error, place), mut crews)| {
         let (samples, sampler, of_blocks, seed, epoch) = order;
@@ -613,30 +619,40 @@ proptest! {
 
     #[test]
     fn resuming_after_every_k_batches_concatenates_to_the_uninterrupted_run(
-        (run, crews) in runs()
+        (run, crews) in runs(&Place::ALL, works())
     ) {
-        let whole = run.uninterrupted(crews[0]);
-        for (epoch, rows) in (run.epoch..).zip(&whole) {
-            let samples = run.samples(crews[0], epoch);
-            prop_assert!(run.have(rows, samples.clone()), "epoch {}", epoch);
-            let positions = run.alone(crews[0]).order(epoch).len();
-            prop_assert!(run.count(rows, samples, positions), "what counts of epoch {}", epoch);
-        }
-        let steps = whole[0].len().div_ceil(run.global_batch());
-        for every in 1..=steps.max(1) {
-            let Some(resumed) = run.interrupted(&crews, every) else { continue };
-            for (epoch, (rows, crew)) in resumed.into_iter().enumerate() {
-                // The last global batch follows the crew that loads it.
-                let of_crew = Run { tail: Some(run.tail(crew)), ..run.clone() };
-                let is_equal = if run.tail(crew) == run.tail(crews[0]) {
-                    rows == whole[epoch]
-                } else {
-                    rows == of_crew.uninterrupted(crews[0])[epoch]
-                };
-                prop_assert!(is_equal, "every {} of {:?}", every, crews);
-            }
+        check(&run, &crews)?;
+    }
+
+    #[test]
+    fn rows_of_files_resume_as_samples_do((run, crews) in runs(&Place::ROWS, works_in_order())) {
+        check(&run, &crews)?;
+    }
+}
+
+fn check(run: &Run, crews: &[Crew]) -> Result<(), TestCaseError> {
+    let whole = run.uninterrupted(crews[0]);
+    for (epoch, rows) in (run.epoch..).zip(&whole) {
+        let samples = run.samples(crews[0], epoch);
+        prop_assert!(run.have(rows, samples.clone()), "epoch {}", epoch);
+        let positions = run.alone(crews[0]).order(epoch).len();
+        prop_assert!(run.count(rows, samples, positions), "what counts of epoch {}", epoch);
+    }
+    let steps = whole[0].len().div_ceil(run.global_batch());
+    for every in 1..=steps.max(1) {
+        let Some(resumed) = run.interrupted(crews, every) else { continue };
+        for (epoch, (rows, crew)) in resumed.into_iter().enumerate() {
+            // The last global batch follows the crew that loads it.
+            let of_crew = Run { tail: Some(run.tail(crew)), ..run.clone() };
+            let is_equal = if run.tail(crew) == run.tail(crews[0]) {
+                rows == whole[epoch]
+            } else {
+                rows == of_crew.uninterrupted(crews[0])[epoch]
+            };
+            prop_assert!(is_equal, "every {} of {:?}", every, crews);
         }
     }
+    Ok(())
 }
 
 #[test]
