@@ -16,6 +16,11 @@ use crate::parquet_files::{Form, Row};
 /// Rows of a record batch.
 const BATCH_ROWS: usize = 5;
 
+/// The sample after each record batch of a file with this many rows.
+pub(crate) fn batch_ends(rows: usize) -> Vec<u64> {
+    (0..rows).step_by(BATCH_ROWS).map(|start| rows.min(start + BATCH_ROWS) as u64).collect()
+}
+
 /// Writes a file whose images are in it as they are, or a stream of compressed views.
 pub(crate) fn write_arrow(path: &Path, form: Form, rows: &[Row]) {
     let batches: Vec<RecordBatch> = rows.chunks(BATCH_ROWS).map(|rows| batch(form, rows)).collect();

@@ -9,7 +9,7 @@ use tbl_io::{
 };
 use tl_pipeline::Dataset;
 
-use crate::arrow_files::write_arrow;
+use crate::arrow_files::{batch_ends, write_arrow};
 use crate::memory::Stored;
 use crate::parquet_files::{Form, Row, block_ends, write_parquet};
 
@@ -68,8 +68,18 @@ impl Place {
 
     /// The sample after each block of a source of this many, if it has blocks.
     pub(crate) fn block_ends(self, samples: usize) -> Option<Vec<u64>> {
-        let Self::Parquet(form) = self else { return None };
-        Some(block_ends(form, &halves(samples)))
+        match self {
+            Self::Parquet(form) => Some(block_ends(form, &halves(samples))),
+            Self::Arrow | Self::ArrowStream => Some(batch_ends(samples)),
+            Self::Watched
+            | Self::Tar
+            | Self::Csv
+            | Self::Jsonl
+            | Self::Metadata
+            | Self::Images
+            | Self::Coco
+            | Self::Memory => None,
+        }
     }
 
     /// Opens samples that are files in `folder`, which is written by the first call. `watched` opens

@@ -559,7 +559,7 @@ fn runs(
         let (rows, has_mixing_group, tail, (work, batching, table)) = batches;
         // Refused by name where the source does not say how large images are.
         let place = if batching == Batching::InOrder { place } else { Place::Watched };
-        let has_blocks = table.is_none() && matches!(place, Place::Parquet(_));
+        let has_blocks = table.is_none() && place.block_ends(1).is_some();
         let sampler = of_blocks.filter(|_| has_blocks).unwrap_or(sampler);
         // Fewer may not fill a global batch, which is refused by name.
         let samples = if tail == Some(Tail::Drop) { samples.max(36) } else { samples };
