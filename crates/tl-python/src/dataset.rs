@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::loader::source_notes;
 use crate::memory::Memory;
 use crate::names::text;
-use crate::recipe::{channels, pixels};
+use crate::recipe::{channels, orientation, pixels};
 use crate::remote::{DataStores, StoreSettings};
 use crate::tensor::Tensor;
 use crate::warning::warn;
@@ -385,14 +385,13 @@ impl PyDataset {
     /// The pixels of the sample at ``place``, of shape (height, width, 3); with ``exif`` upright.
     fn image(&self, py: Python<'_>, place: u64, exif: bool) -> PyResult<Tensor> {
         let index = self.at(place)?;
-        let exif = if exif { Exif::Apply } else { Exif::Ignore };
+        let exif = orientation(exif);
         let image = detached(py, || self.decoded(index, exif))??;
         let shape = vec![image.height as usize, image.width as usize, 3];
         Ok(Tensor::new(Memory::of(&image.data)?, shape, Element::U8))
     }
 
-    /// A contact sheet of up to ``count`` samples, spread over the data set, as a PNG file; with ``exif``
-    /// upright.
+    /// A PNG file of up to ``count`` samples, spread over the data set; with ``exif`` they are upright.
     fn sheet<'py>(
         &self,
         py: Python<'py>,
@@ -400,8 +399,7 @@ impl PyDataset {
         side: u32,
         exif: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let exif = if exif { Exif::Apply } else { Exif::Ignore };
-        let options = DecodeOptions { exif, ..DecodeOptions::default() };
+        let options = DecodeOptions { exif: orientation(exif), ..DecodeOptions::default() };
         let drawn = interruptible(py, || {
             let mut file = Vec::new();
             contact_sheet(&self.view, count, side, options, &mut file).map(|()| file)

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use tl_decode::{
-    Color, DecodeOptions, Decoder, Exif, Image, ImageInfo, JpegRequest, PixelType, Rect, Scale,
+    Color, DecodeOptions, Decoder, Image, ImageInfo, JpegRequest, PixelType, Rect, Scale,
 };
 use tl_transform::Channels;
 
@@ -78,7 +78,7 @@ pub(crate) fn decode(
     let options = DecodeOptions {
         color,
         pixels: recipe::pixels(pixels)?,
-        exif: if exif { Exif::Apply } else { Exif::Ignore },
+        exif: recipe::orientation(exif),
         ..DecodeOptions::default()
     };
     let decoded = detached(py, || {

@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use tl_decode::{DecodeOptions, Image, Limits};
+use tl_decode::{DecodeOptions, Exif, Image, Limits};
 use tl_pipeline::{OnError, Renderer, SampleRenderer, Target, TokenNumber};
 use tl_transform::op::ToFloat;
 use tl_transform::{
@@ -316,6 +316,11 @@ pub(crate) fn pixels(name: &str) -> Result<PixelType, Error> {
             return Err(Error::setting(&message));
         }
     })
+}
+
+/// The orientation that images get: upright if `is_applied`, else that of their pixels.
+pub(crate) fn orientation(is_applied: bool) -> Exif {
+    if is_applied { Exif::Apply } else { Exif::Ignore }
 }
 
 /// This many channels.

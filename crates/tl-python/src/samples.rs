@@ -6,7 +6,7 @@ use std::sync::{Mutex, TryLockError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tl_decode::{DecodeOptions, Exif, Image};
+use tl_decode::{DecodeOptions, Image};
 use tl_pipeline::{
     Dataset, DatasetView, Fields, OnError, PipelineError, SampleFault, SampleRenderer, Stored,
     Target,
@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::loader::source_notes;
 use crate::memory::Memory;
 use crate::names::text;
-use crate::recipe::PyRecipe;
+use crate::recipe::{PyRecipe, orientation};
 use crate::remote::StoreSettings;
 use crate::tensor::Tensor;
 use crate::user::UserTransforms;
@@ -126,7 +126,7 @@ impl PySamples {
         // Samples that are drawn have no numbers.
         view.indices().map(drop).map_err(Error::from)?;
         interruptible(py, || fields.check_names(view.dataset()))?.map_err(Error::from)?;
-        let exif = if exif { Exif::Apply } else { Exif::Ignore };
+        let exif = orientation(exif);
         let options = DecodeOptions { exif, ..DecodeOptions::default() };
         let recipe = recipe.recipe.clone();
         let renderers = Mutex::default();

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tl_decode::Exif;
 use tl_pipeline::{
     Batching, BoxField, BoxValue, Buckets, CacheConfig, CacheKind, ColumnRequest, Columns, Content,
     Dataset, Direction, DiskCache, ErrorBudget, Fields, ImageField, ImageSource, ImageTransform,
@@ -16,7 +15,7 @@ use tl_transform::BoxFormat;
 
 use crate::element::{Element, PythonElement};
 use crate::error::Error;
-use crate::recipe::{PyRecipe, channels, pixels, token_number};
+use crate::recipe::{PyRecipe, channels, orientation, pixels, token_number};
 use crate::remote::StoreSettings;
 use crate::user::UserTransforms;
 
@@ -241,7 +240,7 @@ impl Settings<'_> {
         if let Some(BucketSettings { window, multiple }) = self.buckets {
             config.batching = Batching::Buckets(Buckets { window, multiple });
         }
-        config.decode.exif = if self.exif { Exif::Apply } else { Exif::Ignore };
+        config.decode.exif = orientation(self.exif);
         config.user_transforms = self.user_transforms.of_loader(config.on_error);
         Ok(config)
     }
