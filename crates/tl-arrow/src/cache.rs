@@ -54,6 +54,11 @@ pub(crate) enum Part {
     DictionaryBuffer,
 }
 
+impl Part {
+    /// The first in order.
+    const FIRST: Self = Self::Page(0);
+}
+
 /// A value that is kept.
 pub(crate) trait Decoded: Any + Send + Sync {
     /// Bytes in memory.

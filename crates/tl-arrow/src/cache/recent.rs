@@ -1,8 +1,8 @@
-//! Values of which the least recently used are dropped.
+//! A cache that drops the values that were not used for longest.
 
 use std::any::Any;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -41,6 +41,11 @@ impl LastUse {
         }
     }
 
+    /// Counts a use under the lock.
+    fn count(&self) {
+        self.set(CLOCK.fetch_add(2, Ordering::Relaxed) + 2);
+    }
+
     /// Sets it to a time after the last one that was counted.
     pub(super) fn renew(&self) {
         self.set(CLOCK.load(Ordering::Relaxed) + 1);
@@ -53,7 +58,7 @@ pub(super) struct Recent(Mutex<Items>);
 
 #[derive(Debug)]
 struct Items {
-    items: HashMap<Key, Item>,
+    items: BTreeMap<Key, Item>,
     /// A lower bound of the last use of each value that is not large.
     queue: BinaryHeap<Reverse<(u64, Key)>>,
     /// The bytes of these values.
@@ -78,7 +83,7 @@ impl Recent {
     /// Without values, of which there may be `usual` bytes while nothing is reserved.
     pub(super) fn new(usual: u64) -> Self {
         Self(Mutex::new(Items {
-            items: HashMap::new(),
+            items: BTreeMap::new(),
             queue: BinaryHeap::new(),
             bytes: 0,
             large: Vec::new(),
@@ -136,7 +141,9 @@ impl Recent {
     pub(super) fn forget(&self, file: u64) {
         let mut old = Vec::new();
         let mut items = lock(&self.0);
-        let keys: Vec<Key> = items.items.keys().filter(|key| key.file == file).copied().collect();
+        let from = Key { file, group: 0, leaf: 0, part: Part::FIRST };
+        let of_file = items.items.range(from..).map(|(&key, _)| key);
+        let keys: Vec<Key> = of_file.take_while(|key| key.file == file).collect();
         keys.into_iter().for_each(|key| items.remove(key, &mut old));
         items.queue.retain(|Reverse((_, key))| key.file != file);
         // The memory is freed without the lock.
@@ -157,7 +164,7 @@ impl Items {
     fn pending(&mut self, key: Key) -> Item {
         let new = || Item { value: Arc::default(), last_use: LastUse::new(), bytes: 0 };
         let Item { value, last_use, bytes } = self.items.entry(key).or_insert_with(new);
-        last_use.set(CLOCK.fetch_add(2, Ordering::Relaxed) + 2);
+        last_use.count();
         Item { value: Arc::clone(value), last_use: last_use.clone(), bytes: *bytes }
     }
 
@@ -176,7 +183,7 @@ impl Items {
         if let Some(item) = own {
             item.bytes = bytes.max(1);
             // Others were used while it was made.
-            item.last_use.renew();
+            item.last_use.count();
             if item.bytes > most / 2 {
                 self.large.push(key);
             } else {
@@ -221,8 +228,10 @@ impl Items {
         if key.part != Part::Dictionary {
             return Vec::new();
         }
-        let is_sharing = |found: &&Key| Key { part: key.part, ..**found } == key && **found != key;
-        self.items.keys().filter(is_sharing).copied().collect()
+        let is_of_column = |found: &Key| Key { part: key.part, ..*found } == key;
+        let from = Key { part: Part::FIRST, ..key };
+        let of_column = self.items.range(from..).map(|(&found, _)| found).take_while(is_of_column);
+        of_column.filter(|&found| found != key).collect()
     }
 
     /// Removes a value, and with a dictionary all that share it, as its memory is theirs.
