@@ -9,6 +9,9 @@ use std::sync::Arc;
 use crate::atomic_file::folder_of;
 use crate::escape::Escaped;
 
+/// The end of the name of the index next to a file, after the name of the file.
+pub(crate) const OWN_INDEX: &[u8] = b".tlidx";
+
 /// The name of stored data: a path of the local file system, or the URL of an object in a store.
 ///
 /// `SCHEME://REST` in UTF-8 is a URL if the scheme is a letter followed by letters, digits, `+`, `-`

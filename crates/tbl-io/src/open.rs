@@ -114,17 +114,6 @@ pub fn open_each<L: AsRef<OsStr>, E: Send + From<ReadError>>(
     open_each_shard(stores, locations, open, Ok, open_shard)
 }
 
-fn expand_all<L: AsRef<OsStr>>(
-    stores: &Stores,
-    locations: &[L],
-) -> Result<Vec<Location>, ReadError> {
-    let mut expanded = Vec::with_capacity(locations.len());
-    for location in locations {
-        expanded.extend(stores.expand(location)?);
-    }
-    Ok(expanded)
-}
-
 /// As [`open_each`], with `of_list` for lists of samples and `open_shard` for the shards of an index.
 pub(crate) fn open_each_shard<L: AsRef<OsStr>, T: Send, E: Send + From<ReadError>>(
     stores: &Stores,
@@ -146,7 +135,7 @@ pub(crate) fn open_each_shard<L: AsRef<OsStr>, T: Send, E: Send + From<ReadError
         }
         return Ok(sources);
     }
-    for piece in lists::pieces(expand_all(stores, locations)?) {
+    for piece in lists::pieces(stores.expand_all(locations)?) {
         match piece {
             lists::Piece::Images(images) => {
                 for listed in images.open(stores)? {

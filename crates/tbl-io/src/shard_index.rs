@@ -22,7 +22,7 @@ use tbl_format::shard_index::{
 use crate::error::ReadError;
 use crate::escape::Escaped;
 use crate::folder::Folder;
-use crate::location::{Location, without_query};
+use crate::location::{Location, OWN_INDEX, without_query};
 use crate::open::allow_open_files;
 use crate::ranges::{Pin, RangeFault};
 use crate::reader::{ReadOptions, TblFile};
@@ -297,7 +297,7 @@ pub fn open_indexed(
     }
     let name = location.as_os_str().as_bytes();
     let name = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    let beside = location.folder().join(&[name, b".tlidx"].concat());
+    let beside = location.folder().join(&[name, OWN_INDEX].concat());
     let Some(source) = existing(stores, &beside)? else { return Ok(None) };
     let index = ShardIndex::read(&source)?;
     let wanted = index.folder.join(name);

@@ -1,6 +1,6 @@
 //! Stores: what opens objects by their URL and lists them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
@@ -18,7 +18,7 @@ use crate::error::ReadError;
 use crate::folder::Folder;
 use crate::limits::ReadLimits;
 use crate::list_options::ListOptions;
-use crate::location::Location;
+use crate::location::{Location, OWN_INDEX};
 use crate::ranges::Pin;
 use crate::sample::SampleSource;
 use crate::source::Source;
@@ -337,6 +337,24 @@ impl Stores {
         for location in expand_braces(local_path(Location::new(location)))? {
             found.extend(self.matching(location)?);
         }
+        Ok(found)
+    }
+
+    /// All that locations [stand for](Self::expand), in order. Left out is the index next to a file that
+    /// is here too, such as `a.parquet.tlidx` of `a.parquet`: to open both would give each sample twice.
+    ///
+    /// # Errors
+    /// As for [`expand`](Self::expand).
+    pub fn expand_all<L: AsRef<OsStr>>(&self, locations: &[L]) -> Result<Vec<Location>, ReadError> {
+        let mut found = Vec::with_capacity(locations.len());
+        for location in locations {
+            found.extend(self.expand(location)?);
+        }
+        let names: HashSet<Location> = found.iter().cloned().collect();
+        found.retain(|location| {
+            let file = location.as_os_str().as_bytes().strip_suffix(OWN_INDEX);
+            !file.is_some_and(|file| names.contains(&Location::new(OsStr::from_bytes(file))))
+        });
         Ok(found)
     }
 

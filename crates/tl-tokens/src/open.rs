@@ -58,22 +58,20 @@ pub fn open_all_in<L: AsRef<OsStr>>(
         let opened = |opened| Ok(Box::new(open(source_of(opened)?, &file)?) as _);
         tbl_io::open_each(stores, &std::mem::take(plain), opened)
     };
-    for location in locations {
-        for location in stores.expand(location)? {
-            let Some(index) = FileIndex::find(stores, &location)? else {
-                // Such as JSON Lines, which would be lists of files of images.
-                if tbl_io::is_list(&location) {
-                    let source = TokensDefect::Texts;
-                    return Err(ReadError::Tokens { location, offset: 0, source });
-                }
-                plain.push(location);
-                continue;
-            };
-            sources.extend(open_plain(&mut plain)?);
-            let listed = |source| index.open(source, options);
-            let opened = |opened| Ok(Box::new(open(source_of(opened)?, &listed)?) as _);
-            sources.extend(tbl_io::open_each(stores, index.files(), opened)?);
-        }
+    for location in stores.expand_all(locations)? {
+        let Some(index) = FileIndex::find(stores, &location)? else {
+            // Such as JSON Lines, which would be lists of files of images.
+            if tbl_io::is_list(&location) {
+                let source = TokensDefect::Texts;
+                return Err(ReadError::Tokens { location, offset: 0, source });
+            }
+            plain.push(location);
+            continue;
+        };
+        sources.extend(open_plain(&mut plain)?);
+        let listed = |source| index.open(source, options);
+        let opened = |opened| Ok(Box::new(open(source_of(opened)?, &listed)?) as _);
+        sources.extend(tbl_io::open_each(stores, index.files(), opened)?);
     }
     sources.extend(open_plain(&mut plain)?);
     match sources.get(1) {
@@ -111,27 +109,25 @@ fn open_texts<L: AsRef<OsStr>>(
         sources.push(Box::new(TokenSource::new(file, sequences)?));
         Ok::<_, ReadError>(())
     };
-    for location in locations {
-        for location in stores.expand(location)? {
-            let source = stores.open_file(&location)?.ok_or_else(|| {
-                let location = location.clone();
-                ReadError::NotAFile { location, found: FileKind::Directory }
-            })?;
-            if let Some(shards) = tbl_io::open_shards(&indexed, &source)? {
-                for shard in shards {
-                    push(TextDocuments::of_lines(lines_of(shard)?, input))?;
-                }
-                continue;
+    for location in stores.expand_all(locations)? {
+        let source = stores.open_file(&location)?.ok_or_else(|| {
+            let location = location.clone();
+            ReadError::NotAFile { location, found: FileKind::Directory }
+        })?;
+        if let Some(shards) = tbl_io::open_shards(&indexed, &source)? {
+            for shard in shards {
+                push(TextDocuments::of_lines(lines_of(shard)?, input))?;
             }
-            let shard = match TextKind::of(&source)? {
-                TextKind::Lines => tbl_io::open_indexed(&indexed, &location)?,
-                TextKind::Whole | TextKind::Rows => None,
-            };
-            push(match shard {
-                Some(shard) => TextDocuments::of_lines(lines_of(shard)?, input),
-                None => TextDocuments::open(stores, source, input)?,
-            })?;
+            continue;
         }
+        let shard = match TextKind::of(&source)? {
+            TextKind::Lines => tbl_io::open_indexed(&indexed, &location)?,
+            TextKind::Whole | TextKind::Rows => None,
+        };
+        push(match shard {
+            Some(shard) => TextDocuments::of_lines(lines_of(shard)?, input),
+            None => TextDocuments::open(stores, source, input)?,
+        })?;
     }
     tbl_io::allow_open_files(sources.len());
     Ok(sources)

@@ -72,8 +72,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
 fn run_tables(args: &Args, global: &GlobalArgs) -> Result<Option<Verdict>, Failure> {
     let stores = global.stores();
     let mut verdict = Verdict::Good;
-    let expanded = args.files.iter().map(|file| stores.expand(file));
-    let files = expanded.collect::<Result<Vec<_>, _>>()?.concat();
+    let files = stores.expand_all(&args.files)?;
     for (number, file) in files.iter().enumerate() {
         let described = match Table::open(global, &[Path::new(file.as_os_str())])? {
             Some(table) => table::info::run(&table, args)?,

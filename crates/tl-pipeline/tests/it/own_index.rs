@@ -53,6 +53,9 @@ fn the_index_next_to_a_file_is_found() {
         assert!(is_indexed(&path));
         assert!(whole() == expected, "{form:?}");
         assert_eq!(fingerprint(), without);
+        // A pattern stands for both files.
+        let both = Dataset::open(&[&path, &made]).unwrap();
+        assert!(rows(both, config(Work::Bytes)) == expected, "{form:?}");
         // A folder that stands for its files has those with their indexes.
         assert!(is_indexed(root.path()));
         fs::remove_file(&path).unwrap();

@@ -72,12 +72,10 @@ impl TextFiles {
     /// The files that locations stand for. Those in a folder are in the order of their paths.
     pub(super) fn find(stores: &Stores, locations: &[Location]) -> Result<Self, ReadError> {
         let mut found = Self::default();
-        for location in locations {
-            for location in stores.expand(location)? {
-                match stores.open_file(&location)? {
-                    Some(source) => found.push(&source),
-                    None => found.push_folder(stores, &location)?,
-                }
+        for location in stores.expand_all(locations)? {
+            match stores.open_file(&location)? {
+                Some(source) => found.push(&source),
+                None => found.push_folder(stores, &location)?,
             }
         }
         Ok(found)
