@@ -63,6 +63,10 @@ def test_arrays_of_a_file_are_those_of_numpy(tmp_path):
     assert orders[0] == orders[2] != orders[1]
     assert sorted(orders[1]) == y.tolist()
     np.save(tmp_path / "a.npy", x)
+    np.savez(tmp_path / "labelled.npz", image=x, label=y)
+    ((images, labels),) = compat.ArrayDataLoader(tmp_path / "labelled.npz", batch_size=len(x))
+    np.testing.assert_array_equal(images, x)
+    np.testing.assert_array_equal(labels, y)
     (rows,) = compat.ArrayDataLoader(str(tmp_path / "a.npy"), batch_size=25)
     assert np.array_equal(rows, x)
     with pytest.raises(ValueError, match="the path of one file"):

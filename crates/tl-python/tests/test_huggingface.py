@@ -214,7 +214,6 @@ def test_loaders_train_with_transforms_and_resume(saved: Any) -> None:
         (lambda ds: ds.select([]), "the data set has no rows"),
         (lambda ds: [1], "takes a datasets.Dataset, not list$"),
         (lambda ds: "saved", "not str: turboloader.open takes paths"),
-        (lambda ds: ds.remove_columns("image"), "no column has images, the columns are label, cap"),
     ],
 )
 def test_what_cannot_be_read_says_what_to_write(saved: Any, make: Any, message: str) -> None:
@@ -321,9 +320,26 @@ def test_tokens_of_a_data_set_are_those_of_its_files(tmp_path: pathlib.Path) -> 
     assert found(stored) == found(tmp_path / "saved") == expected
     renamed = stored.rename_column("input_ids", "ids").remove_columns("attention_mask")
     assert found(renamed, column="ids") == expected
+    assert found(renamed) == expected
+    masks = [row["attention_mask"] + [0] * (6 - len(row["attention_mask"])) for row in stored]
+    for chosen in (
+        stored.remove_columns("input_ids"),
+        stored.select_columns(["attention_mask"]),
+        stored.with_format(columns=["attention_mask"]),
+        stored.rename_columns({"input_ids": "old", "attention_mask": "input_ids"}),
+    ):
+        assert found(chosen) == masks
+    with pytest.raises(SettingError, match="these are old, attention_mask: name it"):
+        found(stored.rename_column("input_ids", "old"))
     windows = tl.tokens(stored, length=8)
     assert [len(row["tokens"]) for row in windows] == [8] * len(windows)
-    for other in (memory, stored.shuffle(seed=1), stored.select(range(5))):
+    parts = []
+    for name in ("a", "b"):
+        datasets.Dataset.from_dict({name: ids}).save_to_disk(str(tmp_path / name))
+        parts.append(datasets.load_from_disk(str(tmp_path / name)).rename_column(name, "ids"))
+    assert found(parts[1]) == expected
+    joined = datasets.concatenate_datasets(parts)
+    for other in (memory, stored.shuffle(seed=1), stored.select(range(5)), joined):
         with pytest.raises(SettingError, match=r"save_to_disk\(folder\), and pass the folder"):
             found(other)
     with pytest.raises(SettingError, match="no column 'ids', the columns are"):

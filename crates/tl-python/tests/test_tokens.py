@@ -285,8 +285,13 @@ def test_lists_of_parquet_files_are_documents(tmp_path):
     windows = next(iter(tl.DataLoader(tl.tokens(tmp_path / "a.parquet", **settings), batch_size=5)))
     for number, row in enumerate(windows["tokens"].numpy()):
         assert row.tolist() == flat[32 * number : 32 * number + 32]
-    with pytest.raises(tl.LoaderError, match="the file has input_ids, attention_mask"):
-        tl.tokens(tmp_path / "a.parquet", length=32)
+    # Of several columns that of tokenizers is taken.
+    ds = tl.tokens(tmp_path / "a.parquet", length=32)
+    assert ds[0]["tokens"].tolist() == flat[:32]
+    columns["ids"] = columns.pop("input_ids")
+    parquet.write_table(pyarrow.table(columns), tmp_path / "b.parquet")
+    with pytest.raises(tl.LoaderError, match="the file has attention_mask, ids"):
+        tl.tokens(tmp_path / "b.parquet", length=32)
 
 
 @pytest.mark.parametrize("settings", [{}, {"cache": tl.Cache(memory="1 MB")}])

@@ -190,32 +190,54 @@ def _opened(dataset: Any, image: str | None, label: str | None) -> Native:
     return made.subset(numbers.tolist())
 
 
+def _token_column(schema: Any, names: Sequence[str]) -> str:
+    """Return the only column of lists of integers, or of several the one of tokenizers."""
+    from pyarrow import types
+
+    lists = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    found = [
+        name
+        for name in names
+        if any(is_list(schema.field(name).type) for is_list in lists)
+        and types.is_integer(schema.field(name).type.value_type)
+    ]
+    if "input_ids" in found:
+        return "input_ids"
+    if len(found) != 1:
+        known = f"these are {', '.join(found)}" if found else f"there are {', '.join(names)}"
+        raise SettingError(f"tokens takes one column of lists of integers, and {known}: name it")
+    return found[0]
+
+
 def token_files(dataset: Any, column: str | None) -> tuple[list[str], str | None]:
     """Return the files of a data set of tokens, and the column in them."""
     import pyarrow
 
     _check(dataset, "tokens")
-    names = list(dataset.column_names)
-    if column is not None and column not in names:
-        raise SettingError(f"no column {column!r}, the columns are {', '.join(names)}")
-    wanted = names if column is None else [column]
+    names = dataset._format_columns or dataset.column_names
+    if column is None:
+        column = _token_column(dataset.features.arrow_schema, names)
+    elif column not in dataset.column_names:
+        raise SettingError(
+            f"no column {column!r}, the columns are {', '.join(dataset.column_names)}"
+        )
     paths = []
+    stored = []
     is_stored = dataset._indices is None and bool(dataset.cache_files)
-    for table in _tables(dataset.data, wanted) if is_stored else ():
+    for table in _tables(dataset.data, [column]) if is_stored else ():
         if table.path is None:
             is_stored = False
             break
         with pyarrow.memory_map(table.path) as file:
             is_stored &= table.rows == pyarrow.ipc.open_stream(file).read_all().num_rows
         paths.append(table.path)
-        if column is not None:
-            ((column, _),) = table.columns
-    if not is_stored:
+        stored.extend(name for name, _ in table.columns)
+    if not is_stored or len(set(stored)) != 1:
         raise SettingError(
             "tokens reads the files of a Dataset, and its rows are others: write them by "
             "dataset.save_to_disk(folder), and pass the folder"
         )
-    return paths, column
+    return paths, stored[0]
 
 
 def _tables(table: Any, names: Sequence[str]) -> Iterator[_Table]:

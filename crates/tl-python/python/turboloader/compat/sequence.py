@@ -84,7 +84,8 @@ class ArrayDataLoader(_Batches):
             if len(arrays) > 1:
                 raise SettingError("ArrayDataLoader takes arrays, or the path of one file")
             dataset = open_dataset(arrays[0])
-            self._names = [name for name, kind in dataset.schema.items() if kind == "column"]
+            # A column `label` is what batches call so. They have the number of each row besides.
+            self._names = [name for name in dataset.schema if name != "index"]
             self._rows = DataLoader(
                 dataset, batch_size=batch_size, shuffle=shuffle, seed=seed, drop_last=drop_last
             )
