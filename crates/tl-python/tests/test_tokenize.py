@@ -145,7 +145,7 @@ def test_lines_open_by_the_index_next_to_them(tmp_path):
         tl.open(index)
     with lines.open("a") as file:
         file.write('{"text": "more"}\n')
-    with pytest.raises(tl.LoaderError, match="make .*texts.jsonl.tlidx anew with tl index"):
+    with pytest.raises(tl.LoaderError, match=r"make .*texts.jsonl.tlidx anew with tl index"):
         tl.tokens(lines, **options)
     index.unlink()
     assert len(tl.tokens(lines, **options)) == 102
@@ -169,9 +169,9 @@ def test_rows_that_need_all_tokens_are_refused(tmp_path):
 def test_texts_without_a_tokenizer_are_refused(tmp_path):
     with pytest.raises(tl.exceptions.SettingError, match="pass its tokenizer"):
         tl.tokens(LINES, length=24)
-    with pytest.raises(TypeError, match="block_size.*pass length"):
+    with pytest.raises(TypeError, match=r"block_size.*pass length"):
         tl.tokens(LINES, length=24, block_size=24)
-    with pytest.raises(tl.LoaderError, match="ends with .bin"):
+    with pytest.raises(tl.LoaderError, match=r"ends with .bin"):
         tl.tokenize(LINES, tmp_path / "corpus", tokenizer=BPE)
 
 
