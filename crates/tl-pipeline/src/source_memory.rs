@@ -11,6 +11,7 @@ use crate::dataset::Dataset;
 use crate::fields::Fields;
 use crate::note::LoaderNote;
 use crate::order::{Blocks, Shuffle};
+use crate::work::Work;
 
 /// The most bytes for a shuffle without a memory budget; with one it is a quarter of that.
 const MOST: u64 = 1 << 30;
@@ -81,7 +82,10 @@ fn memories(dataset: &Dataset, config: &LoaderConfig) -> Vec<&'static dyn BlockM
     for source in dataset.shards().iter().filter(|source| source.sample_count() > 0) {
         let Some(memory) = source.block_memory() else { continue };
         if !found.iter().any(|(known, _)| ptr::addr_eq(*known, memory)) {
-            found.push((memory, config.fields != Fields::default() || unpacks(&**source)));
+            // Reading rows of a table always does.
+            let is_table = matches!(config.work, Work::Columns(_));
+            let has_fields = config.fields != Fields::default();
+            found.push((memory, is_table || has_fields || unpacks(&**source)));
         }
     }
     found.into_iter().filter(|(_, is_used)| *is_used).map(|(memory, _)| memory).collect()
