@@ -12,7 +12,7 @@ use crate::files::{Files, split};
 /// Rows that are read of a block or an array, which may state any number.
 const MAX_ROWS: u64 = 64;
 
-/// Bytes of one row of numbers; dimensions may be of any size where there are no rows.
+/// Bytes of one row of numbers; without rows, dimensions may be of any size.
 const MAX_ROW_BYTES: usize = 1 << 20;
 
 /// Opens `data` as a table of a Parquet file and reads the first and the last block of every column.

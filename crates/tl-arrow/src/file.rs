@@ -16,6 +16,7 @@ use crate::nested::Entries;
 use crate::page::{Page, PageContext};
 use crate::pages::{self, Slot};
 use crate::places::Places;
+use crate::rows::starts_of;
 use crate::schema::Leaf;
 use crate::tail::{Tail, read_tail};
 use crate::thrift::Flaw;
@@ -67,12 +68,7 @@ impl ParquetFile {
             let (offset, bytes) = last;
             ahead.put(offset, bytes);
         }
-        let mut starts = vec![0];
-        let mut rows = 0;
-        for group in &footer.groups {
-            rows += group.rows;
-            starts.push(rows);
-        }
+        let starts = starts_of(footer.groups.iter().map(|group| group.rows));
         let leaves = footer.schema.leaves().len();
         let pages = (0..footer.groups.len() * leaves).map(|_| OnceLock::new()).collect();
         let number = FileNumber::next();

@@ -21,6 +21,17 @@ const ROW_BYTES: u64 = 21;
 pub(crate) type Take<'a> =
     dyn FnMut(Option<Value<'_>>, u64) -> Result<ControlFlow<()>, ReadError> + 'a;
 
+/// The rows before each part of a file with these many rows, and the number of all rows at the end.
+pub(crate) fn starts_of(parts: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut starts = vec![0];
+    let mut rows = 0_u64;
+    starts.extend(parts.map(|part| {
+        rows = rows.saturating_add(part);
+        rows
+    }));
+    starts
+}
+
 /// A file of rows.
 pub(crate) trait RowFile: fmt::Debug + Send + Sync {
     fn kind(&self) -> SourceKind;

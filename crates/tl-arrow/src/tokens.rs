@@ -3,7 +3,7 @@
 mod arrow;
 mod parquet;
 
-use tbl_io::{BlockMemory, Location, ReadError, ReadLimits, Source, TokensDefect};
+use tbl_io::{BlockMemory, Location, ParquetDefect, ReadError, ReadLimits, Source, TokensDefect};
 use tl_tokens::{TokenFile, TokenFormat, TokenOptions, TokenRecords, TokenType};
 
 use crate::cache::PageCache;
@@ -12,6 +12,7 @@ use crate::ipc::{ArrowFile, is_arrow};
 use crate::rows::RowFile;
 use crate::schema::{Leaf, Meaning, Node, Physical, Repetition, Schema};
 use crate::source::is_parquet;
+use crate::thrift::Flaw;
 
 /// The column that is taken where several have lists of integers: that of tokenizers of Hugging Face.
 const INPUT_IDS: &str = "input_ids";
@@ -211,6 +212,14 @@ impl TokenRecords for ListTokens {
     fn offset(&self, record: u64) -> u64 {
         self.file.offset(&self.column, record)
     }
+}
+
+/// The length of the list in row `record`, which may have more elements than lengths can say.
+fn length(file: &dyn ListFile, column: &Column, record: u64, count: u64) -> Result<u32, ReadError> {
+    let what = "number of elements in a list";
+    let too_large = ParquetDefect::TooLarge { what, found: count, limit: u32::MAX.into() };
+    let offset = file.offset(column, record);
+    u32::try_from(count).map_err(|_| file.error(Flaw::new(offset, too_large)))
 }
 
 /// The error of a list with a null.

@@ -19,7 +19,7 @@ use crate::ipc::message::{Batch, Buffer};
 use crate::ipc::places::Places;
 use crate::ipc::schema::{Columns, Cursor, Field, Kind};
 use crate::page::decompressed;
-use crate::rows::RowFile;
+use crate::rows::{RowFile, starts_of};
 use crate::schema::Schema;
 use crate::thrift::Flaw;
 use crate::values::Value;
@@ -71,12 +71,7 @@ impl ArrowFile {
         let ahead = Ahead::default();
         let input = Input { source: &source, map: map.as_ref(), ahead: &ahead, limits };
         let (columns, layout) = layout::read(&input)?;
-        let mut starts = vec![0];
-        let mut rows: u64 = 0;
-        for batch in &layout.batches {
-            rows = rows.saturating_add(batch.rows.into());
-            starts.push(rows);
-        }
+        let starts = starts_of(layout.batches.iter().map(|batch| batch.rows.into()));
         let (schema, paths) = columns.to_schema();
         let number = FileNumber::next();
         let images = OnceLock::new();

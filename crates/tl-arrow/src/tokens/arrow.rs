@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use tbl_io::{ParquetDefect, ReadError};
+use tbl_io::ReadError;
 use tl_tokens::TokenFormat;
 
-use super::{Column, Elements, ListFile, null};
+use super::{Column, Elements, ListFile, length, null};
 use crate::ipc::{Array, ArrowFile};
 use crate::rows::RowFile;
-use crate::thrift::Flaw;
 use crate::values::Value;
 
 /// Record batches whose offsets are requested together.
@@ -63,11 +62,7 @@ impl ArrowFile {
                 return Err(null(self, column, *record));
             }
             let count = list.map_or(0, |list| list.range.end - list.range.start);
-            let what = "number of elements in a list";
-            let limit = u64::from(u32::MAX);
-            let too_large = ParquetDefect::TooLarge { what, found: count, limit };
-            let count = u32::try_from(count);
-            add(count.map_err(|_| self.error(Flaw::new(batch.offset, too_large)))?)?;
+            add(length(self, column, *record, count)?)?;
             *record += 1;
         }
         Ok(())

@@ -1,12 +1,11 @@
 //! Lists in Parquet files.
 
-use tbl_io::{ParquetDefect, ReadError};
+use tbl_io::ReadError;
 use tl_tokens::TokenFormat;
 
-use super::{Column, Elements, ListFile, null};
+use super::{Column, Elements, ListFile, length, null};
 use crate::file::ParquetFile;
 use crate::nested::Entry;
-use crate::thrift::Flaw;
 use crate::values::Value;
 
 impl ParquetFile {
@@ -44,11 +43,7 @@ impl ListFile for ParquetFile {
             if has_null {
                 return Err(null(self, column, row));
             }
-            let what = "number of elements in a list";
-            let limit = u64::from(u32::MAX);
-            let too_large = ParquetDefect::TooLarge { what, found: count as u64, limit };
-            let at = ListFile::offset(self, column, row);
-            add(u32::try_from(count).map_err(|_| self.error(Flaw::new(at, too_large)))?)?;
+            add(length(self, column, row, count as u64)?)?;
         }
         Ok(())
     }

@@ -7,29 +7,15 @@ use std::time::SystemTime;
 use tbl_io::{IndexOptions, index_shards};
 use tl_pipeline::{Dataset, Work};
 
-use crate::memory::{config, sample};
-use crate::parquet_files::{Form, Row, write_parquet};
+use crate::memory::config;
+use crate::parquet_files::{Form, SAMPLES, write_samples};
 use crate::store::{MemoryStore, rows, upload};
-
-const ROWS: u32 = 60;
-
-fn write(root: &Path, form: Form) -> PathBuf {
-    let path = root.join(format!("{form:?}.parquet"));
-    let row = |number| {
-        let stored = sample(number, tbl_format::SampleFormat::Bmp);
-        let label = stored.label.unwrap().to_string();
-        Row { name: stored.key, image: stored.bytes, label, text: format!("caption {number}") }
-    };
-    let rows: Vec<Row> = (0..ROWS).map(row).collect();
-    write_parquet(&path, form, &rows);
-    path
-}
 
 fn index(path: &Path) -> PathBuf {
     let made = PathBuf::from(format!("{}.tlidx", path.display()));
     let options = IndexOptions { sync: false, overwrite: true, update: false };
     let summary = index_shards(&tl_pipeline::stores(), &[path], &made, options).unwrap();
-    assert_eq!((summary.shards, summary.samples), (1, ROWS.into()));
+    assert_eq!((summary.shards, summary.samples), (1, SAMPLES.into()));
     made
 }
 
@@ -43,7 +29,7 @@ fn is_indexed(path: &Path) -> bool {
 fn the_index_next_to_a_file_is_found() {
     let root = tempfile::tempdir().unwrap();
     for form in Form::ALL {
-        let path = write(root.path(), form);
+        let path = write_samples(root.path(), form);
         let whole = || rows(Dataset::open(&[&path]).unwrap(), config(Work::Bytes));
         assert!(!is_indexed(&path));
         let expected = whole();
@@ -66,7 +52,7 @@ fn the_index_next_to_a_file_is_found() {
 #[test]
 fn an_index_of_another_version_is_refused_by_name() {
     let root = tempfile::tempdir().unwrap();
-    let path = write(root.path(), Form::Plain);
+    let path = write_samples(root.path(), Form::Plain);
     let made = index(&path);
     let time = fs::metadata(&path).unwrap().modified().unwrap();
     let set_time = |time: SystemTime| {
@@ -94,7 +80,7 @@ fn an_index_of_another_version_is_refused_by_name() {
 #[test]
 fn a_damaged_index_is_an_error_that_names_it() {
     let root = tempfile::tempdir().unwrap();
-    let path = write(root.path(), Form::Packed);
+    let path = write_samples(root.path(), Form::Packed);
     let made = index(&path);
     let good = fs::read(&made).unwrap();
     for at in 0..good.len() {
@@ -115,7 +101,7 @@ fn a_damaged_index_is_an_error_that_names_it() {
 fn no_index_is_looked_for_in_a_store() {
     let root = tempfile::tempdir().unwrap();
     let store = MemoryStore::default();
-    let path = write(root.path(), Form::Plain);
+    let path = write_samples(root.path(), Form::Plain);
     let url = upload(&store, &path);
     let made = index(&path);
     store.upload(&made, &format!("{url}.tlidx"));

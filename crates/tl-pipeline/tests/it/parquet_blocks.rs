@@ -1,6 +1,6 @@
 //! Shuffles by the pages of Parquet files: what they read, and the sources that have no blocks.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tbl_io::{IndexOptions, index_shards};
 use tl_pipeline::{
@@ -8,23 +8,11 @@ use tl_pipeline::{
     Sampler, Shard, Shuffle, ShuffleQuality, Tail, Together, Work,
 };
 
-use crate::memory::{bmps, config, sample};
-use crate::parquet_files::{Form, Row, block_ends, write_parquet};
+use crate::memory::{bmps, config};
+use crate::parquet_files::{Form, SAMPLES, block_ends, write_samples};
 use crate::store::{MemoryStore, rows, upload};
 
-const ROWS: usize = 60;
-
-fn write(root: &Path, form: Form) -> PathBuf {
-    let path = root.join(format!("{form:?}.parquet"));
-    let row = |number| {
-        let stored = sample(number, tbl_format::SampleFormat::Bmp);
-        let label = stored.label.unwrap().to_string();
-        Row { name: stored.key, image: stored.bytes, label, text: format!("caption {number}") }
-    };
-    let rows: Vec<Row> = (0..u32::try_from(ROWS).unwrap()).map(row).collect();
-    write_parquet(&path, form, &rows);
-    path
-}
+const ROWS: usize = SAMPLES as usize;
 
 fn of_source(window: u64) -> Sampler {
     Shuffle::Block { blocks: Blocks::Source, window }.into()
@@ -34,7 +22,7 @@ fn of_source(window: u64) -> Sampler {
 fn the_blocks_of_a_file_are_its_pages_or_row_groups() {
     let root = tempfile::tempdir().unwrap();
     for form in Form::ALL {
-        let dataset = Dataset::open(&[write(root.path(), form)]).unwrap();
+        let dataset = Dataset::open(&[write_samples(root.path(), form)]).unwrap();
         let blocks = dataset.shards()[0].blocks().unwrap();
         assert_eq!(blocks.ends().unwrap(), block_ends(form, &[ROWS]), "{form:?}");
         let is_unpacked = [Form::Packed, Form::Gzip].contains(&form);
@@ -60,7 +48,7 @@ fn sources_without_blocks_are_refused_by_name() {
 #[test]
 fn memory_for_blocks_is_within_the_budget() {
     let root = tempfile::tempdir().unwrap();
-    let path = write(root.path(), Form::Gzip);
+    let path = write_samples(root.path(), Form::Gzip);
     let kept = |window, memory_budget| {
         let config =
             LoaderConfig { sampler: of_source(window), memory_budget, ..config(Work::Bytes) };
@@ -81,8 +69,8 @@ fn memory_for_blocks_is_within_the_budget() {
 #[test]
 fn memory_is_reserved_for_other_shuffles_too() {
     let root = tempfile::tempdir().unwrap();
-    let gzip = write(root.path(), Form::Gzip);
-    let plain = write(root.path(), Form::Plain);
+    let gzip = write_samples(root.path(), Form::Gzip);
+    let plain = write_samples(root.path(), Form::Plain);
     let caches = |paths: &[&PathBuf], shuffle: Shuffle, memory_budget, keys| {
         let fields = Fields { bytes: keys, ..Fields::default() };
         let sampler = shuffle.into();
@@ -108,7 +96,7 @@ fn every_page_is_read_once_in_an_epoch() {
     let root = tempfile::tempdir().unwrap();
     let store = MemoryStore::default();
     for form in [Form::Plain, Form::Snappy, Form::Gzip, Form::Packed] {
-        let path = write(root.path(), form);
+        let path = write_samples(root.path(), form);
         let url = upload(&store, &path);
         let expected = rows(
             Dataset::open(&[&path]).unwrap(),
@@ -135,7 +123,7 @@ fn every_local_page_is_unpacked_once_in_an_epoch() {
     let root = tempfile::tempdir().unwrap();
     let of_samples = Shuffle::Block { blocks: Blocks::Samples(8), window: 2 };
     let unpacked = |form, sampler: &Sampler, workers| {
-        let dataset = Dataset::open(&[write(root.path(), form)]).unwrap();
+        let dataset = Dataset::open(&[write_samples(root.path(), form)]).unwrap();
         let sampler = sampler.clone();
         let config = LoaderConfig { sampler, workers, ..config(Work::Bytes) };
         let loader = Loader::new(dataset, config).unwrap();
@@ -160,7 +148,7 @@ fn every_local_page_is_unpacked_once_in_an_epoch() {
 fn lanes_of_blocks_are_read_by_one_rank_each() {
     let root = tempfile::tempdir().unwrap();
     let store = MemoryStore::default();
-    let url = upload(&store, &write(root.path(), Form::Gzip));
+    let url = upload(&store, &write_samples(root.path(), Form::Gzip));
     let shuffle = Shuffle::Lanes { lanes: 2, blocks: Blocks::Source, window: 2, deal: Deal::Run };
     let reads = [0, 1].map(|rank| {
         let shard = Shard { rank, world: 2, tail: Some(Tail::Drop) };
@@ -183,7 +171,7 @@ fn an_index_spares_the_reads_of_pages() {
     let store = MemoryStore::default();
     let fields = Fields { keys: true, bytes: vec!["txt".to_owned()], ..Fields::default() };
     for form in Form::ALL {
-        let path = write(root.path(), form);
+        let path = write_samples(root.path(), form);
         let url = upload(&store, &path);
         let target = root.path().join("a.tlidx");
         let options = IndexOptions { sync: false, overwrite: true, update: false };
@@ -222,7 +210,7 @@ fn an_index_spares_the_reads_of_pages() {
 fn random_samples_cost_a_page_each_and_with_an_index_their_own_bytes() {
     let root = tempfile::tempdir().unwrap();
     let store = MemoryStore::default();
-    let url = upload(&store, &write(root.path(), Form::Plain));
+    let url = upload(&store, &write_samples(root.path(), Form::Plain));
     let target = root.path().join("a.tlidx");
     let options = IndexOptions { sync: false, overwrite: true, update: false };
     index_shards(&store.stores(), &[&url], &target, options).unwrap();
@@ -256,7 +244,7 @@ fn random_samples_cost_a_page_each_and_with_an_index_their_own_bytes() {
 #[test]
 fn a_file_that_was_replaced_is_an_error_that_names_its_index() {
     let root = tempfile::tempdir().unwrap();
-    let path = write(root.path(), Form::Plain);
+    let path = write_samples(root.path(), Form::Plain);
     let target = root.path().join("a.tlidx");
     let options = IndexOptions { sync: false, overwrite: true, update: false };
     index_shards(&tl_pipeline::stores(), &[&path], &target, options).unwrap();
@@ -278,7 +266,7 @@ fn a_file_that_was_replaced_is_an_error_that_names_its_index() {
 fn a_file_in_a_store_opens_with_few_requests() {
     let root = tempfile::tempdir().unwrap();
     let store = MemoryStore::default();
-    let url = upload(&store, &write(root.path(), Form::Plain));
+    let url = upload(&store, &write_samples(root.path(), Form::Plain));
     store.reads();
     let opened = store.open_all(&[&url]);
     let requests = store.reads();

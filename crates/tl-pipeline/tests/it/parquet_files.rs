@@ -1,7 +1,7 @@
 //! Parquet files of samples, for tests that compare containers.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parquet::basic::Compression;
@@ -9,6 +9,8 @@ use parquet::data_type::{ByteArray, ByteArrayType};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
+
+use crate::memory::sample;
 
 /// A row: all values are bytes, and labels are the names of classes.
 pub(crate) struct Row {
@@ -33,6 +35,22 @@ pub(crate) enum Form {
 
 impl Form {
     pub(crate) const ALL: [Self; 4] = [Self::Plain, Self::Packed, Self::Snappy, Self::Gzip];
+}
+
+/// The rows of [`write_samples`].
+pub(crate) const SAMPLES: u32 = 60;
+
+/// Writes a file of images with labels and captions.
+pub(crate) fn write_samples(root: &Path, form: Form) -> PathBuf {
+    let path = root.join(format!("{form:?}.parquet"));
+    let row = |number| {
+        let stored = sample(number, tbl_format::SampleFormat::Bmp);
+        let label = stored.label.unwrap().to_string();
+        Row { name: stored.key, image: stored.bytes, label, text: format!("caption {number}") }
+    };
+    let rows: Vec<Row> = (0..SAMPLES).map(row).collect();
+    write_parquet(&path, form, &rows);
+    path
 }
 
 /// The sample after each block of files with these many rows: a page, or a row group if its dictionary

@@ -196,7 +196,7 @@ impl Chunks {
         Err(self.defect(chunk, "too few numbers".to_owned()))
     }
 
-    /// These rows of a chunk, in all its other dimensions; `None` if there is no such chunk.
+    /// These rows of a chunk, in all its other dimensions; `None` for a chunk that is missing.
     fn chunk_rows(
         &self,
         chunk: &[u64],

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::table::ColumnType;
 
-/// The bytes of a fill value; `None` if it is no value of the type.
+/// The bytes of a fill value; `None` for a value of another type.
 pub(super) fn fill(number: ColumnType, value: &Value, is_big_endian: bool) -> Option<Vec<u8>> {
     macro_rules! unsigned {
         ($number:ty) => {
