@@ -268,10 +268,7 @@ class Dataset:
     def select_labels(self, /, labels: SupportsGetItem[int, SupportsIndex]) -> Dataset: ...
     def shard(self, /, number: SupportsIndex, of: SupportsIndex) -> Dataset: ...
     def sheet(self, /, count: SupportsIndex, side: SupportsIndex, exif: bool) -> bytes:
-        """
-        A contact sheet of up to ``count`` samples, spread over the data set, as a PNG file; with ``exif``
-        upright.
-        """
+        """A PNG file of up to ``count`` samples, spread over the data set; with ``exif`` they are upright."""
     def skip(self, /, count: SupportsIndex) -> Dataset: ...
     def slice(self, /, start: SupportsIndex, stop: SupportsIndex) -> Dataset: ...
     def split(
@@ -959,7 +956,7 @@ def probe(data: bytes) -> ImageInfo:
 def rows(tables: list[dict[str, Any]], settings: dict[str, Any]) -> tuple[Dataset, list[int]]:
     """
     Opens the rows of tables, one table after the other, and returns the number of the first row of each
-    too. Paths of images may lead anywhere.
+    too. Paths of images may lead anywhere. Rows without images are those of tables here too.
     """
 
 def signatures() -> tuple[str, str]:
