@@ -221,8 +221,8 @@ def token_files(dataset: Any, column: str | None) -> tuple[list[str], str | None
         raise SettingError(
             f"no column {column!r}, the columns are {', '.join(dataset.column_names)}"
         )
-    paths = []
-    stored = []
+    paths: list[str] = []
+    stored: list[str] = []
     is_stored = dataset._indices is None and bool(dataset.cache_files)
     for table in _tables(dataset.data, [column]) if is_stored else ():
         if table.path is None:

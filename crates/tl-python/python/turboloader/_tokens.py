@@ -167,8 +167,9 @@ def tokens(
         name = f"{len(paths)} sources"
     else:
         paths = [absolute(one) for one in expand(path_list(path, "path"))]
-        is_one = isinstance(path, (str, os.PathLike))
-        name = repr(shown(os.fspath(path))) if is_one else f"{len(paths)} sources"
+        name = f"{len(paths)} sources"
+        if isinstance(path, (str, os.PathLike)):
+            name = repr(shown(os.fspath(path)))
     settings = {
         "dtype": None if dtype is None else type_name(dtype),
         "tensor": tensor,
