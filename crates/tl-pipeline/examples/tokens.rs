@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use tbl_io::Stores;
+use tbl_io::{Mapped, Source, Stores};
 use tl_pipeline::{
     Dataset, Loader, LoaderConfig, PipelineError, Shuffle, TokenNumber, TokenWork, Work,
 };
@@ -34,6 +34,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         })
         .collect();
     std::fs::write(&path, &tokens)?;
+    drop(tokens);
+    // The bytes lie for the copies where they lie for the loader.
+    let mapped = Mapped::new(&Source::open(&path)?, 0, 2 * count as u64)?;
+    let tokens = mapped.slice(0, mapped.len())?;
     let windows = Windows::new(NonZeroU32::new(length).ok_or("LENGTH is 0")?);
     let numbers = [TokenNumber::Stored, TokenNumber::I32, TokenNumber::I64];
     let loaders = numbers.map(|number| loader(&path, windows, number));
@@ -47,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .filter_map(|sample| usize::try_from(sample * u64::from(length)).ok())
             .collect();
         for (place, number) in [TokenType::U16, TokenType::I64].into_iter().enumerate() {
-            rates[place].push(copy(&tokens, &starts, usize::try_from(windows.tokens())?, number)?);
+            rates[place].push(copy(tokens, &starts, usize::try_from(windows.tokens())?, number)?);
         }
         for (place, loader) in loaders.iter().enumerate() {
             rates[2 + place].push(epoch_rate(loader, u32::try_from(epoch)?, windows.tokens())?);
