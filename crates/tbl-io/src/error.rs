@@ -1,7 +1,7 @@
 //! Errors of reading.
 
 mod defect;
-mod parquet;
+mod rows;
 mod tokens;
 
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::location::Location;
 use crate::ranges::{Pin, RangeFault};
 
 pub use defect::{FileKind, ImagesDefect, RawDefect, TarDefect};
-pub use parquet::ParquetDefect;
+pub use rows::RowsDefect;
 pub use tokens::TokensDefect;
 
 /// An error that prevents reading a data set or one of its samples.
@@ -54,8 +54,8 @@ pub enum ReadError {
     },
     /// A file of images of one size is damaged, or a file next to it.
     Images { location: Location, offset: u64, source: ImagesDefect },
-    /// The bytes of a Parquet file break its format, or none of its columns can be samples.
-    Parquet { location: Location, offset: u64, source: ParquetDefect },
+    /// The bytes of a Parquet or an Arrow file break its format, or none of its columns can be samples.
+    Rows { location: Location, offset: u64, source: RowsDefect },
     /// Two files declare different classes for the same numbers.
     OtherClasses {
         location: Location,
@@ -203,7 +203,7 @@ impl ReadError {
             | Self::Tar { location, .. }
             | Self::Compressed { location, .. }
             | Self::Images { location, .. }
-            | Self::Parquet { location, .. }
+            | Self::Rows { location, .. }
             | Self::OtherClasses { location, .. }
             | Self::Tokens { location, .. }
             | Self::NotRaw { location, .. }
@@ -240,7 +240,7 @@ impl ReadError {
             | Self::Tar { .. }
             | Self::Compressed { .. }
             | Self::Images { .. }
-            | Self::Parquet { .. }
+            | Self::Rows { .. }
             | Self::OtherClasses { .. }
             | Self::Tokens { .. }
             | Self::Checksum { .. }
@@ -294,7 +294,7 @@ impl ReadError {
         if let Self::List { place, .. } = self {
             return place.offset.is_some();
         }
-        if let Self::Parquet { source, .. } = self {
+        if let Self::Rows { source, .. } = self {
             return source.has_offset();
         }
         matches!(
@@ -361,7 +361,7 @@ impl ReadError {
                 write!(f, "at byte {offset}: {by}: {source}")
             }
             Self::Images { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
-            Self::Parquet { offset, source, .. } => source.write(f, *offset),
+            Self::Rows { offset, source, .. } => source.write(f, *offset),
             Self::OtherClasses { other, label, classes, .. } => classes.write(f, other, *label),
             Self::Tokens { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
             Self::NotRaw { index, source, .. } => write!(f, "sample {index}: {source}"),

@@ -21,7 +21,7 @@ impl ReadError {
             | Self::UnsafeObject { .. }
             | Self::ChangedWhileOpen { .. } => ErrorKind::Data,
             Self::List { source, .. } => source.kind(),
-            Self::Parquet { source, .. } => source.kind(),
+            Self::Rows { source, .. } => source.kind(),
             Self::Tokens { source, .. } => source.kind(),
             Self::NotRaw { .. }
             | Self::OtherClasses { .. }
@@ -57,7 +57,7 @@ impl ReadError {
             | Self::ChangedWhileOpen { offset, .. } => {
                 ErrorPlace { offset: Some(*offset), ..place }
             }
-            Self::Parquet { offset, source, .. } => {
+            Self::Rows { offset, source, .. } => {
                 ErrorPlace { offset: source.has_offset().then_some(*offset), ..place }
             }
             Self::List { place: in_list, .. } => ErrorPlace { offset: in_list.offset, ..place },

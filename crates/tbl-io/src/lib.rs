@@ -66,7 +66,7 @@ pub use convert::{
     Prepared, RowIndex, SampleWriter, Selection, Target, TargetFormat, convert,
 };
 pub use error::{
-    ClassPair, FileKind, ImagesDefect, ParquetDefect, RawDefect, ReadError, TarDefect, TokensDefect,
+    ClassPair, FileKind, ImagesDefect, RawDefect, ReadError, RowsDefect, TarDefect, TokensDefect,
 };
 pub use escape::Escaped;
 pub use folder::{Folder, FolderSkips};

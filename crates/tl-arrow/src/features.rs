@@ -1,7 +1,7 @@
 //! The features of `datasets`, which it writes into the metadata of its files.
 
 use serde_json::Value;
-use tbl_io::ParquetDefect;
+use tbl_io::RowsDefect;
 
 /// The key of the metadata.
 pub(crate) const KEY: &str = "huggingface";
@@ -26,13 +26,13 @@ pub(crate) struct Classes {
 
 impl Features {
     /// Parses the JSON text `{"info": {"features": {"NAME": {"_type": "TYPE", ..}, ..}}}`.
-    pub(crate) fn parse(text: &[u8]) -> Result<Self, ParquetDefect> {
-        let damaged = || ParquetDefect::Damaged { what: "metadata of the key `huggingface`" };
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, RowsDefect> {
+        let damaged = || RowsDefect::Damaged { what: "metadata of the key `huggingface`" };
         if text.len() > MAX_BYTES {
             let what = "bytes of the key `huggingface`";
             let found = text.len() as u64;
             let limit = MAX_BYTES as u64;
-            return Err(ParquetDefect::TooLarge { what, found, limit });
+            return Err(RowsDefect::TooLarge { what, found, limit });
         }
         let document: Value = serde_json::from_slice(text).map_err(|_| damaged())?;
         let Some(columns) = document.pointer("/info/features").and_then(Value::as_object) else {
@@ -93,7 +93,7 @@ mod tests {
         {
             let error = Features::parse(text.as_bytes()).unwrap_err();
             let what = "metadata of the key `huggingface`";
-            assert_eq!(error, ParquetDefect::Damaged { what }, "{text}");
+            assert_eq!(error, RowsDefect::Damaged { what }, "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use tbl_io::{Mapped, ParquetDefect, ReadError, ReadLimits, Source};
+use tbl_io::{Mapped, ReadError, ReadLimits, RowsDefect, Source};
 
 use crate::ahead::Ahead;
 use crate::cache::{FileNumber, Key, PageCache, Part};
@@ -157,11 +157,11 @@ impl ParquetFile {
         let chunk = self.chunk(group, leaf);
         let flaw = |defect| self.error(Flaw::new(chunk.start, defect));
         if chunk.is_encrypted {
-            return Err(flaw(ParquetDefect::EncryptedColumn));
+            return Err(flaw(RowsDefect::EncryptedColumn));
         }
         chunk.codec.map_err(|number| {
             let codec = Codec::unknown(number);
-            flaw(ParquetDefect::UnknownCodec { codec })
+            flaw(RowsDefect::UnknownCodec { codec })
         })
     }
 
@@ -223,7 +223,7 @@ impl ParquetFile {
             let parsed =
                 self.with_bytes(offset, bytes, |bytes| PageHeader::parse(bytes, offset))?;
             match parsed {
-                Err(Flaw { defect: ParquetDefect::Truncated { .. }, .. }) if !is_all => len *= 16,
+                Err(Flaw { defect: RowsDefect::Truncated { .. }, .. }) if !is_all => len *= 16,
                 parsed => return parsed.map_err(|flaw| self.error(flaw)),
             }
         }
@@ -353,7 +353,7 @@ impl ParquetFile {
                 let what = "number of rows in the pages of a list";
                 let found = entries.row_count() as u64;
                 let expected = rows.len() as u64;
-                let defect = ParquetDefect::Count { what, found, expected };
+                let defect = RowsDefect::Count { what, found, expected };
                 return Err(self.error(Flaw::new(chunk.start, defect)));
             }
             Ok(entries)
@@ -376,7 +376,7 @@ impl ParquetFile {
                 let what = "bytes of the page";
                 let found = header.page_bytes();
                 let expected = slot.bytes.into();
-                let defect = ParquetDefect::Count { what, found, expected };
+                let defect = RowsDefect::Count { what, found, expected };
                 return Err(error(Flaw::new(slot.offset, defect)));
             }
             let stored = stored_bytes(bytes, &header, slot.offset).map_err(error)?;
@@ -415,8 +415,8 @@ impl ParquetFile {
         let is_dictionary = matches!(header.kind, PageKind::Dictionary { .. });
         if !is_inside || !is_dictionary {
             let defect = match is_inside {
-                false => ParquetDefect::OutsideChunk { what: "dictionary" },
-                true => ParquetDefect::PageKind { expected: "a dictionary" },
+                false => RowsDefect::OutsideChunk { what: "dictionary" },
+                true => RowsDefect::PageKind { expected: "a dictionary" },
             };
             return Err(self.error(Flaw::new(chunk.start, defect)));
         }
@@ -433,9 +433,9 @@ pub(crate) fn checked_header(bytes: &[u8], slot: Slot, rows: usize) -> Result<Pa
     let header = PageHeader::parse(bytes, slot.offset)?;
     let flaw = |defect| Flaw::new(slot.offset, defect);
     let Some(values) = header.values() else {
-        return Err(flaw(ParquetDefect::PageKind { expected: "data" }));
+        return Err(flaw(RowsDefect::PageKind { expected: "data" }));
     };
-    let count = |what, found, expected| flaw(ParquetDefect::Count { what, found, expected });
+    let count = |what, found, expected| flaw(RowsDefect::Count { what, found, expected });
     if u64::from(values) != rows as u64 {
         return Err(count("number of values in the page", values.into(), rows as u64));
     }
@@ -452,9 +452,9 @@ pub(crate) fn checked_header(bytes: &[u8], slot: Slot, rows: usize) -> Result<Pa
 
 fn stored_bytes<'p>(bytes: &'p [u8], header: &PageHeader, offset: u64) -> Result<&'p [u8], Flaw> {
     let stored = usize::try_from(header.bytes).ok().and_then(|start| bytes.get(start..));
-    stored.ok_or_else(|| Flaw::new(offset, ParquetDefect::Truncated { what: "page header" }))
+    stored.ok_or_else(|| Flaw::new(offset, RowsDefect::Truncated { what: "page header" }))
 }
 
 pub(crate) fn in_file(source: &Source, Flaw { offset, defect }: Flaw) -> ReadError {
-    ReadError::Parquet { location: source.location().clone(), offset, source: defect }
+    ReadError::Rows { location: source.location().clone(), offset, source: defect }
 }

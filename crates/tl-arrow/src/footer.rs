@@ -1,6 +1,6 @@
 //! The footer of a Parquet file: schema, row groups and the places of their columns.
 
-use tbl_io::ParquetDefect;
+use tbl_io::RowsDefect;
 
 use crate::codec::Codec;
 use crate::features;
@@ -90,7 +90,7 @@ pub(crate) fn parse(bytes: &[u8], start: u64, file_bytes: u64) -> Result<Footer,
                 }
             }
             5 => read_metadata(&mut thrift, field, &mut metadata)?,
-            8 => return Err(thrift.flaw(ParquetDefect::Encrypted)),
+            8 => return Err(thrift.flaw(RowsDefect::Encrypted)),
             _ => thrift.skip(field)?,
         }
     }
@@ -100,7 +100,7 @@ pub(crate) fn parse(bytes: &[u8], start: u64, file_bytes: u64) -> Result<Footer,
     if in_groups != Some(row_count) {
         let found = in_groups.unwrap_or(u64::MAX);
         let what = "number of rows in row groups";
-        return Err(thrift.flaw(ParquetDefect::Count { what, found, expected: row_count }));
+        return Err(thrift.flaw(RowsDefect::Count { what, found, expected: row_count }));
     }
     Ok(Footer { schema, row_count, groups, metadata })
 }
@@ -166,7 +166,7 @@ fn row_group(thrift: &mut Thrift<'_>, leaves: usize, file_bytes: u64) -> Result<
                     let what = "number of columns in a row group";
                     let found = len as u64;
                     let expected = leaves as u64;
-                    return Err(thrift.flaw(ParquetDefect::Count { what, found, expected }));
+                    return Err(thrift.flaw(RowsDefect::Count { what, found, expected }));
                 }
                 chunks = (0..len)
                     .map(|_| column_chunk(thrift, file_bytes))
@@ -194,7 +194,7 @@ fn column_chunk(thrift: &mut Thrift<'_>, file_bytes: u64) -> Result<Chunk, Flaw>
             1 => {
                 let path = thrift.binary(field)?;
                 if !path.is_empty() {
-                    return Err(thrift.flaw(ParquetDefect::OtherFile { path: path.to_vec() }));
+                    return Err(thrift.flaw(RowsDefect::OtherFile { path: path.to_vec() }));
                 }
             }
             3 => {
@@ -305,7 +305,7 @@ fn check_range(
     if offset.checked_add(bytes).is_some_and(|end| end <= file_bytes) {
         return Ok(());
     }
-    Err(thrift.flaw(ParquetDefect::OutsideFile { what, offset, bytes, file_bytes }))
+    Err(thrift.flaw(RowsDefect::OutsideFile { what, offset, bytes, file_bytes }))
 }
 
 /// Reads those pairs of key and value that say how columns are used.

@@ -1,6 +1,6 @@
 //! The headers of pages.
 
-use tbl_io::ParquetDefect;
+use tbl_io::RowsDefect;
 
 use crate::thrift::{Field, Flaw, Thrift};
 
@@ -76,7 +76,7 @@ impl Encoding {
             value => {
                 let what = "encoding of a page";
                 let expected = "0, 2, 3 or 5 to 9";
-                return Err(thrift.flaw(ParquetDefect::Value { what, value, expected }));
+                return Err(thrift.flaw(RowsDefect::Value { what, value, expected }));
             }
         })
     }
@@ -206,7 +206,7 @@ fn levels(thrift: &mut Thrift<'_>, field: Field) -> Result<Levels, Flaw> {
         value => {
             let what = "encoding of levels";
             let expected = "3 or 4";
-            Err(thrift.flaw(ParquetDefect::Value { what, value, expected }))
+            Err(thrift.flaw(RowsDefect::Value { what, value, expected }))
         }
     }
 }
@@ -222,7 +222,7 @@ fn dictionary(thrift: &mut Thrift<'_>) -> Result<PageKind, Flaw> {
                 value => {
                     let what = "encoding of a dictionary";
                     let expected = "0 or 2";
-                    return Err(thrift.flaw(ParquetDefect::Value { what, value, expected }));
+                    return Err(thrift.flaw(RowsDefect::Value { what, value, expected }));
                 }
             },
             _ => thrift.skip(field)?,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use tbl_io::{Escaped, ParquetDefect, ReadError};
+use tbl_io::{Escaped, ReadError, RowsDefect};
 
 use crate::roles::LabelColumn;
 use crate::rows::RowFile;
@@ -48,12 +48,12 @@ impl RowLabels {
                         let what = "number of classes";
                         let found = next as u64 + 1;
                         let limit = MAX_CLASSES as u64;
-                        return error(ParquetDefect::TooLarge { what, found, limit });
+                        return error(RowsDefect::TooLarge { what, found, limit });
                     }
                     class(&mut classes, text)
                 }
                 Some(Value::Float(_) | Value::Double(_)) => {
-                    return error(ParquetDefect::Damaged { what: "labels" });
+                    return error(RowsDefect::Damaged { what: "labels" });
                 }
             });
             Ok(ControlFlow::Continue(()))

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use tbl_io::ParquetDefect;
+use tbl_io::RowsDefect;
 
 use crate::header::PageHeader;
 use crate::page::{PAGE_VALUES, PageContext, PageParts};
@@ -94,7 +94,7 @@ impl Entries {
         dictionary: Option<&Arc<Values>>,
         context: PageContext<'_>,
     ) -> Result<(), Flaw> {
-        let damaged = |what| context.flaw(ParquetDefect::Damaged { what });
+        let damaged = |what| context.flaw(RowsDefect::Damaged { what });
         let parts = PageParts::of(header, stored, context)?;
         let before = self.definition.len();
         let count = parts.values as usize;
@@ -103,7 +103,7 @@ impl Entries {
             let what = "number of values in a row group of lists";
             let found = total as u64;
             let limit = PAGE_VALUES.into();
-            return Err(context.flaw(ParquetDefect::TooLarge { what, found, limit }));
+            return Err(context.flaw(RowsDefect::TooLarge { what, found, limit }));
         }
         let leaf = context.leaf;
         if leaf.max_repetition > 0 {

@@ -2,7 +2,7 @@
 //! for them.
 
 use serde_json::{Map, Value, json};
-use tbl_io::ParquetDefect;
+use tbl_io::RowsDefect;
 
 /// The key of the metadata.
 pub(crate) const KEY: &str = "turboloader";
@@ -22,8 +22,8 @@ pub(crate) struct Own {
 
 impl Own {
     /// Parses the metadata. Members that it does not know are those of a later version.
-    pub(crate) fn parse(text: &[u8]) -> Result<Self, ParquetDefect> {
-        let damaged = || ParquetDefect::Damaged { what: "metadata of the key `turboloader`" };
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, RowsDefect> {
+        let damaged = || RowsDefect::Damaged { what: "metadata of the key `turboloader`" };
         let document: Value = serde_json::from_slice(text).map_err(|_| damaged())?;
         let names = |key: &str| match document.get(key) {
             None => Ok(Vec::new()),
@@ -87,7 +87,7 @@ mod tests {
     fn metadata_that_cannot_be_read_is_an_error() {
         for text in ["", "[]", "{}", r#"{"image": 1}"#, r#"{"image": "a", "class_names": [1]}"#] {
             let what = "metadata of the key `turboloader`";
-            let expected = Err(ParquetDefect::Damaged { what });
+            let expected = Err(RowsDefect::Damaged { what });
             assert_eq!(Own::parse(text.as_bytes()), expected, "{text}");
         }
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use tbl_io::ParquetDefect;
+use tbl_io::RowsDefect;
 
 use crate::cache;
 use crate::codec::Codec;
@@ -84,7 +84,7 @@ impl Page {
         dictionary: Option<&Arc<Values>>,
         context: PageContext<'_>,
     ) -> Result<Self, Flaw> {
-        let damaged = |what| context.flaw(ParquetDefect::Damaged { what });
+        let damaged = |what| context.flaw(RowsDefect::Damaged { what });
         let parts = PageParts::of(header, stored, context)?;
         let rows = usize::try_from(parts.values).map_err(|_| damaged("number of values"))?;
         let nulls = Nulls::decode(parts.definition(), context.leaf.max_definition, rows)
@@ -100,7 +100,7 @@ impl Page {
         context: PageContext<'_>,
     ) -> Result<Values, Flaw> {
         let PageKind::Dictionary { values } = header.kind else {
-            return Err(context.flaw(ParquetDefect::PageKind { expected: "a dictionary" }));
+            return Err(context.flaw(RowsDefect::PageKind { expected: "a dictionary" }));
         };
         let bytes = decompress(header, stored, context)?;
         let count = usize::try_from(values.min(PAGE_VALUES)).unwrap_or(0);
@@ -108,12 +108,12 @@ impl Page {
             Values::decode(context.leaf, Encoding::Plain, bytes, 0, count, None, context.most);
         let is_whole = values <= PAGE_VALUES;
         let decoded = decoded.filter(|_| is_whole);
-        decoded.ok_or_else(|| context.flaw(ParquetDefect::Damaged { what: "dictionary" }))
+        decoded.ok_or_else(|| context.flaw(RowsDefect::Damaged { what: "dictionary" }))
     }
 }
 
 impl PageContext<'_> {
-    pub(crate) fn flaw(&self, defect: ParquetDefect) -> Flaw {
+    pub(crate) fn flaw(&self, defect: RowsDefect) -> Flaw {
         Flaw::new(self.offset, defect)
     }
 }
@@ -178,7 +178,7 @@ impl PageParts {
         match header.kind {
             PageKind::Data { values, encoding, definition, repetition } => {
                 let bytes = decompress(header, stored, context)?;
-                let damaged = || context.flaw(ParquetDefect::Damaged { what: LEVELS });
+                let damaged = || context.flaw(RowsDefect::Damaged { what: LEVELS });
                 let place = |encoding, max, start: usize| {
                     let rest = bytes.get(start..)?;
                     let len = level_bytes(rest, encoding, max, values)?;
@@ -196,7 +196,7 @@ impl PageParts {
             }
             PageKind::DataV2 { .. } => Self::of_version_2(header, stored, context),
             PageKind::Dictionary { .. } | PageKind::Other => {
-                Err(context.flaw(ParquetDefect::PageKind { expected: "data" }))
+                Err(context.flaw(RowsDefect::PageKind { expected: "data" }))
             }
         }
     }
@@ -206,7 +206,7 @@ impl PageParts {
         stored: &[u8],
         context: PageContext<'_>,
     ) -> Result<Self, Flaw> {
-        let damaged = || context.flaw(ParquetDefect::Damaged { what: LEVELS });
+        let damaged = || context.flaw(RowsDefect::Damaged { what: LEVELS });
         let PageKind::DataV2 {
             values,
             encoding,
@@ -216,7 +216,7 @@ impl PageParts {
             ..
         } = header.kind
         else {
-            return Err(context.flaw(ParquetDefect::PageKind { expected: "data" }));
+            return Err(context.flaw(RowsDefect::PageKind { expected: "data" }));
         };
         check_checksum(header, stored, context)?;
         let first = usize::try_from(repetition_bytes).map_err(|_| damaged())?;
@@ -259,7 +259,7 @@ impl PageParts {
         let Self { encoding, bytes, start, .. } = self;
         let most = context.most;
         let values = Values::decode(context.leaf, encoding, bytes, start, count, dictionary, most);
-        values.ok_or_else(|| context.flaw(ParquetDefect::Damaged { what: "values of the page" }))
+        values.ok_or_else(|| context.flaw(RowsDefect::Damaged { what: "values of the page" }))
     }
 }
 
@@ -349,7 +349,7 @@ pub(crate) fn decompressed(
     let most = PAGE_BYTES.max((stored.len() as u64).saturating_mul(MAX_RATIO)).min(most);
     let too_large = || {
         let what = "size of decompressed data";
-        Flaw::new(offset, ParquetDefect::TooLarge { what, found: need, limit: most })
+        Flaw::new(offset, RowsDefect::TooLarge { what, found: need, limit: most })
     };
     if need > most {
         return Err(too_large());
@@ -362,7 +362,7 @@ pub(crate) fn decompressed(
     if codec.decompress(stored, &mut bytes) {
         return Ok(bytes);
     }
-    Err(Flaw::new(offset, ParquetDefect::Compressed { codec: codec.name(), bytes: need }))
+    Err(Flaw::new(offset, RowsDefect::Compressed { codec: codec.name(), bytes: need }))
 }
 
 fn check_checksum(
@@ -375,5 +375,5 @@ fn check_checksum(
     if computed == expected {
         return Ok(());
     }
-    Err(context.flaw(ParquetDefect::Checksum { stored: expected, computed }))
+    Err(context.flaw(RowsDefect::Checksum { stored: expected, computed }))
 }

@@ -1,6 +1,6 @@
 //! The pages of a column in a row group: where each begins, and its first row.
 
-use tbl_io::{ParquetDefect, ReadError};
+use tbl_io::{ReadError, RowsDefect};
 
 use crate::footer::Chunk;
 use crate::header::{PageHeader, PageKind};
@@ -41,7 +41,7 @@ pub(crate) fn of_index(
         let what = "first row of the first page";
         let expected = "0";
         let value = first.map_or(-1, i64::from);
-        return Err(Flaw::new(start, ParquetDefect::Value { what, value, expected }));
+        return Err(Flaw::new(start, RowsDefect::Value { what, value, expected }));
     }
     Ok(slots)
 }
@@ -72,14 +72,14 @@ fn read_slots(
         let first_row = first_row.ok_or_else(|| thrift.missing("first row of a page"))?;
         let end = offset.checked_add(bytes.into());
         if offset < chunk.start || end.is_none_or(|end| end > chunk.start + chunk.bytes) {
-            return Err(thrift.flaw(ParquetDefect::OutsideChunk { what: "page" }));
+            return Err(thrift.flaw(RowsDefect::OutsideChunk { what: "page" }));
         }
         let before = slots.last().map_or(0, |slot: &Slot| slot.first_row);
         let first_row = u32::try_from(first_row).ok();
         let is_next = |&row: &u32| row >= before && u64::from(row) <= rows;
         let first_row = first_row.filter(is_next).ok_or_else(|| {
             let what = "order of the first rows of pages";
-            thrift.flaw(ParquetDefect::Damaged { what })
+            thrift.flaw(RowsDefect::Damaged { what })
         })?;
         slots.push(Slot { offset, first_row, bytes });
     }
@@ -102,24 +102,24 @@ pub(crate) fn walk(
         let flaw = |defect| error(Flaw::new(offset, defect));
         let next = offset + header.page_bytes();
         if next > end {
-            return Err(flaw(ParquetDefect::OutsideChunk { what: "page" }));
+            return Err(flaw(RowsDefect::OutsideChunk { what: "page" }));
         }
         if let Some(values) = header.values() {
             if values > PAGE_VALUES {
                 let what = "number of values in a page";
                 let found = values.into();
                 let limit = PAGE_VALUES.into();
-                return Err(flaw(ParquetDefect::TooLarge { what, found, limit }));
+                return Err(flaw(RowsDefect::TooLarge { what, found, limit }));
             }
             let bytes = u32::try_from(header.page_bytes()).ok();
             let first_row = u32::try_from(found).ok();
             let Some((bytes, first_row)) = bytes.zip(first_row) else {
-                return Err(flaw(ParquetDefect::OutsideChunk { what: "page" }));
+                return Err(flaw(RowsDefect::OutsideChunk { what: "page" }));
             };
             slots.push(Slot { offset, first_row, bytes });
             found += u64::from(values);
         } else if matches!(header.kind, PageKind::Dictionary { .. }) && offset != chunk.start {
-            return Err(flaw(ParquetDefect::PageKind { expected: "data" }));
+            return Err(flaw(RowsDefect::PageKind { expected: "data" }));
         }
         offset = next;
     }
@@ -127,7 +127,7 @@ pub(crate) fn walk(
         let what = "number of values in pages";
         return Err(error(Flaw::new(
             chunk.start,
-            ParquetDefect::Count { what, found, expected: rows },
+            RowsDefect::Count { what, found, expected: rows },
         )));
     }
     Ok(slots)

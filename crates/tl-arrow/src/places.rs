@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use tbl_format::SampleFormat;
-use tbl_io::{ParquetDefect, ReadError};
+use tbl_io::{ReadError, RowsDefect};
 
 use crate::cache;
 use crate::codec::Codec;
@@ -240,7 +240,7 @@ impl Places {
             let rows = Rows { first: rows.start as usize, count: rows.len(), max };
             if let Some(plain) = Plain::of(&header, bytes, codec, max, slot)? {
                 places.hop_in_file(bytes, &plain, rows).ok_or_else(|| {
-                    Flaw::new(slot.offset, ParquetDefect::Damaged { what: "values of the page" })
+                    Flaw::new(slot.offset, RowsDefect::Damaged { what: "values of the page" })
                 })?;
                 places.set_end(number, slot.bytes);
                 return Ok(IN_FILE);

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use tbl_format::SampleFormat;
-use tbl_io::{ParquetDefect, ReadError};
+use tbl_io::{ReadError, RowsDefect};
 
 use crate::features::{Classes, Features};
 use crate::options::RowOptions;
@@ -77,7 +77,7 @@ impl Roles {
             let found = file.schema().column(name);
             found.ok_or_else(|| {
                 let columns = names(columns);
-                setting(ParquetDefect::NoColumn { column: name.clone(), columns })
+                setting(RowsDefect::NoColumn { column: name.clone(), columns })
             })
         };
         let image = match options.image.as_ref().or(own.as_ref().map(|own| &own.image)) {
@@ -85,7 +85,7 @@ impl Roles {
             None => find_image(file, &features)?,
         };
         let values = bytes_of(file, image)
-            .ok_or_else(|| setting(ParquetDefect::NotBytes { column: image.name.clone() }))?;
+            .ok_or_else(|| setting(RowsDefect::NotBytes { column: image.name.clone() }))?;
         let label = match (&options.label, &own) {
             (Some(name), _) => Some(column(name)?),
             (None, Some(own)) => own.label.as_ref().map(column).transpose()?,
@@ -101,7 +101,7 @@ impl Roles {
                 names: declared(features.classes, own.as_ref(), &node.name),
             }),
             Some(node) => {
-                return Err(setting(ParquetDefect::NotLabels { column: node.name.clone() }));
+                return Err(setting(RowsDefect::NotLabels { column: node.name.clone() }));
             }
             None => None,
         };
@@ -195,8 +195,8 @@ fn find_image<'f>(file: &'f dyn RowFile, features: &Features) -> Result<&'f Node
     let setting = |defect| Err(file.error(Flaw::new(0, defect)));
     match &*candidates {
         [only] => Ok(only),
-        [] => setting(ParquetDefect::NoImages { columns: names(schema.columns()) }),
-        [first, second, ..] => setting(ParquetDefect::TwoImages {
+        [] => setting(RowsDefect::NoImages { columns: names(schema.columns()) }),
+        [first, second, ..] => setting(RowsDefect::TwoImages {
             first: first.name.clone(),
             second: second.name.clone(),
         }),

@@ -124,7 +124,7 @@ pub(crate) trait RowFile: fmt::Debug + Send + Sync {
     /// The error of this file with the place and the defect.
     fn error(&self, Flaw { offset, defect }: Flaw) -> ReadError {
         let location = self.source().location().clone();
-        ReadError::Parquet { location, offset, source: defect }
+        ReadError::Rows { location, offset, source: defect }
     }
 
     fn check_size(&self, what: &'static str, need: u64) -> Result<(), ReadError> {

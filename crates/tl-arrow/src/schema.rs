@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tbl_io::ParquetDefect;
+use tbl_io::RowsDefect;
 
 /// An element of the schema as the footer has it, in depth-first order.
 #[derive(Clone, Copy, Debug, Default)]
@@ -114,16 +114,16 @@ const MAX_DEPTH: u8 = 32;
 impl Schema {
     /// # Errors
     /// The first element that cannot be.
-    pub(crate) fn new(elements: &[Element<'_>]) -> Result<Self, ParquetDefect> {
+    pub(crate) fn new(elements: &[Element<'_>]) -> Result<Self, RowsDefect> {
         let (root, mut rest) =
-            elements.split_first().ok_or(ParquetDefect::Schema { reason: "it is empty" })?;
+            elements.split_first().ok_or(RowsDefect::Schema { reason: "it is empty" })?;
         let mut builder = Builder { leaves: Vec::new() };
         let mut columns = Vec::new();
         for _ in 0..root.children {
             columns.push(builder.node(&mut rest, Levels::default())?);
         }
         if !rest.is_empty() {
-            return Err(ParquetDefect::Schema { reason: "it has elements after its end" });
+            return Err(RowsDefect::Schema { reason: "it has elements after its end" });
         }
         Ok(Self { columns, leaves: builder.leaves })
     }
@@ -135,9 +135,9 @@ impl Schema {
 
     /// The same stored columns, of which rows have those that the first name of each pair names, under
     /// the second.
-    pub(crate) fn select(&self, names: &[(String, String)]) -> Result<Self, ParquetDefect> {
+    pub(crate) fn select(&self, names: &[(String, String)]) -> Result<Self, RowsDefect> {
         let selected = names.iter().map(|(stored, name)| {
-            let missing = || ParquetDefect::NoColumn {
+            let missing = || RowsDefect::NoColumn {
                 column: stored.clone(),
                 columns: self.columns.iter().map(|column| column.name.clone()).collect(),
             };
@@ -180,12 +180,12 @@ struct Builder {
 }
 
 impl Builder {
-    fn node(&mut self, rest: &mut &[Element<'_>], parent: Levels) -> Result<Node, ParquetDefect> {
+    fn node(&mut self, rest: &mut &[Element<'_>], parent: Levels) -> Result<Node, RowsDefect> {
         let (element, after) =
-            rest.split_first().ok_or(ParquetDefect::Schema { reason: "it ends early" })?;
+            rest.split_first().ok_or(RowsDefect::Schema { reason: "it ends early" })?;
         *rest = after;
         if parent.depth >= MAX_DEPTH {
-            return Err(ParquetDefect::Schema { reason: "its groups nest more than 32 deep" });
+            return Err(RowsDefect::Schema { reason: "its groups nest more than 32 deep" });
         }
         let repetition = match element.repetition {
             0 => Repetition::Required,
@@ -194,7 +194,7 @@ impl Builder {
             value => {
                 let what = "repetition of a column";
                 let expected = "0, 1 or 2";
-                return Err(ParquetDefect::Value { what, value, expected });
+                return Err(RowsDefect::Value { what, value, expected });
             }
         };
         let levels = Levels {
@@ -227,7 +227,7 @@ fn is_list(element: &Element<'_>) -> bool {
     matches!(element.converted, Some(1..=3)) || matches!(element.logical, Some(2 | 3))
 }
 
-fn leaf(element: &Element<'_>, levels: Levels) -> Result<Leaf, ParquetDefect> {
+fn leaf(element: &Element<'_>, levels: Levels) -> Result<Leaf, RowsDefect> {
     let physical = match element.physical {
         Some(0) => Physical::Boolean,
         Some(1) => Physical::Int32,
@@ -240,12 +240,12 @@ fn leaf(element: &Element<'_>, levels: Levels) -> Result<Leaf, ParquetDefect> {
         Some(value) => {
             let what = "type of a column";
             let expected = "0 to 7";
-            return Err(ParquetDefect::Value { what, value, expected });
+            return Err(RowsDefect::Value { what, value, expected });
         }
-        None => return Err(ParquetDefect::Schema { reason: "a column has no type" }),
+        None => return Err(RowsDefect::Schema { reason: "a column has no type" }),
     };
     if physical == Physical::Fixed(0) {
-        return Err(ParquetDefect::Schema { reason: "a column has values of 0 bytes" });
+        return Err(RowsDefect::Schema { reason: "a column has values of 0 bytes" });
     }
     let meaning = match (element.logical, element.converted) {
         (Some(1 | 4), _) | (_, Some(0 | 4)) => Meaning::Text,

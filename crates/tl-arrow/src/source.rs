@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tbl_format::SampleFormat;
 use tbl_format::path::{RelativePath, check_web_name};
 use tbl_io::{
-    BlockMemory, BulkIndex, Entry, Facts, Field, Location, Note, ParquetDefect, ReadError,
-    ReadLimits, SampleBlocks, SampleSource, Source, SourceKind, StoredBytes, StoredSamples, Stores,
+    BlockMemory, BulkIndex, Entry, Facts, Field, Location, Note, ReadError, ReadLimits, RowsDefect,
+    SampleBlocks, SampleSource, Source, SourceKind, StoredBytes, StoredSamples, Stores,
 };
 
 use crate::cache::PageCache;
@@ -94,7 +94,7 @@ impl RowSource {
     /// As [`open`](Self::open), with these options instead of those of `stores`.
     ///
     /// # Errors
-    /// [`ReadError::Parquet`] with the offset of a defect, or the columns of which one must be named;
+    /// [`ReadError::Rows`] with the offset of a defect, or the columns of which one must be named;
     /// [`ReadError::Limit`] for more rows than memory is taken for.
     pub fn open_with(
         stores: &Stores,
@@ -194,7 +194,7 @@ impl RowSource {
     fn own_file(&self, column: ImageColumn, row: RowPlace, at: u64) -> Result<Source, ReadError> {
         let error = |defect| self.file.error(Flaw::new(at, defect));
         let Some(path) = self.path(column, row)? else {
-            return Err(error(ParquetDefect::NullSample));
+            return Err(error(RowsDefect::NullSample));
         };
         let below_root = self.root.as_ref().and_then(|root| Some((root, below(root, &path)?)));
         let (folder, name) = below_root.unwrap_or((&self.folder, &path));
@@ -202,11 +202,10 @@ impl RowSource {
             Some(_) => check_web_name(name),
             None => Ok(()),
         });
-        checked
-            .map_err(|defect| error(ParquetDefect::UnsafePath { path: path.clone(), defect }))?;
+        checked.map_err(|defect| error(RowsDefect::UnsafePath { path: path.clone(), defect }))?;
         let location = folder.join(name);
         let opened = self.stores.open_file(&location)?;
-        let source = opened.ok_or_else(|| error(ParquetDefect::NotAFile { path: path.clone() }))?;
+        let source = opened.ok_or_else(|| error(RowsDefect::NotAFile { path: path.clone() }))?;
         self.file.check_size("sample bytes", source.len())?;
         Ok(source)
     }

@@ -105,7 +105,7 @@ impl RowColumns {
     /// Reads the footer of a file, or the metadata of the record batches.
     ///
     /// # Errors
-    /// [`ReadError::Parquet`] with the offset of a defect. A column that cannot be read is none: it is
+    /// [`ReadError::Rows`] with the offset of a defect. A column that cannot be read is none: it is
     /// [unreadable](ColumnContent::Unreadable), and the others are not affected.
     pub fn open(source: Source) -> Result<Self, ReadError> {
         Self::open_with(source, &RowOptions::default())
@@ -225,7 +225,7 @@ impl RowColumns {
     /// Reads rows of column number `column`.
     ///
     /// # Errors
-    /// [`ReadError::Parquet`] for a damaged page, and for a value that is none of the column's type.
+    /// [`ReadError::Rows`] for a damaged page, and for a value that is none of the column's type.
     ///
     /// # Panics
     /// If a row does not exist, or the column cannot be read.

@@ -1,7 +1,7 @@
 //! The end of a file: its magic and its footer.
 
 use tbl_format::checksum::crc32c;
-use tbl_io::{ParquetDefect, ReadError, ReadLimits, Source};
+use tbl_io::{ReadError, ReadLimits, RowsDefect, Source};
 
 use crate::file::{MAGIC, in_file};
 use crate::footer::{self, Footer};
@@ -36,23 +36,23 @@ pub(crate) fn read_tail(source: &Source, limits: ReadLimits) -> Result<Tail, Rea
     let mut head = [0; MAGIC.len()];
     let least = MAGIC.len() as u64 + TAIL_BYTES;
     if len < least {
-        return Err(flaw(0, ParquetDefect::Short { bytes: len, least }));
+        return Err(flaw(0, RowsDefect::Short { bytes: len, least }));
     }
     source.read_exact_at(0, &mut head)?;
     if head != MAGIC && head != ENCRYPTED_MAGIC {
-        return Err(flaw(0, ParquetDefect::Magic { found: head }));
+        return Err(flaw(0, RowsDefect::Magic { found: head }));
     }
     let tail_bytes = if source.is_mappable() { TAIL_READ } else { TAIL_REQUEST };
     let tail_start = len - tail_bytes.min(len);
     let mut tail = Vec::new();
     source.read_range_into(tail_start, len - tail_start, &mut tail)?;
     let Some((rest, magic)) = tail.split_last_chunk::<4>() else {
-        return Err(flaw(0, ParquetDefect::Short { bytes: len, least }));
+        return Err(flaw(0, RowsDefect::Short { bytes: len, least }));
     };
     match *magic {
         MAGIC => {}
-        ENCRYPTED_MAGIC => return Err(flaw(len - TAIL_BYTES, ParquetDefect::Encrypted)),
-        found => return Err(flaw(len - 4, ParquetDefect::Magic { found })),
+        ENCRYPTED_MAGIC => return Err(flaw(len - TAIL_BYTES, RowsDefect::Encrypted)),
+        found => return Err(flaw(len - 4, RowsDefect::Magic { found })),
     }
     let length = rest.last_chunk().map_or(0, |length| u32::from_le_bytes(*length));
     let end = len - TAIL_BYTES;
@@ -61,7 +61,7 @@ pub(crate) fn read_tail(source: &Source, limits: ReadLimits) -> Result<Tail, Rea
     let Some(start) = start.filter(|_| length <= limits.sample_bytes) else {
         let limit = (end - MAGIC.len() as u64).min(limits.sample_bytes);
         let what = "length of the footer";
-        return Err(flaw(end, ParquetDefect::TooLarge { what, found: length, limit }));
+        return Err(flaw(end, RowsDefect::TooLarge { what, found: length, limit }));
     };
     let mut long = Vec::new();
     let bytes = if start < tail_start {

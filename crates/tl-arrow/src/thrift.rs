@@ -3,17 +3,17 @@
 //! Nothing is allocated: texts and binaries are slices of the input, and the length that a list states
 //! is at most the number of bytes that follow it.
 
-use tbl_io::ParquetDefect;
+use tbl_io::RowsDefect;
 
 /// A defect of a Parquet file and the offset of the byte that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Flaw {
     pub(crate) offset: u64,
-    pub(crate) defect: ParquetDefect,
+    pub(crate) defect: RowsDefect,
 }
 
 impl Flaw {
-    pub(crate) fn new(offset: u64, defect: ParquetDefect) -> Self {
+    pub(crate) fn new(offset: u64, defect: RowsDefect) -> Self {
         Self { offset, defect }
     }
 }
@@ -90,21 +90,21 @@ impl<'a> Thrift<'a> {
         self.start + self.at as u64
     }
 
-    pub(crate) fn flaw(&self, defect: ParquetDefect) -> Flaw {
+    pub(crate) fn flaw(&self, defect: RowsDefect) -> Flaw {
         Flaw::new(self.offset(), defect)
     }
 
     fn truncated(&self) -> Flaw {
-        self.flaw(ParquetDefect::Truncated { what: self.what })
+        self.flaw(RowsDefect::Truncated { what: self.what })
     }
 
     fn malformed(&self) -> Flaw {
-        self.flaw(ParquetDefect::Malformed { what: self.what })
+        self.flaw(RowsDefect::Malformed { what: self.what })
     }
 
     /// The error of a required field that the structure lacks.
     pub(crate) fn missing(&self, field: &'static str) -> Flaw {
-        self.flaw(ParquetDefect::Missing { what: self.what, field })
+        self.flaw(RowsDefect::Missing { what: self.what, field })
     }
 
     /// The next field, whose number follows from that of the field before; `None` at the end of the
@@ -139,16 +139,15 @@ impl<'a> Thrift<'a> {
         let value = self.integer(field)?;
         let size = i32::try_from(value).ok().and_then(|value| u32::try_from(value).ok());
         size.ok_or_else(|| {
-            self.flaw(ParquetDefect::Value { what: name, value, expected: "0 to 2147483647" })
+            self.flaw(RowsDefect::Value { what: name, value, expected: "0 to 2147483647" })
         })
     }
 
     /// A number that is not negative.
     pub(crate) fn count(&mut self, field: Field, name: &'static str) -> Result<u64, Flaw> {
         let value = self.integer(field)?;
-        u64::try_from(value).map_err(|_| {
-            self.flaw(ParquetDefect::Value { what: name, value, expected: "0 or more" })
-        })
+        u64::try_from(value)
+            .map_err(|_| self.flaw(RowsDefect::Value { what: name, value, expected: "0 or more" }))
     }
 
     pub(crate) fn boolean(&self, field: Field) -> Result<bool, Flaw> {
@@ -342,7 +341,7 @@ mod tests {
     fn every_prefix_is_truncated_at_its_end() {
         for end in 0..STRUCTURE.len() {
             let flaw = read(&STRUCTURE[..end]).unwrap_err();
-            assert_eq!(flaw.defect, ParquetDefect::Truncated { what: "test" }, "{end}");
+            assert_eq!(flaw.defect, RowsDefect::Truncated { what: "test" }, "{end}");
             assert!((100..=100 + end as u64).contains(&flaw.offset), "{flaw:?}");
         }
     }
@@ -367,7 +366,7 @@ mod tests {
         let mut thrift = Thrift::new(&bytes, 0, "test");
         let field = thrift.field(&mut 0).unwrap().unwrap();
         let flaw = thrift.list(field, Kind::I32).unwrap_err();
-        assert_eq!(flaw.defect, ParquetDefect::Truncated { what: "test" });
+        assert_eq!(flaw.defect, RowsDefect::Truncated { what: "test" });
     }
 
     #[test]
@@ -376,6 +375,6 @@ mod tests {
         let mut thrift = Thrift::new(&bytes, 0, "test");
         let field = thrift.field(&mut 0).unwrap().unwrap();
         let flaw = thrift.skip(field).unwrap_err();
-        assert_eq!(flaw.defect, ParquetDefect::Malformed { what: "test" });
+        assert_eq!(flaw.defect, RowsDefect::Malformed { what: "test" });
     }
 }

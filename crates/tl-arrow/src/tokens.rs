@@ -3,7 +3,7 @@
 mod arrow;
 mod parquet;
 
-use tbl_io::{BlockMemory, Location, ParquetDefect, ReadError, ReadLimits, Source, TokensDefect};
+use tbl_io::{BlockMemory, Location, ReadError, ReadLimits, RowsDefect, Source, TokensDefect};
 use tl_tokens::{TokenFile, TokenFormat, TokenOptions, TokenRecords, TokenType};
 
 use crate::cache::PageCache;
@@ -23,7 +23,7 @@ const INPUT_IDS: &str = "input_ids";
 ///
 /// # Errors
 /// [`TokensDefect::NoColumn`] if there is not one such column, none is called `input_ids`, and `options`
-/// names none; [`ReadError::Parquet`] for damage.
+/// names none; [`ReadError::Rows`] for damage.
 pub fn open_tokens(
     source: &Source,
     options: &TokenOptions,
@@ -217,7 +217,7 @@ impl TokenRecords for ListTokens {
 /// The length of the list in row `record`, which may have more elements than lengths can say.
 fn length(file: &dyn ListFile, column: &Column, record: u64, count: u64) -> Result<u32, ReadError> {
     let what = "number of elements in a list";
-    let too_large = ParquetDefect::TooLarge { what, found: count, limit: u32::MAX.into() };
+    let too_large = RowsDefect::TooLarge { what, found: count, limit: u32::MAX.into() };
     let offset = file.offset(column, record);
     u32::try_from(count).map_err(|_| file.error(Flaw::new(offset, too_large)))
 }

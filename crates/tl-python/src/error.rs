@@ -48,7 +48,7 @@ fn read(error: &ReadError) -> Error {
         ReadError::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
             return Error::of_class(error, Class::Setting);
         }
-        ReadError::Parquet { source, .. } if source.lacks_column() => {
+        ReadError::Rows { source, .. } if source.lacks_column() => {
             return Error::of_class(error, Class::Format).with_option("image=");
         }
         ReadError::ChangedWhileOpen { .. } => Class::Storage,

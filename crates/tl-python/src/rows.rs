@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use tbl_io::{Location, ParquetDefect, ReadError, SampleSource, Source, allow_open_files};
+use tbl_io::{Location, ReadError, RowsDefect, SampleSource, Source, allow_open_files};
 use tl_arrow::{RowOptions, RowSource};
 use tl_pipeline::{Dataset, PipelineError, RowTable, TableSource};
 
@@ -64,7 +64,7 @@ pub(crate) fn rows(
         let opened: Box<dyn SampleSource> =
             match RowSource::open_with(&stores.stores(), source, &options) {
                 Ok(rows) => Box::new(rows),
-                Err(ReadError::Parquet { source: ParquetDefect::NoImages { .. }, .. }) => {
+                Err(ReadError::Rows { source: RowsDefect::NoImages { .. }, .. }) => {
                     Box::new(TableSource::new(RowTable::open_with(kept, &options)?))
                 }
                 Err(error) => return Err(error.into()),

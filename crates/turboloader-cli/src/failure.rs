@@ -6,7 +6,7 @@ use std::io;
 use std::iter;
 use std::path::PathBuf;
 
-use tbl_io::{Entry, ErrorKind, Escaped, Location, ParquetDefect, SampleSource};
+use tbl_io::{Entry, ErrorKind, Escaped, Location, RowsDefect, SampleSource};
 use tl_pipeline::Fault;
 
 /// The result of a command that ran to its end.
@@ -128,7 +128,7 @@ fn exists_already(error: &(dyn Error + 'static)) -> bool {
 
 /// Whether an error says that the column of the samples has to be named.
 fn lacks_column(error: &(dyn Error + 'static)) -> bool {
-    cause(error).is_some_and(ParquetDefect::lacks_column)
+    cause(error).is_some_and(RowsDefect::lacks_column)
 }
 
 impl Failure {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use tbl_io::{ParquetDefect, ReadError};
+use tbl_io::{ReadError, RowsDefect};
 
 use crate::ipc::file::{ArrowFile, BatchNumber};
 use crate::ipc::message::{Batch, Buffer};
@@ -104,7 +104,7 @@ impl<'f> Bytes<'f> {
 impl<'f> Array<'f> {
     /// The error of this array: the record batch cannot be what its metadata says.
     pub(crate) fn damaged(&self, what: &'static str) -> ReadError {
-        self.file.error(Flaw::new(self.batch.offset, ParquetDefect::Damaged { what }))
+        self.file.error(Flaw::new(self.batch.offset, RowsDefect::Damaged { what }))
     }
 
     pub(crate) fn len(&self) -> u64 {

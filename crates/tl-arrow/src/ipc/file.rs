@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use tbl_io::{Mapped, ParquetDefect, ReadError, ReadLimits, Source};
+use tbl_io::{Mapped, ReadError, ReadLimits, RowsDefect, Source};
 
 use crate::ahead::Ahead;
 use crate::cache::{FileNumber, Key, PageCache, Part};
@@ -195,7 +195,7 @@ impl ArrowFile {
     ) -> Result<Bytes<'_>, ReadError> {
         let damaged = || {
             let what = "number of buffers";
-            self.error(Flaw::new(batch.offset, ParquetDefect::Damaged { what }))
+            self.error(Flaw::new(batch.offset, RowsDefect::Damaged { what }))
         };
         let place = batch.buffer(number).ok_or_else(damaged)?;
         let Some((place, codec, len)) = self.compressed(batch, number, place)? else {
@@ -222,7 +222,7 @@ impl ArrowFile {
         let Some(codec) = batch.codec.filter(|_| place.bytes > 0) else { return Ok(None) };
         let what = "length of a compressed buffer";
         if place.bytes < LENGTH_BYTES {
-            return Err(self.error(Flaw::new(place.offset, ParquetDefect::Truncated { what })));
+            return Err(self.error(Flaw::new(place.offset, RowsDefect::Truncated { what })));
         }
         let value = batch.length(number, || {
             let length = self.bytes(Buffer { bytes: LENGTH_BYTES, ..place })?;
@@ -234,7 +234,7 @@ impl ArrowFile {
         }
         let expected = "at least -1";
         let len = u64::try_from(value).map_err(|_| {
-            self.error(Flaw::new(place.offset, ParquetDefect::Value { what, value, expected }))
+            self.error(Flaw::new(place.offset, RowsDefect::Value { what, value, expected }))
         })?;
         Ok(Some((after_length(place), codec, len)))
     }

@@ -3,7 +3,7 @@
 //! Nothing is allocated: texts and vectors are slices of the input. Tables may share others, so a caller
 //! that follows them recursively has to bound how many it visits.
 
-use tbl_io::ParquetDefect;
+use tbl_io::RowsDefect;
 
 use crate::thrift::Flaw;
 
@@ -45,7 +45,7 @@ impl<'a> Flat<'a> {
     }
 
     fn flaw(self, at: usize) -> Flaw {
-        Flaw::new(self.start + at as u64, ParquetDefect::Flatbuffer { what: self.what })
+        Flaw::new(self.start + at as u64, RowsDefect::Flatbuffer { what: self.what })
     }
 
     fn array<const N: usize>(self, at: usize) -> Result<[u8; N], Flaw> {
@@ -83,7 +83,7 @@ impl<'a> Flat<'a> {
 
 impl<'a> Table<'a> {
     /// The error of the table with this defect.
-    pub(crate) fn error(&self, defect: ParquetDefect) -> Flaw {
+    pub(crate) fn error(&self, defect: RowsDefect) -> Flaw {
         Flaw::new(self.flat.start + self.at as u64, defect)
     }
 
@@ -124,7 +124,7 @@ impl<'a> Table<'a> {
     pub(crate) fn count(&self, slot: usize, what: &'static str) -> Result<u64, Flaw> {
         let value = self.i64(slot)?;
         let expected = "at least 0";
-        u64::try_from(value).map_err(|_| self.error(ParquetDefect::Value { what, value, expected }))
+        u64::try_from(value).map_err(|_| self.error(RowsDefect::Value { what, value, expected }))
     }
 
     pub(crate) fn table(&self, slot: usize) -> Result<Option<Self>, Flaw> {
@@ -135,7 +135,7 @@ impl<'a> Table<'a> {
     /// As [`table`](Self::table), for a table that must be there.
     pub(crate) fn required(&self, slot: usize, field: &'static str) -> Result<Self, Flaw> {
         let what = self.flat.what;
-        self.table(slot)?.ok_or_else(|| self.error(ParquetDefect::Missing { what, field }))
+        self.table(slot)?.ok_or_else(|| self.error(RowsDefect::Missing { what, field }))
     }
 
     pub(crate) fn tables(&self, slot: usize) -> Result<Tables<'a>, Flaw> {
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!((inner.i64(0), inner.tables(3).unwrap().iter().count()), (Ok(0), 0));
         let flaw = table.required(1, "other").unwrap_err();
         assert_eq!(flaw.offset, 120);
-        assert_eq!(flaw.defect, ParquetDefect::Missing { what: "buffer", field: "other" });
+        assert_eq!(flaw.defect, RowsDefect::Missing { what: "buffer", field: "other" });
     }
 
     #[test]
@@ -221,7 +221,7 @@ mod tests {
                 root.structures::<8>(3)?;
                 root.required(4, "inner")
             });
-            assert_eq!(read.unwrap_err().defect, ParquetDefect::Flatbuffer { what: "buffer" });
+            assert_eq!(read.unwrap_err().defect, RowsDefect::Flatbuffer { what: "buffer" });
         }
         let all = [0xff; 64];
         assert!(Flat::new(&all, 0, "buffer").root().is_err());

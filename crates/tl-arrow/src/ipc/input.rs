@@ -40,7 +40,7 @@ impl<'s> Input<'s> {
     }
 
     pub(crate) fn error(&self, Flaw { offset, defect }: Flaw) -> ReadError {
-        ReadError::Parquet { location: self.source.location().clone(), offset, source: defect }
+        ReadError::Rows { location: self.source.location().clone(), offset, source: defect }
     }
 
     pub(crate) fn check_size(&self, what: &'static str, need: u64) -> Result<(), ReadError> {

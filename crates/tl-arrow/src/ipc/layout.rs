@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use tbl_io::{ParquetDefect, ReadError, Source};
+use tbl_io::{ReadError, RowsDefect, Source};
 
 use crate::ipc::file::values_of;
 use crate::ipc::flat::{Flat, Table};
@@ -120,17 +120,17 @@ fn read_stream(input: &Input<'_>) -> Result<(Columns, Layout), ReadError> {
             (message, Some(columns)) => layout.push(&message, columns, framed.frame, body),
             (_, None) => {
                 let expected = "a schema";
-                Err(Flaw::new(framed.frame.metadata, ParquetDefect::MessageKind { expected }))
+                Err(Flaw::new(framed.frame.metadata, RowsDefect::MessageKind { expected }))
             }
         })?;
     }
     if at < end {
         let what = "number of bytes after the end of the stream";
-        let defect = ParquetDefect::TooLarge { what, found: end - at, limit: 0 };
+        let defect = RowsDefect::TooLarge { what, found: end - at, limit: 0 };
         return Err(input.error(Flaw::new(at, defect)));
     }
     let missing = || {
-        let defect = ParquetDefect::Missing { what: "stream", field: "schema" };
+        let defect = RowsDefect::Missing { what: "stream", field: "schema" };
         input.error(Flaw::new(0, defect))
     };
     Ok((columns.ok_or_else(missing)?, layout))
@@ -154,7 +154,7 @@ impl Layout {
                 let expected = values_of(&columns.fields, *id).ok_or_else(|| {
                     let what = "number of a dictionary";
                     let expected = "that of a column";
-                    Flaw::new(offset, ParquetDefect::Value { what, value: *id, expected })
+                    Flaw::new(offset, RowsDefect::Value { what, value: *id, expected })
                 })?;
                 let values = Batch::parse(*values, offset, body, expected)?;
                 let before = self.batches.len();
@@ -163,7 +163,7 @@ impl Layout {
             }
             Message::Schema(_) => {
                 let expected = "a record batch or a dictionary";
-                return Err(Flaw::new(offset, ParquetDefect::MessageKind { expected }));
+                return Err(Flaw::new(offset, RowsDefect::MessageKind { expected }));
             }
         }
         Ok(())
@@ -184,7 +184,7 @@ impl<'s> Framed<'s> {
         let mark_bytes = if first.starts_with(&MARK) { PREFIX_BYTES } else { 4 };
         if bytes < mark_bytes {
             let what = "message";
-            return Err(input.error(Flaw::new(offset, ParquetDefect::Truncated { what })));
+            return Err(input.error(Flaw::new(offset, RowsDefect::Truncated { what })));
         }
         let frame = Frame::parse(&first, offset).map_err(|flaw| input.error(flaw))?;
         let Some(frame) = frame else { return Ok(None) };
@@ -192,7 +192,7 @@ impl<'s> Framed<'s> {
         if frame.end() > end {
             let what = "metadata of a message";
             let Buffer { offset, bytes } = place;
-            let defect = ParquetDefect::OutsideFile { what, offset, bytes, file_bytes: end };
+            let defect = RowsDefect::OutsideFile { what, offset, bytes, file_bytes: end };
             return Err(input.error(Flaw::new(frame.metadata, defect)));
         }
         let within = |at: u64| usize::try_from(at.checked_sub(offset)?).ok();
@@ -230,7 +230,7 @@ impl<'s> Framed<'s> {
             let offset = self.frame.end();
             if offset.checked_add(bytes).is_none_or(|after| after > end) {
                 let what = "body of a message";
-                let defect = ParquetDefect::OutsideFile { what, offset, bytes, file_bytes: end };
+                let defect = RowsDefect::OutsideFile { what, offset, bytes, file_bytes: end };
                 return Err(Flaw::new(self.frame.metadata, defect));
             }
             take(message, Buffer { offset, bytes })?;
@@ -245,7 +245,7 @@ fn read_file(input: &Input<'_>) -> Result<(Columns, Layout), ReadError> {
     let flaw = |offset, defect| input.error(Flaw::new(offset, defect));
     let least = HEAD_BYTES + TAIL_BYTES;
     if end < least {
-        return Err(flaw(0, ParquetDefect::ShortArrow { bytes: end, least }));
+        return Err(flaw(0, RowsDefect::ShortArrow { bytes: end, least }));
     }
     if input.map.is_none() {
         // The footer comes with it, and the metadata of all record batches with one more request.
@@ -255,7 +255,7 @@ fn read_file(input: &Input<'_>) -> Result<(Columns, Layout), ReadError> {
     let tail = input.bytes(Buffer { offset: end - TAIL_BYTES, bytes: TAIL_BYTES })?;
     let magic = tail.last_chunk().copied().unwrap_or_default();
     if magic != MAGIC {
-        return Err(flaw(end - MAGIC.len() as u64, ParquetDefect::ArrowMagic { found: magic }));
+        return Err(flaw(end - MAGIC.len() as u64, RowsDefect::ArrowMagic { found: magic }));
     }
     let length = tail.first_chunk().map_or(0, |length| u32::from_le_bytes(*length));
     let bytes = u64::from(length);
@@ -264,7 +264,7 @@ fn read_file(input: &Input<'_>) -> Result<(Columns, Layout), ReadError> {
     let Some(start) = start else {
         let what = "length of the footer";
         let limit = footer_end - HEAD_BYTES;
-        return Err(flaw(footer_end, ParquetDefect::TooLarge { what, found: bytes, limit }));
+        return Err(flaw(footer_end, RowsDefect::TooLarge { what, found: bytes, limit }));
     };
     let footer = input.bytes(Buffer { offset: start, bytes })?;
     let parsed = Footer::parse(&footer, start).map_err(|flaw| input.error(flaw))?;
@@ -281,7 +281,7 @@ fn read_file(input: &Input<'_>) -> Result<(Columns, Layout), ReadError> {
     let mut left = end;
     for block in blocks() {
         left = left.checked_sub(block.metadata_bytes).ok_or_else(|| {
-            flaw(start, ParquetDefect::Damaged { what: "list of record batches in the footer" })
+            flaw(start, RowsDefect::Damaged { what: "list of record batches in the footer" })
         })?;
         layout.push_block(input, &parsed.columns, block, start)?;
     }
@@ -306,10 +306,10 @@ impl Layout {
         if metadata_end > end {
             let what = "record batch";
             let Block { offset, metadata_bytes: bytes, .. } = *block;
-            return flaw(ParquetDefect::OutsideFile { what, offset, bytes, file_bytes: end });
+            return flaw(RowsDefect::OutsideFile { what, offset, bytes, file_bytes: end });
         }
         let Some(mut framed) = Framed::read(input, block.offset, metadata_end)? else {
-            return flaw(ParquetDefect::MessageKind { expected: "a record batch" });
+            return flaw(RowsDefect::MessageKind { expected: "a record batch" });
         };
         // Bytes between the metadata and the body fill up to a multiple of 8.
         framed.frame.metadata_bytes = metadata_end - framed.frame.metadata;
@@ -319,7 +319,7 @@ impl Layout {
         if found != block.body_bytes {
             let what = "number of bytes of the record batch";
             let expected = block.body_bytes;
-            return flaw(ParquetDefect::Count { what, found, expected });
+            return flaw(RowsDefect::Count { what, found, expected });
         }
         Ok(())
     }
@@ -345,13 +345,13 @@ impl Footer {
 fn block(footer: Table<'_>, bytes: &[u8; 24]) -> Result<Block, Flaw> {
     let (words, _) = bytes.as_chunks::<8>();
     let [offset, metadata, body] = words else {
-        return Err(footer.error(ParquetDefect::Flatbuffer { what: "footer" }));
+        return Err(footer.error(RowsDefect::Flatbuffer { what: "footer" }));
     };
     let [a, b, c, d, ..] = *metadata;
     let number = |value: i64| {
         let what = "place of a record batch";
         let expected = "at least 0";
-        let defect = ParquetDefect::Value { what, value, expected };
+        let defect = RowsDefect::Value { what, value, expected };
         u64::try_from(value).map_err(|_| footer.error(defect))
     };
     Ok(Block {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use tbl_io::ParquetDefect;
+use tbl_io::RowsDefect;
 
 use crate::codec::Codec;
 use crate::ipc::flat::{Flat, Table};
@@ -81,7 +81,7 @@ impl Frame {
         let expected = "at least 0";
         let metadata_bytes = u64::try_from(length).map_err(|_| {
             let value = length.into();
-            Flaw::new(metadata - 4, ParquetDefect::Value { what, value, expected })
+            Flaw::new(metadata - 4, RowsDefect::Value { what, value, expected })
         })?;
         Ok((metadata_bytes > 0).then_some(Self { metadata, metadata_bytes }))
     }
@@ -101,7 +101,7 @@ impl<'a> Message<'a> {
             let what = "version of the metadata";
             let value = version.into();
             let expected = "3 or 4";
-            return Err(message.error(ParquetDefect::Value { what, value, expected }));
+            return Err(message.error(RowsDefect::Value { what, value, expected }));
         }
         let body_bytes = message.count(3, "bytes of a message")?;
         let header = || message.required(2, "header");
@@ -118,7 +118,7 @@ impl<'a> Message<'a> {
                 let what = "type of a message";
                 let value = kind.into();
                 let expected = "1, 2 or 3";
-                return Err(message.error(ParquetDefect::Value { what, value, expected }));
+                return Err(message.error(RowsDefect::Value { what, value, expected }));
             }
         })
     }
@@ -137,7 +137,7 @@ impl Batch {
         let rows = u32::try_from(rows).map_err(|_| {
             let what = "rows of a record batch";
             let limit = u32::MAX.into();
-            table.error(ParquetDefect::TooLarge { what, found: rows, limit })
+            table.error(RowsDefect::TooLarge { what, found: rows, limit })
         })?;
         let nodes = table.structures::<16>(1)?.iter().map(FieldNode::of);
         let nodes: Box<[FieldNode]> = nodes.collect();
@@ -145,7 +145,7 @@ impl Batch {
         for count in table.structures::<8>(4)? {
             let count = i64::from_le_bytes(*count);
             let what = "buffers of a column of views";
-            let defect = ParquetDefect::Value { what, value: count, expected: "at least 0" };
+            let defect = RowsDefect::Value { what, value: count, expected: "at least 0" };
             views.push(u32::try_from(count).map_err(|_| table.error(defect))?);
         }
         let mut buffers = Vec::new();
@@ -158,7 +158,7 @@ impl Batch {
             false => {
                 let found = found as u64;
                 let expected = expected as u64;
-                Err(table.error(ParquetDefect::Count { what, found, expected }))
+                Err(table.error(RowsDefect::Count { what, found, expected }))
             }
         };
         count("number of nodes in a record batch", nodes.len(), expected.nodes)?;
@@ -244,7 +244,7 @@ fn inside(table: Table<'_>, body: Buffer, structure: &[u8; 16]) -> Result<Buffer
     if !is_inside {
         let what = "buffer of a record batch";
         let file_bytes = body.bytes;
-        return Err(table.error(ParquetDefect::OutsideFile { what, offset, bytes, file_bytes }));
+        return Err(table.error(RowsDefect::OutsideFile { what, offset, bytes, file_bytes }));
     }
     Ok(Buffer { offset: body.offset + offset, bytes })
 }
@@ -255,7 +255,7 @@ fn codec(table: Table<'_>) -> Result<Codec, Flaw> {
         1 => Ok(Codec::Zstd),
         number => {
             let codec = format!("codec {number}");
-            Err(table.error(ParquetDefect::UnknownCodec { codec }))
+            Err(table.error(RowsDefect::UnknownCodec { codec }))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The columns of an Arrow file, with the buffers that each has in a record batch.
 
-use tbl_io::ParquetDefect;
+use tbl_io::RowsDefect;
 
 use crate::ipc::flat::Table;
 use crate::schema::{Leaf, Meaning, Node, Physical, Repetition, Schema};
@@ -116,7 +116,7 @@ impl Columns {
     pub(crate) fn parse(schema: Table<'_>) -> Result<Self, Flaw> {
         if schema.i16(0, 0)? != 0 {
             let reason = "its values are big-endian, expected little-endian";
-            return Err(schema.error(ParquetDefect::Schema { reason }));
+            return Err(schema.error(RowsDefect::Schema { reason }));
         }
         // Tables can be shared, so that a few bytes could state any number of fields.
         let mut left = schema.buffer_bytes() / MIN_FIELD_BYTES + 1;
@@ -152,10 +152,10 @@ impl Columns {
 fn field(table: Table<'_>, start: Cursor, depth: u8, left: &mut usize) -> Result<Field, Flaw> {
     if depth >= MAX_DEPTH {
         let reason = "its fields nest more than 32 deep";
-        return Err(table.error(ParquetDefect::Schema { reason }));
+        return Err(table.error(RowsDefect::Schema { reason }));
     }
     *left = left.checked_sub(1).ok_or_else(|| {
-        table.error(ParquetDefect::Schema { reason: "it has more fields than its bytes" })
+        table.error(RowsDefect::Schema { reason: "it has more fields than its bytes" })
     })?;
     let name = String::from_utf8_lossy(table.text(0)?.unwrap_or_default()).into_owned();
     let kind = kind(table)?;
@@ -170,7 +170,7 @@ fn field(table: Table<'_>, start: Cursor, depth: u8, left: &mut usize) -> Result
     let is_list =
         matches!(kind, Kind::List { .. } | Kind::ListView { .. } | Kind::FixedList { .. });
     if is_list && children.len() != 1 {
-        return Err(table.error(ParquetDefect::Schema { reason: "a list has not one child" }));
+        return Err(table.error(RowsDefect::Schema { reason: "a list has not one child" }));
     }
     Ok(Field { name, kind, children, dictionary, start })
 }
@@ -192,7 +192,7 @@ fn integer_bytes(table: Table<'_>) -> Result<u8, Flaw> {
         value => {
             let what = "width of an integer";
             let expected = "8, 16, 32 or 64 bits";
-            Err(table.error(ParquetDefect::Value { what, value: value.into(), expected }))
+            Err(table.error(RowsDefect::Value { what, value: value.into(), expected }))
         }
     }
 }
@@ -204,7 +204,7 @@ fn kind(table: Table<'_>) -> Result<Kind, Flaw> {
         let expected = "at least 0";
         let value_64 = i64::from(value);
         u32::try_from(value)
-            .map_err(|_| table.error(ParquetDefect::Value { what, value: value_64, expected }))
+            .map_err(|_| table.error(RowsDefect::Value { what, value: value_64, expected }))
     };
     let integer = |bytes| Kind::Integer { bytes, is_signed: true };
     Ok(match number {
@@ -221,7 +221,7 @@ fn kind(table: Table<'_>) -> Result<Kind, Flaw> {
                 let what = "precision of a float";
                 let expected = "0, 1 or 2";
                 let value = value.into();
-                return Err(table.error(ParquetDefect::Value { what, value, expected }));
+                return Err(table.error(RowsDefect::Value { what, value, expected }));
             }
         },
         4 => Kind::Bytes { offset_bytes: 4, is_text: false },
@@ -263,7 +263,7 @@ fn kind(table: Table<'_>) -> Result<Kind, Flaw> {
             let what = "type of a field";
             let value = number.into();
             let expected = "1 to 26";
-            return Err(table.error(ParquetDefect::Value { what, value, expected }));
+            return Err(table.error(RowsDefect::Value { what, value, expected }));
         }
     })
 }

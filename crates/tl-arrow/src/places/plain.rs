@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tbl_io::ParquetDefect;
+use tbl_io::RowsDefect;
 
 use crate::codec::Codec;
 use crate::header::{Encoding, Levels, PageHeader, PageKind};
@@ -29,7 +29,7 @@ impl Plain {
     ) -> Result<Option<Self>, Flaw> {
         let damaged = || {
             let what = "levels of the page";
-            Flaw::new(slot.offset, ParquetDefect::Damaged { what })
+            Flaw::new(slot.offset, RowsDefect::Damaged { what })
         };
         let start = header.bytes as usize;
         let page = bytes.get(start..).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use tbl_io::{ParquetDefect, ReadError};
+use tbl_io::{ReadError, RowsDefect};
 
 use crate::file::RowPlace;
 use crate::ipc::{Array, ArrowFile, Bytes, FixedLists, Kind, MAX_DECIMAL, fixed_value};
@@ -280,7 +280,7 @@ impl ColumnFile for ArrowFile {
             }
             self.each_of(leaf, &part, &mut |value, offset| {
                 let Some(what) = numbers.misfit(value, bytes) else { return Ok(()) };
-                Err(self.error(Flaw::new(offset, ParquetDefect::Damaged { what })))
+                Err(self.error(Flaw::new(offset, RowsDefect::Damaged { what })))
             })?;
         }
         self.check()

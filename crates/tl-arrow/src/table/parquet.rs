@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tbl_io::{ParquetDefect, ReadError};
+use tbl_io::{ReadError, RowsDefect};
 
 use crate::file::{ParquetFile, RowPlace};
 use crate::footer::Chunk;
@@ -21,7 +21,7 @@ const COPIES: u64 = 3;
 
 impl ParquetFile {
     fn misfit(&self, offset: u64, what: &'static str) -> ReadError {
-        self.error(Flaw::new(offset, ParquetDefect::Damaged { what }))
+        self.error(Flaw::new(offset, RowsDefect::Damaged { what }))
     }
 
     /// Bytes of these leaves in each row group.
@@ -72,7 +72,7 @@ impl ColumnFile for ParquetFile {
             .flat_map(|group| leaves.clone().map(move |leaf| self.codec(group, leaf)));
         let error = codecs.filter_map(Result::err).next()?;
         // The file is named where the column is.
-        Some(if let ReadError::Parquet { source, .. } = error {
+        Some(if let ReadError::Rows { source, .. } = error {
             source.to_string()
         } else {
             error.to_string()

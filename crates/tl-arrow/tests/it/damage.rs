@@ -1,6 +1,6 @@
 //! Damaged files: typed errors, or the same values.
 
-use tbl_io::{Note, ParquetDefect, ReadError, SampleSource, SampleSourceExt, Source, Stores};
+use tbl_io::{Note, ReadError, RowsDefect, SampleSource, SampleSourceExt, Source, Stores};
 use tl_arrow::RowSource;
 
 use crate::support::{Case, read_all, sha256};
@@ -21,7 +21,7 @@ fn every_truncation_is_an_error_that_names_the_file() {
         for end in 0..bytes.len() {
             let error = case.open_bytes(bytes[..end].to_vec()).unwrap_err();
             assert!(error.is_damage(), "{error}");
-            assert!(matches!(error, ReadError::Parquet { .. }), "{error:?}");
+            assert!(matches!(error, ReadError::Rows { .. }), "{error:?}");
         }
     }
 }
@@ -38,7 +38,7 @@ fn a_truncated_stream_is_an_error_or_has_all_rows_before_its_end() {
             let samples = match case.open_bytes(bytes[..end].to_vec()) {
                 Ok(samples) => samples,
                 Err(error) => {
-                    let is_one = matches!(error, ReadError::Parquet { .. });
+                    let is_one = matches!(error, ReadError::Rows { .. });
                     // A schema without features and without rows has no column of images.
                     let is_empty = error.to_string().contains(": no column has images");
                     assert!(is_one && (error.is_damage() || is_empty), "{end} {error:?}");
@@ -204,7 +204,7 @@ fn an_index_that_lies_is_caught_by_the_headers_of_pages() {
                         let ReadError::Sample { source, .. } = error else { panic!("{error}") };
                         let counts = matches!(
                             *source,
-                            ReadError::Parquet { source: ParquetDefect::Count { .. }, .. }
+                            ReadError::Rows { source: RowsDefect::Count { .. }, .. }
                         );
                         lies += usize::from(counts);
                     }
@@ -244,7 +244,7 @@ fn a_buffer_that_states_a_tebibyte_is_refused() {
     let mut bytes = intact;
     bytes[at..at + 8].copy_from_slice(&(1_u64 << 40).to_le_bytes());
     let error = case.open_bytes(bytes).unwrap_err();
-    let ReadError::Parquet { source: ParquetDefect::TooLarge { found, .. }, .. } = error else {
+    let ReadError::Rows { source: RowsDefect::TooLarge { found, .. }, .. } = error else {
         panic!("{error}")
     };
     assert_eq!(found, 1 << 40);

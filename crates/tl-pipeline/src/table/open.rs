@@ -1,6 +1,6 @@
 //! Opening tables by what they are.
 
-use tbl_io::{ParquetDefect, ReadError, SampleSource, Source, Stores};
+use tbl_io::{ReadError, RowsDefect, SampleSource, Source, Stores};
 use tl_handoff::sync::Arc;
 
 #[cfg(not(feature = "tables"))]
@@ -57,7 +57,7 @@ fn is_rows(_: &Source) -> Result<bool, ReadError> {
 }
 
 fn has_no_images(error: &ReadError) -> bool {
-    matches!(error, ReadError::Parquet { source: ParquetDefect::NoImages { .. }, .. })
+    matches!(error, ReadError::Rows { source: RowsDefect::NoImages { .. }, .. })
 }
 
 #[cfg(not(feature = "tables"))]

@@ -11,7 +11,7 @@ use crate::kind::ErrorKind;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages name the fields")]
-pub enum ParquetDefect {
+pub enum RowsDefect {
     /// The file has no room for a footer.
     #[error("the file has {bytes} bytes, expected at least {least} of a Parquet file")]
     Short { bytes: u64, least: u64 },
@@ -128,7 +128,7 @@ pub enum ParquetDefect {
     NotLabels { column: String },
 }
 
-impl ParquetDefect {
+impl RowsDefect {
     /// Writes it with the byte of the file that it begins at.
     pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, offset: u64) -> fmt::Result {
         if self.has_offset() {
