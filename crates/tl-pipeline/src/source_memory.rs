@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::ptr;
 
-use tbl_io::{BlockMemory, ReadError, SampleSource};
+use tbl_io::{BlockMemory, ReadError, SampleBlocks, SampleSource};
 
 use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
@@ -75,20 +75,40 @@ fn kept_bytes(window: u64, usual: u64, memory_budget: Option<u64>) -> u64 {
     window.min(most).max(usual)
 }
 
-/// The memories that samples of this data set are unpacked into, each once. The first source of a
-/// memory stands for all.
+/// The memories that samples of this data set are unpacked into, each once.
 fn memories(dataset: &Dataset, config: &LoaderConfig) -> Vec<&'static dyn BlockMemory> {
-    let mut found: Vec<(&'static dyn BlockMemory, bool)> = Vec::new();
-    for source in dataset.shards().iter().filter(|source| source.sample_count() > 0) {
+    // Reading rows of a table, or fields, always unpacks.
+    let always = matches!(config.work, Work::Columns(_)) || config.fields != Fields::default();
+    let mut found: Vec<&'static dyn BlockMemory> = Vec::new();
+    for source in kinds(dataset) {
         let Some(memory) = source.block_memory() else { continue };
-        if !found.iter().any(|(known, _)| ptr::addr_eq(*known, memory)) {
-            // Reading rows of a table always does.
-            let is_table = matches!(config.work, Work::Columns(_));
-            let has_fields = config.fields != Fields::default();
-            found.push((memory, is_table || has_fields || unpacks(&**source)));
+        let is_found = found.iter().any(|&known| ptr::addr_eq(known, memory));
+        if !is_found && (always || unpacks(source)) {
+            found.push(memory);
         }
     }
-    found.into_iter().filter(|(_, is_used)| *is_used).map(|(memory, _)| memory).collect()
+    found
+}
+
+/// The first source of each memory and compression, which stands for all of its kind.
+fn kinds(dataset: &Dataset) -> Vec<&dyn SampleSource> {
+    let mut found: Vec<(&dyn SampleSource, Vec<&str>)> = Vec::new();
+    for source in dataset.shards().iter().filter(|source| source.sample_count() > 0) {
+        if source.blocks().is_none() && source.block_memory().is_none() {
+            continue;
+        }
+        let compressions = source.blocks().map(SampleBlocks::compressions).unwrap_or_default();
+        let memory = |source: &dyn SampleSource| {
+            source.block_memory().map_or(ptr::null(), |memory| ptr::from_ref(memory).cast::<()>())
+        };
+        let is_like = |(known, names): &(&dyn SampleSource, _)| {
+            *names == compressions && memory(*known) == memory(&**source)
+        };
+        if !found.iter().any(is_like) {
+            found.push((&**source, compressions));
+        }
+    }
+    found.into_iter().map(|(source, _)| source).collect()
 }
 
 /// Whether reading a sample without its fields may unpack something.
@@ -107,12 +127,14 @@ struct Stored {
 }
 
 impl Stored {
-    /// All blocks where a shuffle is of these; otherwise the first file with samples stands for all.
+    /// All blocks where a shuffle is of these; otherwise a file of each kind stands for all.
     fn of(dataset: &Dataset, is_of_source: bool) -> Result<Option<Self>, ReadError> {
-        let first = if is_of_source { usize::MAX } else { 1 };
         let mut found = Self { count: 0, samples: 0, bytes: 0 };
-        let sources = dataset.shards().iter().filter(|source| source.sample_count() > 0);
-        for source in sources.take(first) {
+        let sources = match is_of_source {
+            true => dataset.shards().iter().map(|source| &**source).collect(),
+            false => kinds(dataset),
+        };
+        for source in sources.into_iter().filter(|source| source.sample_count() > 0) {
             let Some(blocks) = source.blocks() else { continue };
             found.count += blocks.ends()?.len() as u64;
             found.samples += source.sample_count();

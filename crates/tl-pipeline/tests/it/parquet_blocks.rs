@@ -83,6 +83,7 @@ fn memory_is_reserved_for_other_shuffles_too() {
     let of_one = usual(&[&gzip]);
     assert!((64 << 20..65 << 20).contains(&of_one), "{of_one}");
     assert_eq!(usual(&[&gzip, &gzip, &gzip]), of_one, "all files share it");
+    assert_eq!(usual(&[&plain, &gzip]), of_one, "whichever is the first");
     let small = caches(&[&gzip], Shuffle::Full, Some(256 << 20), none.clone());
     assert!((32 << 20..33 << 20).contains(&small), "{small}");
     assert_eq!(caches(&[&plain], Shuffle::Full, Some(1 << 30), none), 0);
