@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tbl_io::{Source, Stores};
+use tbl_io::{ReadError, Source, Stores};
 use tl_arrow::RowColumns;
 use turboloader::pipeline::{ArrayTable, ColumnValues, Content, RowTable, RowValues, Table};
 
@@ -37,7 +37,9 @@ pub fn parquet_columns(data: &[u8]) {
         for row in 0..rows {
             let alone = file.read(number, row..row + 1).expect("it was read with others");
             let place = usize::try_from(row).expect("few rows");
-            assert_eq!(alone.row(0), block.row(place), "row {row} of {}", column.name);
+            let text = |error: Arc<ReadError>| error.to_string();
+            let alone = alone.row(0).map_err(text);
+            assert_eq!(alone, block.row(place).map_err(text), "row {row} of {}", column.name);
         }
     }
 }

@@ -231,7 +231,7 @@ impl ShardIndex {
         };
         // Versions of the two have nothing in common.
         if shard.is_local != shard.location.url().is_none() {
-            let text = "was made where its shards were, and they are elsewhere now: make it anew \
+            let text = "was made where its shards were, and they are elsewhere now: write it again \
                         with tl index";
             let error = io::Error::new(io::ErrorKind::InvalidInput, text);
             return Err(ReadError::io(self.source.location(), error));
@@ -303,7 +303,7 @@ pub fn open_indexed(
     let wanted = index.folder.join(name);
     let number = index.shards.iter().position(|shard| shard.location == wanted);
     let number = number.ok_or_else(|| {
-        let text = format!("does not list {}: make it anew with tl index", Escaped(name));
+        let text = format!("does not list {}: write it again with tl index", Escaped(name));
         ReadError::io(source.location(), io::Error::new(io::ErrorKind::InvalidInput, text))
     })?;
     index.open(stores, number).map(Some)

@@ -41,8 +41,8 @@ const ANNOUNCED: usize = 256;
 ///
 /// Images that are neither compressed nor in a dictionary are read where they are in the file; so are
 /// those of compressed pages of Parquet files that are mostly literals, as photographs are in Snappy,
-/// LZ4 and Zstandard. Other pages are decoded, and the last ones are kept for all threads; of buffers of
-/// Arrow files each thread keeps the last ones.
+/// LZ4 and Zstandard. Other pages, and compressed buffers of Arrow files, are decoded, and the last ones
+/// are kept for all threads.
 #[derive(Debug)]
 pub struct RowSource {
     file: Box<dyn RowFile>,

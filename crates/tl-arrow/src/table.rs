@@ -16,7 +16,7 @@ use crate::file::ParquetFile;
 use crate::ipc::{ArrowFile, is_arrow};
 use crate::options::RowOptions;
 use crate::roles::{FieldValues, field_values};
-use crate::schema::{Meaning, Node, Physical};
+use crate::schema::{Meaning, Node, Physical, Repetition};
 use crate::thrift::Flaw;
 use columns::ColumnFile;
 use number::Number;
@@ -81,6 +81,8 @@ enum Access {
         leaf: usize,
         number: Number,
         shape: Vec<usize>,
+        /// The definition level from which on a list of a Parquet file has elements.
+        definition: u8,
     },
     Bytes {
         leaf: usize,
@@ -268,7 +270,8 @@ fn access_of(
         if let Some(shape) = shape.filter(|shape| is_possible(shape))
             && let Ok(number) = Number::of(leaf, has_nulls)
         {
-            return Ok(Access::Lists { leaf: first, number, shape });
+            let definition = list_definition(node);
+            return Ok(Access::Lists { leaf: first, number, shape, definition });
         }
     }
     match field_values(file, node) {
@@ -276,6 +279,16 @@ fn access_of(
         Some(FieldValues::Nested(node)) => Ok(Access::Json { node }),
         None => Err("lists or structures of bytes that are not text".to_owned()),
     }
+}
+
+/// The definition level from which on the list that a column is has elements.
+fn list_definition(column: &Node) -> u8 {
+    let mut node = column;
+    while node.repetition != Repetition::Repeated {
+        let Some(child) = node.children.first() else { return 0 };
+        node = child;
+    }
+    node.definition
 }
 
 /// Whether a page can have a row of these dimensions.

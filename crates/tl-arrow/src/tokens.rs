@@ -117,7 +117,7 @@ impl Column {
         element.is_leaf().then_some(column)
     }
 
-    /// The bytes of a token; `None` for a number that is none of the type that the file states.
+    /// The bytes of a token; `None` for a number outside the type that the file states.
     fn token(&self, number: i64) -> Option<[u8; 8]> {
         let fits = match self.number {
             TokenType::I8 => i8::try_from(number).is_ok(),

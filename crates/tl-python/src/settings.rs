@@ -394,7 +394,7 @@ impl ColumnSettings {
     fn without_table(&self) -> Error {
         let name = self.columns.0.first().map_or("json", |(name, _)| name);
         Error::setting(&format!(
-            "columns: only supported for tables (IDV, TBF, Parquet, .npy, .npz, safetensors, Zarr); files \
+            "columns: only supported for tables (IDV, TBF, Parquet, Arrow, .npy, .npz, safetensors, Zarr); files \
              next to images are fields, such as fields={{'{name}': tl.Bytes()}}"
         ))
     }

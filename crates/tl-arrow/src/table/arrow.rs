@@ -292,23 +292,19 @@ impl ColumnFile for ArrowFile {
         rows: Range<u64>,
         bytes: &mut Vec<u8>,
     ) -> Result<(), ReadError> {
-        let Lists { leaf, number, shape } = *lists;
+        let Lists { leaf, number, shape, .. } = *lists;
         let numbers = Numbers { leaf: self.schema().leaf(leaf), number };
         let Some((&column, path)) = self.path(leaf).split_first() else { return Ok(()) };
         let expected: usize = shape.iter().product();
-        let mut first = rows.start;
         for part in self.parts(rows) {
             let Some(array) = self.column(part.group, column) else { return Ok(()) };
-            for row in part.rows.clone() {
-                let sample = first + (row - part.rows.start);
-                let named = |error: ReadError| error.for_sample(sample, None);
-                if !is_missing(array, row).map_err(named)? {
-                    numbers.push_lists(array, path, shape, row..row + 1, bytes).map_err(named)?;
+            for row in part.rows {
+                if !is_missing(array, row)? {
+                    numbers.push_lists(array, path, shape, row..row + 1, bytes)?;
                 } else if !(0..expected).all(|_| number.push(numbers.leaf, None, bytes)) {
-                    return Err(named(array.damaged(NULL_LIST)));
+                    return Err(array.damaged(NULL_LIST));
                 }
             }
-            first += part.rows.end - part.rows.start;
         }
         self.check()
     }

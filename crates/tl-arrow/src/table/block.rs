@@ -1,11 +1,13 @@
 //! Rows of a column in memory.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use tbl_io::ReadError;
 
 use crate::table::Access;
-use crate::table::columns::{ColumnFile, Lists};
+use crate::table::columns::{ColumnFile, Lists, is_of_value};
 use crate::text;
 use crate::values::Value;
 
@@ -14,6 +16,8 @@ use crate::values::Value;
 pub struct RowBlock {
     bytes: Vec<u8>,
     rows: Rows,
+    /// The defects of rows whose values do not fit into the column.
+    defects: BTreeMap<usize, Arc<ReadError>>,
 }
 
 #[derive(Debug)]
@@ -37,8 +41,21 @@ impl RowBlock {
 
     /// The numbers of a row in the machine's byte order, or its bytes; `None` for a null among bytes, and
     /// past the end.
-    #[must_use]
-    pub fn row(&self, row: usize) -> Option<&[u8]> {
+    ///
+    /// # Errors
+    /// [`ReadError::Rows`] for a value that does not fit into the column.
+    pub fn row(&self, row: usize) -> Result<Option<&[u8]>, Arc<ReadError>> {
+        match self.defects.get(&row) {
+            None => Ok(self.bytes_of(row)),
+            Some(error) => Err(Arc::clone(error)),
+        }
+    }
+
+    fn of_bytes(bytes: Vec<u8>, ends: Vec<(usize, bool)>) -> Self {
+        Self { bytes, rows: Rows::Ends(ends), defects: BTreeMap::new() }
+    }
+
+    fn bytes_of(&self, row: usize) -> Option<&[u8]> {
         match &self.rows {
             Rows::Fixed(size) => self.bytes.get(row.checked_mul(*size)?..)?.get(..*size),
             Rows::Ends(ends) => {
@@ -48,6 +65,36 @@ impl RowBlock {
             }
         }
     }
+}
+
+/// Rows of `size` bytes each, which `append` appends.
+fn fixed(
+    file: &dyn ColumnFile,
+    rows: Range<u64>,
+    size: usize,
+    append: impl Fn(Range<u64>, &mut Vec<u8>) -> Result<(), ReadError>,
+) -> Result<RowBlock, ReadError> {
+    let count = usize::try_from(rows.end - rows.start).unwrap_or(usize::MAX);
+    let need = count.saturating_mul(size);
+    file.check_size("bytes of a block", need as u64)?;
+    let mut bytes = Vec::with_capacity(need);
+    let mut defects = BTreeMap::new();
+    match append(rows.clone(), &mut bytes) {
+        Err(error) if is_of_value(&error) => {
+            bytes.clear();
+            for (place, row) in rows.enumerate() {
+                match append(row..row + 1, &mut bytes) {
+                    Err(error) if is_of_value(&error) => {
+                        defects.insert(place, Arc::new(error.for_sample(row, None)));
+                    }
+                    result => result?,
+                }
+                bytes.resize((place + 1) * size, 0);
+            }
+        }
+        result => result?,
+    }
+    Ok(RowBlock { bytes, rows: Rows::Fixed(size), defects })
 }
 
 pub(super) fn read(
@@ -60,18 +107,12 @@ pub(super) fn read(
     match access {
         Access::Numbers { leaf, number } => {
             let size = number.kind.bytes();
-            bytes.reserve_exact(count.saturating_mul(size));
-            file.numbers(*leaf, *number, rows, &mut bytes)?;
-            Ok(RowBlock { bytes, rows: Rows::Fixed(size) })
+            fixed(file, rows, size, |rows, bytes| file.numbers(*leaf, *number, rows, bytes))
         }
-        Access::Lists { leaf, number, shape } => {
+        Access::Lists { leaf, number, shape, definition } => {
             let size = number.kind.bytes() * shape.iter().product::<usize>();
-            let need = count.saturating_mul(size);
-            file.check_size("bytes of a block", need as u64)?;
-            bytes.reserve_exact(need);
-            let lists = Lists { leaf: *leaf, number: *number, shape };
-            file.lists(&lists, rows, &mut bytes)?;
-            Ok(RowBlock { bytes, rows: Rows::Fixed(size) })
+            let lists = Lists { leaf: *leaf, number: *number, shape, definition: *definition };
+            fixed(file, rows, size, |rows, bytes| file.lists(&lists, rows, bytes))
         }
         Access::Bytes { leaf } => {
             let described = file.schema().leaf(*leaf);
@@ -86,7 +127,7 @@ pub(super) fn read(
                 ends.push((bytes.len(), is_null));
                 file.check_size("bytes of a block", bytes.len() as u64)
             })?;
-            Ok(RowBlock { bytes, rows: Rows::Ends(ends) })
+            Ok(RowBlock::of_bytes(bytes, ends))
         }
         Access::Json { node } => {
             let mut ends = Vec::with_capacity(count);
@@ -100,8 +141,8 @@ pub(super) fn read(
                 ends.push((bytes.len(), is_null));
                 file.check_size("bytes of a block", bytes.len() as u64)?;
             }
-            Ok(RowBlock { bytes, rows: Rows::Ends(ends) })
+            Ok(RowBlock::of_bytes(bytes, ends))
         }
-        Access::None => Ok(RowBlock { bytes, rows: Rows::Ends(Vec::new()) }),
+        Access::None => Ok(RowBlock::of_bytes(bytes, Vec::new())),
     }
 }

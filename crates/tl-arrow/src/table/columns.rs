@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tbl_io::ReadError;
+use tbl_io::{ReadError, RowsDefect};
 
 use crate::ipc::FixedLists;
 use crate::rows::RowFile;
@@ -19,6 +19,8 @@ pub(super) struct Lists<'a> {
     pub(super) leaf: usize,
     pub(super) number: Number,
     pub(super) shape: &'a [usize],
+    /// The definition level from which on a list of a Parquet file has elements.
+    pub(super) definition: u8,
 }
 
 /// A file of rows whose columns are read block by block.
@@ -74,3 +76,9 @@ pub(super) const NULL_LIST: &str = "null among lists of numbers";
 pub(super) const LENGTH: &str = "list of another length than the metadata states";
 pub(super) const SHAPE: &str = "list of another shape than the metadata states";
 pub(super) const ELEMENT: &str = "number in a list";
+
+/// Whether an error is that of a value, so that other rows of its page can be read.
+pub(super) fn is_of_value(error: &ReadError) -> bool {
+    let ReadError::Rows { source: RowsDefect::Damaged { what }, .. } = error else { return false };
+    [NULL, NUMBER, NULL_LIST, LENGTH, SHAPE, ELEMENT].contains(what)
+}

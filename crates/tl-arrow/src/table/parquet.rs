@@ -35,18 +35,17 @@ impl ParquetFile {
 
     /// Appends the numbers of the list in a row.
     fn list(&self, lists: &Lists<'_>, row: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        let Lists { leaf, number, shape } = *lists;
+        let Lists { leaf, number, shape, definition } = *lists;
         let Some(place) = self.place(row) else { return Ok(()) };
         let at = self.chunk(place.group, leaf).start;
-        let error = |what| self.misfit(at, what).for_sample(row, None);
+        let error = |what| self.misfit(at, what);
         let described = self.leaf(leaf);
         let expected: usize = shape.iter().product();
         let (entries, first) = self.entries(place, leaf)?;
         let row = (place.row - first) as usize;
         let mut of_row = entries.of_row(row, described.max_definition).peekable();
         let count = entries.range(row).len();
-        let is_null = count == 1 && of_row.peek().is_some_and(|entry| entry.value.is_none());
-        if is_null && expected > 1 {
+        if of_row.peek().is_none_or(|entry| entry.definition < definition) {
             let missing = (0..expected).all(|_| number.push(described, None, bytes));
             return if missing { Ok(()) } else { Err(error(NULL_LIST)) };
         }

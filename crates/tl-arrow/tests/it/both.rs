@@ -20,7 +20,7 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, DictionaryArray,
-    FixedSizeBinaryArray, Int32Array, LargeBinaryArray, LargeStringArray, NullArray,
+    FixedSizeBinaryArray, Int32Array, LargeBinaryArray, LargeStringArray, ListArray, NullArray,
     PrimitiveArray, RecordBatch, StringArray, StringViewArray, StructArray,
 };
 use arrow_ipc::CompressionType;
@@ -31,7 +31,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use proptest::prelude::*;
 use tbl_io::Source;
-use tl_arrow::{ColumnContent, RowColumns, open_tokens};
+use tl_arrow::{ColumnContent, RowColumns, RowOptions, open_tokens};
 use tl_tokens::TokenOptions;
 
 /// Random numbers from a seed, with nulls among them.
@@ -316,8 +316,8 @@ proptest! {
                 let one = arrow.read(number, rows.clone()).unwrap();
                 let other = parquet.read(number, rows.clone()).unwrap();
                 for row in 0..(rows.end - rows.start) as usize {
-                    let found = one.row(row);
-                    let expected = other.row(row);
+                    let found = one.row(row).unwrap();
+                    let expected = other.row(row).unwrap();
                     prop_assert!(
                         is_same(&column.content, found, expected),
                         "{} {row}: {found:?}, expected {expected:?}", column.name
@@ -380,5 +380,58 @@ fn types_that_are_not_read_are_named() {
     };
     assert_eq!(reason(0), "intervals, which are not read");
     assert_eq!(reason(1), "decimals of 256 bits, which are not read");
-    assert_eq!(file.read(2, 0..1).unwrap().row(0), Some(&7_i32.to_ne_bytes()[..]));
+    assert_eq!(file.read(2, 0..1).unwrap().row(0).unwrap(), Some(&7_i32.to_ne_bytes()[..]));
+}
+
+/// Of lists that `datasets` says have three numbers, those of other lengths are defects of their rows.
+#[test]
+fn a_list_of_another_length_leaves_the_other_rows() {
+    let rows = [
+        Some(vec![Some(1), Some(2), Some(3)]),
+        Some(vec![None]),
+        Some(vec![]),
+        None,
+        Some(vec![Some(4), Some(5)]),
+        Some(vec![Some(6), None, Some(8)]),
+    ];
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(rows));
+    let features = r#"{"info": {"features": {"v": {"feature":
+        {"dtype": "int32", "_type": "Value"}, "length": 3, "_type": "Sequence"}}}}"#;
+    let table = RecordBatch::try_from_iter([("v", lists)]).unwrap();
+    let options = RowOptions { features: Some(features.to_owned()), ..RowOptions::default() };
+    let settings = Settings {
+        is_stream: false,
+        codec: None,
+        batch_rows: 6,
+        deltas: false,
+        group_rows: 6,
+        page_rows: 6,
+        is_packed: false,
+        has_page_index: true,
+    };
+    let least = i32::MIN;
+    let missing = vec![least; 3];
+    for (name, bytes) in
+        [("a.parquet", as_parquet(&table, &settings)), ("a.arrow", as_arrow(&table, &settings))]
+    {
+        let source = Source::from_bytes(name, bytes);
+        let file = RowColumns::open_with(source, &options).unwrap();
+        let block = file.read(0, 0..6).unwrap();
+        let row = |row| match block.row(row) {
+            Ok(bytes) => Ok(bytes.unwrap().chunks_exact(4).map(number).collect::<Vec<_>>()),
+            Err(error) => Err(error.to_string()),
+        };
+        assert_eq!(row(0), Ok(vec![1, 2, 3]), "{name}");
+        assert_eq!((row(2), row(3)), (Ok(missing.clone()), Ok(missing.clone())), "{name}");
+        assert_eq!(row(5), Ok(vec![6, least, 8]), "{name}");
+        for bad in [1, 4] {
+            let error = row(bad).unwrap_err();
+            assert!(error.starts_with(&format!("{name}: sample {bad}: ")), "{error}");
+            assert!(error.contains("list of another length"), "{error}");
+        }
+    }
+}
+
+fn number(bytes: &[u8]) -> i32 {
+    i32::from_ne_bytes(bytes.try_into().unwrap())
 }

@@ -100,7 +100,7 @@ fn listed(value: &Json, count: usize) -> Vec<Option<f64>> {
 }
 
 fn check_row(content: &ColumnContent, block: &RowBlock, row: usize, expected: &Json, at: &str) {
-    let found = block.row(row);
+    let found = block.row(row).unwrap();
     match content {
         ColumnContent::Numbers { number, shape, missing } => {
             let count = shape.iter().product();

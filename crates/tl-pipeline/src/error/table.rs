@@ -66,7 +66,7 @@ impl From<ReadError> for TableError {
 pub enum ColumnsError {
     /// Columns of a data set that is not a table.
     #[error(
-        "{location}: not a table; IDV, TBF, Parquet, .npy, .npz, safetensors and Zarr files have columns"
+        "{location}: not a table; IDV, TBF, Parquet, Arrow, .npy, .npz, safetensors and Zarr files have columns"
     )]
     NoTable { location: Location },
     /// Something else than columns of a table.

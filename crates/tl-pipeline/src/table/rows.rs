@@ -113,8 +113,9 @@ impl Table for RowTable {
 struct Rows(RowBlock);
 
 impl Rows {
-    fn row(&self, row: u64) -> Option<&[u8]> {
-        usize::try_from(row).ok().and_then(|row| self.0.row(row))
+    fn row(&self, row: u64) -> Result<Option<&[u8]>, TableError> {
+        let row = usize::try_from(row).unwrap_or(usize::MAX);
+        self.0.row(row).map_err(TableError::Read)
     }
 }
 
@@ -124,14 +125,14 @@ impl RowValues for Rows {
     }
 
     fn write(&self, row: u64, out: &mut [u8]) -> Result<(), TableError> {
-        let found = self.row(row).filter(|found| found.len() == out.len());
+        let found = self.row(row)?.filter(|found| found.len() == out.len());
         let found = found.ok_or(TableError::OutOfRange { what: "row", number: row })?;
         out.copy_from_slice(found);
         Ok(())
     }
 
     fn append_bytes(&self, row: u64, bytes: &mut Vec<u8>) -> Result<bool, TableError> {
-        let found = self.row(row);
+        let found = self.row(row)?;
         bytes.extend_from_slice(found.unwrap_or_default());
         Ok(found.is_some())
     }

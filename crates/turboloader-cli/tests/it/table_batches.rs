@@ -153,7 +153,7 @@ fn what_a_table_does_not_have_is_named() {
     let line = bench(&crate::support::photos(), &["--recipe", "columns"]).error(2);
     assert!(
         line.contains(
-            "not a table; IDV, TBF, Parquet, .npy, .npz, safetensors and Zarr files have"
+            "not a table; IDV, TBF, Parquet, Arrow, .npy, .npz, safetensors and Zarr files have"
         ),
         "{line}"
     );
