@@ -294,8 +294,14 @@ impl Stores {
             for entry in std::fs::read_dir(group.as_os_str()).map_err(fault)? {
                 let name = entry.map_err(fault)?.file_name().into_encoded_bytes();
                 let metadata = group.join(&name).join(ZARR_METADATA);
-                if Path::new(metadata.as_os_str()).is_file() {
-                    names.push(name);
+                match std::fs::metadata(metadata.as_os_str()) {
+                    Ok(found) if found.is_file() => names.push(name),
+                    Ok(_) => {}
+                    // The second is that of a file beside the folders.
+                    Err(error)
+                        if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory]
+                            .contains(&error.kind()) => {}
+                    Err(error) => return Err(ReadError::io(&metadata, error)),
                 }
             }
         }
