@@ -8,6 +8,7 @@ mod counters;
 mod lead;
 mod plan;
 mod planned;
+mod planner;
 
 use std::io;
 use std::time::{Duration, Instant};
