@@ -43,6 +43,9 @@ usage: cargo xtask <task>
                             fuzz one target or all, N minutes each (default 1)
   store FOLDER [OPTION VALUE]...
                             serve a folder as a slow and faulty object store on this machine
+  simulate [OPTION VALUE]...
+                            simulate loaders of many machines that read from a store; simulate check
+                            compares simulations with loaders on this machine
   goldens                   write what torchvision and Pillow make of small images, for the tests";
 
 fn main() -> ExitCode {
@@ -70,6 +73,11 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         ("frameworks", rest) => python::frameworks(rest),
         ("stubs", []) => python::stubs(),
         ("wheel", []) => python::wheel(),
+        ("simulate", rest) => {
+            let run =
+                "run --release --quiet -p turboloader --features simulate --example simulate --";
+            command::run(command::cargo(run).args(rest))
+        }
         ("store", rest) => {
             command::run(command::cargo("run --release --quiet -p store-server --").args(rest))
         }

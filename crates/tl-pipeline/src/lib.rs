@@ -84,6 +84,8 @@ pub use order::{
 };
 pub use policy::{ErrorBudget, OnError};
 pub use reader::ReaderStats;
+#[cfg(feature = "simulate")]
+pub use reader::simulate;
 pub use readers::Readers;
 pub use render::Renderer;
 pub use report::{Limit, Report};

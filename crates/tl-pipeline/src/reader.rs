@@ -9,6 +9,8 @@ mod lead;
 mod plan;
 mod planned;
 mod planner;
+#[cfg(any(test, feature = "simulate"))]
+pub mod simulate;
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -50,7 +50,7 @@ impl Sampler {
         }
     }
 
-    pub(super) fn resolve_over(
+    pub(crate) fn resolve_over(
         &self,
         sample_count: u64,
         global_batch: u64,

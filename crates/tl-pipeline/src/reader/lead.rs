@@ -11,7 +11,7 @@ use crate::note::LoaderNote;
 use crate::order::{Blocks, Sampler, Samples, Shuffle};
 
 /// Enough for a fast network whatever the order: half a second of 500 MB/s.
-const LEAST: u64 = 256 << 20;
+pub(super) const LEAST: u64 = 256 << 20;
 
 /// The windows of a block shuffle that are read ahead: while one is used the next one arrives.
 const WINDOWS: u64 = 2;
@@ -33,20 +33,10 @@ pub(crate) fn bytes(
     configured: u64,
 ) -> (u64, Option<LoaderNote>) {
     let world = u64::from(config.shard.world.max(1));
-    // The rows of a window that this rank has.
-    let rows = match config.sampler.shuffle {
-        Shuffle::None | Shuffle::Full => 0,
-        Shuffle::Block { blocks, window } => {
-            samples_of(blocks, dataset).saturating_mul(window) / world
-        }
-        Shuffle::Lanes { lanes, blocks, window, .. } => {
-            let samples = samples_of(blocks, dataset);
-            lanes.div_ceil(world).saturating_mul(samples).saturating_mul(window)
-        }
-    };
+    let rows = window_rows(config.sampler.shuffle, world, |blocks| samples_of(blocks, dataset));
     let wanted = match rows.min(dataset.len()) {
         0 => 0,
-        rows => rows.saturating_mul(mean_bytes(dataset)).saturating_mul(WINDOWS),
+        rows => wanted(rows, mean_bytes(dataset)),
     };
     let bytes = if configured > 0 {
         configured
@@ -56,6 +46,22 @@ pub(crate) fn bytes(
     };
     let note = (bytes < wanted).then_some(LoaderNote::ShortReadAhead { bytes, wanted });
     (bytes.max(1), note.or_else(|| full_shuffle(dataset, config, bytes)))
+}
+
+/// The rows of a shuffle's window that one of `world` ranks has; 0 without a window.
+pub(super) fn window_rows(shuffle: Shuffle, world: u64, samples_of: impl Fn(Blocks) -> u64) -> u64 {
+    match shuffle {
+        Shuffle::None | Shuffle::Full => 0,
+        Shuffle::Block { blocks, window } => samples_of(blocks).saturating_mul(window) / world,
+        Shuffle::Lanes { lanes, blocks, window, .. } => {
+            lanes.div_ceil(world).saturating_mul(samples_of(blocks)).saturating_mul(window)
+        }
+    }
+}
+
+/// The bytes to read ahead for a window of `rows`.
+pub(super) fn wanted(rows: u64, mean_bytes: u64) -> u64 {
+    rows.saturating_mul(mean_bytes).saturating_mul(WINDOWS)
 }
 
 /// The samples of a block, on average.

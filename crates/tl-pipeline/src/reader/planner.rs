@@ -51,7 +51,7 @@ impl Planner {
         self.plan.row()
     }
 
-    /// How far after the first row that has not been taken that row may be.
+    /// The distance from the first row that has not been taken within which that row may be requested.
     pub(super) fn within(&self) -> u64 {
         self.within
     }
