@@ -162,6 +162,10 @@ mod tests {
         assert!((all * 45 / 100..all * 55 / 100).contains(&found.received), "{found:?}");
         let whole = simulate(&Cluster { cached: 1.0, ..cluster() }, &job()).unwrap();
         assert_eq!((whole.requests, whole.from_disk, whole.time), (0, all, Duration::ZERO));
+        let step = Some(Duration::from_millis(16));
+        let trained = simulate(&Cluster { step, cached: 1.0, ..cluster() }, &job()).unwrap();
+        assert_eq!((trained.rows, trained.waited), (20_096, Duration::ZERO));
+        assert_eq!(trained.time.as_secs_f64().round(), 3.0, "157 steps");
     }
 
     #[test]

@@ -185,6 +185,7 @@ impl<'a> Engine<'a> {
         for rank in 0..self.ranks.len() {
             self.drive(rank);
         }
+        self.start_step();
         while self.advance() {}
         self.found
     }
