@@ -94,6 +94,21 @@ enum Made {
     DrawnOnce { samples: Arc<[u64]>, positions: Arc<[u64]> },
 }
 
+/// A sample, and its position in the order of an epoch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ordered {
+    pub(crate) epoch: u32,
+    pub(crate) position: u64,
+    pub(crate) sample: u64,
+}
+
+impl Ordered {
+    /// The sample, if this is its position.
+    pub(crate) fn at(self, epoch: u32, position: u64) -> Option<u64> {
+        ((self.epoch, self.position) == (epoch, position)).then_some(self.sample)
+    }
+}
+
 impl Order {
     /// The order of the data set: sample `n` at position `n`.
     #[must_use]

@@ -9,7 +9,7 @@ mod lead;
 mod plan;
 mod planned;
 mod planner;
-#[cfg(any(test, feature = "simulate"))]
+#[cfg(feature = "simulate")]
 pub mod simulate;
 
 use std::io;

@@ -28,7 +28,7 @@ use crate::error::PipelineError;
 use crate::layout::BatchLayout;
 use crate::memory_limits::MemoryLimits;
 use crate::metrics::WorkerMetrics;
-use crate::order::Order;
+use crate::order::{Order, Ordered};
 use crate::row::RowExtras;
 use crate::schedule::Slot;
 use crate::shared::Shared;
@@ -161,14 +161,16 @@ impl Run {
 
     /// The sample `rows` rows after `place`, if that is in the same epoch. Errors are left to the
     /// row itself.
-    pub(crate) fn ahead(&self, epoch: &EpochOrder, place: Place, rows: u64) -> Option<u64> {
+    pub(crate) fn ahead(&self, epoch: &EpochOrder, place: Place, rows: u64) -> Option<Ordered> {
         let schedule = &self.shared.schedule;
         let batch_size = self.config().batch_size as u64;
         let row = place.batch * batch_size + place.row + rows;
         let ahead = Place { batch: row / batch_size, row: row % batch_size, ..place };
         let grouping = || self.grouping(epoch, ahead).ok();
         let grouping = (row < schedule.rows()).then(grouping)??;
-        epoch.order.sample_at(self.slot(grouping.as_deref(), ahead).position)
+        let position = self.slot(grouping.as_deref(), ahead).position;
+        let sample = epoch.order.sample_at(position)?;
+        Some(Ordered { epoch: epoch.number, position, sample })
     }
 
     /// The order of an epoch, made by the first worker to get there.

@@ -16,6 +16,7 @@ use crate::dataset::Dataset;
 use crate::error::PipelineError;
 use crate::fields::Fields;
 use crate::layout::RowKind;
+use crate::order::Ordered;
 use crate::readers::Readers;
 use crate::row::RowExtras;
 use crate::table::{ColumnSpec, ColumnType};
@@ -54,7 +55,7 @@ pub(crate) struct TokenScratch {
     /// The pieces of a row.
     pieces: Vec<Piece>,
     /// The sample of the worker's next row, as far as it can be told.
-    pub(crate) next: Option<u64>,
+    pub(crate) next: Option<Ordered>,
     /// The pieces of the sample `next_of`.
     next_pieces: Vec<Piece>,
     next_of: Option<Draw>,
@@ -197,7 +198,7 @@ impl TokenGatherer {
         } else {
             self.pieces(dataset, draw, pieces)?
         };
-        let next = next.map(|sample| Draw { sample, ..draw });
+        let next = next.map(|next| Draw { sample: next.sample, ..draw });
         // Errors are left to the row itself.
         let next_file = next.and_then(|next| self.pieces(dataset, next, next_pieces).ok());
         *next_of = next.filter(|_| next_file.is_some());

@@ -12,6 +12,7 @@ use crate::error::{SampleError, SampleFault};
 use crate::fetch::{ReadRow, RowSource};
 use crate::layout::BatchLayout;
 use crate::metrics::WorkerMetrics;
+use crate::order::Ordered;
 use crate::panics::catch_panic;
 use crate::policy::{OnError, replacements};
 use crate::reader;
@@ -43,7 +44,10 @@ pub(super) fn fill<'a>(
 ) -> Option<Complete<'a, RowExtras>> {
     let Current { epoch, grouping, lease, .. } = current;
     let slot = run.slot(grouping.as_deref(), place);
-    let index = epoch.order.sample_at(slot.position).expect("a position is below their number");
+    // The order takes longer than a short row.
+    let known = scratch.tokens.next.and_then(|next| next.at(epoch.number, slot.position));
+    let index = known.or_else(|| epoch.order.sample_at(slot.position));
+    let index = index.expect("a position is below their number");
     // Telling what will be read takes the system's time, and belongs to reading.
     scratch.metrics.lap(Stage::Overhead);
     scratch.metrics.work_on(index);
@@ -51,7 +55,7 @@ pub(super) fn fill<'a>(
         // Files of tokens are mapped: the processor is told of the row that most likely is the next.
         scratch.tokens.next = run.ahead(epoch, place, run.config().workers as u64);
     } else if run.window().is_none()
-        && let Some(sample) = run.ahead(epoch, place, READ_AHEAD)
+        && let Some(Ordered { sample, .. }) = run.ahead(epoch, place, READ_AHEAD)
     {
         reader::catch_prefetch_panic(run, sample, || {
             if !run.caches().expects(run.dataset(), sample, &mut scratch.bytes) {
