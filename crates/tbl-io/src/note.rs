@@ -27,6 +27,11 @@ pub enum Note {
         /// The image of the first one.
         first: Vec<u8>,
     },
+    /// Several columns have labels, and none of them is chosen: samples have no label.
+    SeveralLabels {
+        /// The names of the columns.
+        columns: Vec<String>,
+    },
     /// Numbered images, such as `cat.0.jpg` and `cat.1.jpg`, that are parts of one sample because
     /// of another file, such as `cat.json`.
     JoinedImages {
@@ -260,6 +265,11 @@ impl fmt::Display for Note {
                 "{images} numbered images are not samples of their own but parts of {samples} \
                  samples, and their labels are fields, because of files without a number such as {}",
                 Escaped(because)
+            ),
+            Self::SeveralLabels { columns } => write!(
+                f,
+                "samples have no label: the columns {} have labels; name that of the samples (label=)",
+                Escaped(columns.join(", ").as_bytes())
             ),
             Self::WithoutImage { groups, files, first } => write!(
                 f,

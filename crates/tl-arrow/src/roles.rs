@@ -18,6 +18,8 @@ use crate::values::Value;
 pub(crate) struct Roles {
     pub(crate) image: ImageColumn,
     pub(crate) label: Option<LabelColumn>,
+    /// Columns of labels of which none is chosen.
+    pub(crate) other_labels: Vec<String>,
     pub(crate) fields: Vec<FieldColumn>,
     /// The names of the classes of boxes, which only files of this crate's writer have.
     pub(crate) box_class_names: Vec<String>,
@@ -95,6 +97,9 @@ impl Roles {
             },
         };
         let label_name = label.map(|label| label.name.clone());
+        let is_left = label.is_none() && own.is_none();
+        let classes = features.classes.iter().filter(|_| is_left);
+        let other_labels = classes.map(|classes| classes.column.clone()).collect();
         let label = match label {
             Some(node) if is_label(file, node) => Some(LabelColumn {
                 leaf: node.leaves.start,
@@ -113,7 +118,7 @@ impl Roles {
             Some(FieldColumn { name, values: field_values(file, node)? })
         });
         let box_class_names = own.map_or_else(Vec::new, |own| own.box_class_names);
-        Ok(Self { image: values, label, fields: fields.collect(), box_class_names })
+        Ok(Self { image: values, label, other_labels, fields: fields.collect(), box_class_names })
     }
 }
 

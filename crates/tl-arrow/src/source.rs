@@ -392,7 +392,9 @@ impl SampleSource for RowSource {
 
     fn notes(&self) -> Vec<Note> {
         let empty = (self.sample_count() == 0).then_some(Note::NoSamples);
-        empty.into_iter().chain(self.file.notes()).collect()
+        let columns = self.roles.other_labels.clone();
+        let labels = (!columns.is_empty()).then_some(Note::SeveralLabels { columns });
+        empty.into_iter().chain(labels).chain(self.file.notes()).collect()
     }
 
     fn stored_samples(&self) -> Option<&dyn StoredSamples> {

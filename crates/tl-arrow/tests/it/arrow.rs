@@ -73,6 +73,17 @@ fn columns_are_selected_under_other_names() {
     assert_eq!(fields[0].extension, b"txt");
     let hash = sha256(read_all(&samples)[0].as_ref().unwrap());
     assert_eq!(Some(&*hash), case.expected["masks"][0].as_str());
+    // Of two columns of classes none is chosen, which is said.
+    let features = r#"{"info": {"features": {"image": {"_type": "Image"},
+        "fine": {"_type": "ClassLabel", "names": ["no", "yes"]},
+        "coarse": {"_type": "ClassLabel", "names": ["off", "on"]}}}}"#;
+    let columns = [("mask", "image"), ("label", "fine"), ("text", "coarse")];
+    let samples = open(&case, &columns, Some(features)).unwrap();
+    assert_eq!(samples.stored_labels().unwrap(), Some(Vec::new()));
+    let notes: Vec<_> = samples.notes().iter().map(ToString::to_string).collect();
+    let expected = "samples have no label: the columns coarse, fine have labels; name that of the \
+                    samples (label=)";
+    assert_eq!(notes, [expected]);
     let error = open(&case, &[("masks", "image")], None).unwrap_err().to_string();
     assert!(error.starts_with("a: no column masks, the columns are photo, mask, "), "{error}");
     // Rows of Parquet files too.
