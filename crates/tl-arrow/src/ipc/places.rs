@@ -178,8 +178,9 @@ fn in_file(file: &ArrowFile, leaf: usize, group: usize) -> Result<Option<BatchPl
 /// The lengths and the formats of values that have to be decoded.
 fn decoded(file: &ArrowFile, leaf: usize, group: usize) -> Result<BatchPlaces, ReadError> {
     let batch = &file.batches()[group];
-    let mut lens = Vec::with_capacity(batch.rows as usize);
-    let mut formats = Vec::with_capacity(batch.rows as usize);
+    // Not room for the rows that a batch states, of which the first one may be damaged.
+    let mut lens = Vec::new();
+    let mut formats = Vec::new();
     for row in 0..batch.rows {
         file.leaf_value(leaf, RowPlace { group, row }, &mut |value| {
             let bytes = if let Some(Value::Bytes(bytes)) = value { Some(bytes) } else { None };
