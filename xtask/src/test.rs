@@ -30,7 +30,7 @@ pub(crate) const FEATURES: &str = "turboloader/simulate,turboloader-cli/parquet,
 
 /// Tests of the workspace that take ten seconds and more on a slow machine: long runs, kills, waits,
 /// every file of a corpus. Parts of names.
-const SLOW: [&str; 19] = [
+const SLOW: [&str; 20] = [
     "a_heavy_transform_is_named",
     "a_million_samples_stay_within_the_budget",
     "a_slow_training_step_is_named",
@@ -41,13 +41,14 @@ const SLOW: [&str; 19] = [
     "every_sample_is_as_likely_at_every_position",
     "flipped_bits_never_panic",
     "forks_are_told_while_requests_are_under_way",
-    "neither_level_nor_row_index_changes_a_byte",
     "many_faults_never_give_wrong_bytes",
+    "neither_level_nor_row_index_changes_a_byte",
     "no_name_leads_out_of_the_folder",
+    "ranks_that_come_and_go_get_the_rows_of_one_process",
     "samples_are_as_likely_at_every_position",
     "samples_cost_no_allocations",
-    "the_independent_parser_reads_what_is_written",
     "starts_and_drops_leave_no_connection_behind",
+    "the_independent_parser_reads_what_is_written",
     "the_next_run_is_right_after_every_kill",
     "what_costs_many_requests_or_bytes_is_noted_once",
 ];

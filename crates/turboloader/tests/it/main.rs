@@ -1,6 +1,8 @@
 //! Tests of the library as a program uses it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code, helpers included")]
 
+#[cfg(feature = "remote")]
+mod elastic;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(feature = "remote")]
