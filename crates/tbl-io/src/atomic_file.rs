@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 
+use crate::location::Location;
+
 /// The operation that gives a finished file its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
@@ -92,8 +94,14 @@ pub(crate) fn folder_of(target: &Path) -> &Path {
     }
 }
 
+/// The error of a URL where no store is written to.
+pub(crate) const LOCAL_ONLY: &str = "only local files are written here, expected a path";
+
 /// Fails early, before hours of work, for a target that [`AtomicFile::commit`] would refuse.
 fn refuse_occupied(target: &Path, overwrite: bool) -> io::Result<()> {
+    if Location::new(target).url().is_some() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, LOCAL_ONLY));
+    }
     let found = match fs::symlink_metadata(target) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -13,7 +13,7 @@ mod tar_layout;
 use std::error::Error;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 pub use error::ConvertError;
@@ -22,9 +22,11 @@ pub use prepare::{AsStored, Prepare, Prepared, RowIndex};
 pub use selection::Selection;
 pub use tar_layout::FileLayout;
 
+use crate::atomic_file::Placement;
 use crate::location::Location;
 use crate::ordered::{self, Plan};
 use crate::sample::{Field, SampleSourceExt, announce_with_fields_after};
+use crate::storage::Stores;
 use crate::tbl_version::TblVersion;
 use crate::writer::{Compressed, Compression, Unstored};
 use format::FormatSink;
@@ -72,6 +74,32 @@ impl ConvertOptions {
     /// Writes `target` on one thread, durably, and never replaces anything.
     pub fn new(target: Target) -> Self {
         Self { target, workers: NonZeroUsize::MIN, sync: true, overwrite: false }
+    }
+
+    fn placement(&self) -> Placement {
+        Placement { overwrite: self.overwrite, sync: self.sync }
+    }
+}
+
+/// The place of a file that is made.
+#[derive(Clone, Copy)]
+struct Destination<'a> {
+    stores: &'a Stores,
+    location: &'a Location,
+}
+
+impl Destination<'_> {
+    /// The path or the URL, as errors name it.
+    fn name(&self) -> PathBuf {
+        self.stores.printable(self.location).as_os_str().into()
+    }
+
+    /// About how many bytes the file will have, for an object; a local file need not know.
+    fn expected_bytes(&self, selection: &Selection<'_>) -> u64 {
+        if self.location.url().is_none() {
+            return 0;
+        }
+        (0..selection.sample_count()).map(|number| selection.held_bytes(number)).sum()
     }
 }
 
@@ -149,6 +177,23 @@ pub fn convert<P: Prepare>(
     new_prepare: impl Fn() -> P + Sync,
     on_event: &mut dyn FnMut(ConvertEvent<'_>) -> ControlFlow<()>,
 ) -> Result<ConvertSummary, ConvertError> {
+    let destination = Location::new(destination);
+    convert_in(&Stores::new(), selection, &destination, options, new_prepare, on_event)
+}
+
+/// As [`convert`], also for a destination in one of the stores, which has the bytes of a local file.
+///
+/// # Errors
+/// As for [`convert`], and the fault of the store.
+pub fn convert_in<P: Prepare>(
+    stores: &Stores,
+    selection: &Selection<'_>,
+    destination: &Location,
+    options: &ConvertOptions,
+    new_prepare: impl Fn() -> P + Sync,
+    on_event: &mut dyn FnMut(ConvertEvent<'_>) -> ControlFlow<()>,
+) -> Result<ConvertSummary, ConvertError> {
+    let destination = Destination { stores, location: destination };
     let (version, compression) = match options.target {
         Target::Tar => {
             let sink = TarSink::create(selection, destination, options)?;

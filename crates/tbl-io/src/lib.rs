@@ -7,6 +7,7 @@ mod atomic_file;
 mod braces;
 mod codec;
 mod convert;
+mod draft;
 mod error;
 mod escape;
 mod fault;
@@ -63,8 +64,9 @@ pub use atomic_file::{AtomicFile, Placement};
 pub use braces::expand_braces;
 pub use convert::{
     AsStored, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, FileLayout, Prepare,
-    Prepared, RowIndex, SampleWriter, Selection, Target, TargetFormat, convert,
+    Prepared, RowIndex, SampleWriter, Selection, Target, TargetFormat, convert, convert_in,
 };
+pub use draft::{Draft, Upload};
 pub use error::{
     ClassPair, FileKind, ImagesDefect, RawDefect, ReadError, RowsDefect, TarDefect, TokensDefect,
 };

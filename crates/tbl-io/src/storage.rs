@@ -12,8 +12,9 @@ use glob::{MatchOptions, Pattern};
 use tbl_format::FormatError;
 use tbl_format::path::unescape;
 
-use crate::atomic_file::folder_of;
+use crate::atomic_file::{LOCAL_ONLY, Placement, folder_of};
 use crate::braces::expand_braces;
+use crate::draft::{Draft, Upload};
 use crate::error::ReadError;
 use crate::folder::Folder;
 use crate::limits::ReadLimits;
@@ -23,6 +24,7 @@ use crate::ranges::Pin;
 use crate::sample::SampleSource;
 use crate::source::Source;
 use crate::unpack::{Unpack, unpacked};
+use crate::write_error::WriteError;
 
 /// A store of objects that have URLs, such as a bucket or a server.
 ///
@@ -57,6 +59,17 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// As for [`open`](Self::open).
     fn is_folder(&self, location: &Location) -> Result<bool, ReadError> {
         Ok(location.url().is_some_and(|url| url.ends_with('/')))
+    }
+
+    /// Starts an object. One that exists is replaced only with `overwrite`, when the new one is complete.
+    /// The default is for stores that are only read.
+    ///
+    /// # Errors
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists), [`Unsupported`](io::ErrorKind::Unsupported), the
+    /// fault of the store. No error names the object.
+    fn create(&self, object: &Location, overwrite: bool) -> io::Result<Box<dyn Upload>> {
+        let _ = (object, overwrite);
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this store is only read"))
     }
 
     /// The location without credentials, as messages name it. The default returns it as it is.
@@ -199,13 +212,16 @@ impl Stores {
     }
 
     /// The same stores for the sources of a file that will be called `destination`: unless they unpack
-    /// archives elsewhere, plain copies are next to it and have no name.
+    /// archives elsewhere, plain copies are next to it and have no name. Those for an object of a store
+    /// are in the system's folder for temporary files.
     #[must_use]
     pub fn unpacking_for(self, destination: &Path) -> Self {
         if self.unpack.is_some() {
             return self;
         }
-        self.unpacking(Unpack::Discard(folder_of(destination).to_owned()))
+        let is_url = Location::new(destination).url().is_some();
+        let folder = if is_url { std::env::temp_dir() } else { folder_of(destination).to_owned() };
+        self.unpacking(Unpack::Discard(folder))
     }
 
     /// Opens a file or lists a folder. No byte is read, except where compressed archives are
@@ -307,6 +323,35 @@ impl Stores {
         }
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// Starts a file, or an object of a store. An object is safe once it is complete, whether the
+    /// placement asks to wait for the disk or not.
+    ///
+    /// # Errors
+    /// [`WriteError::Io`] if it exists and may not be replaced, for a URL whose scheme or store is not
+    /// written to, and what the system or the store says.
+    pub fn create(&self, location: &Location, placement: Placement) -> Result<Draft, WriteError> {
+        let location = local_path(location.clone());
+        let fault = |source| {
+            let name = self.printable(&location);
+            WriteError::Io { path: name.as_os_str().into(), source }
+        };
+        if let Some(path) = location.path() {
+            return Draft::of_file(path, placement).map_err(fault);
+        }
+        let Some(store) = location.scheme().and_then(|scheme| self.by_scheme.get(scheme)) else {
+            let schemes: Vec<_> = self.by_scheme.keys().map(String::as_str).collect();
+            let text = if schemes.is_empty() {
+                LOCAL_ONLY.to_owned()
+            } else {
+                let known = schemes.join(", ");
+                format!("no store for this URL, expected a path or the URL of one of: {known}")
+            };
+            return Err(fault(io::Error::new(io::ErrorKind::Unsupported, text)));
+        };
+        let upload = store.create(&location, placement.overwrite).map_err(fault)?;
+        Ok(Draft::of_object(self.printable(&location).as_os_str().into(), upload))
     }
 
     /// As [`open_file`](Self::open_file), and `None` if the file does not exist.

@@ -3,13 +3,15 @@
 
 mod header;
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use tbl_format::path::{PathDefect, check_name};
 
-use crate::atomic_file::{AtomicFile, Placement};
+use crate::atomic_file::Placement;
+use crate::draft::Draft;
+use crate::location::Location;
+use crate::storage::Stores;
 use crate::write_error::{MAX_NAME_BYTES, NameDefect, WriteError};
 
 /// Members and padding are multiples of this.
@@ -65,7 +67,7 @@ pub struct TarSummary {
 /// ```
 #[derive(Debug)]
 pub struct TarWriter {
-    out: BufWriter<Unfinished>,
+    out: BufWriter<Draft>,
     summary: TarSummary,
 }
 
@@ -76,11 +78,27 @@ impl TarWriter {
     /// [`WriteError::Io`] when the file exists already and may not be replaced, or cannot be
     /// created.
     pub fn create(path: &Path, options: TarOptions) -> Result<Self, WriteError> {
+        Self::create_in(&Stores::new(), &Location::new(path), options)
+    }
+
+    /// As [`create`](Self::create), also for the URL of an object in one of the stores.
+    ///
+    /// # Errors
+    /// As for [`create`](Self::create), and the fault of the store.
+    pub fn create_in(
+        stores: &Stores,
+        location: &Location,
+        options: TarOptions,
+    ) -> Result<Self, WriteError> {
         let TarOptions { sync, overwrite } = options;
-        let file = AtomicFile::create(path, Placement { overwrite, sync })
-            .map_err(|source| WriteError::Io { path: path.to_owned(), source })?;
-        let out = BufWriter::with_capacity(BUFFER_BYTES, Unfinished(file));
+        let draft = stores.create(location, Placement { overwrite, sync })?;
+        let out = BufWriter::with_capacity(BUFFER_BYTES, draft);
         Ok(Self { out, summary: TarSummary { members: 0, bytes: 0 } })
+    }
+
+    /// Announces about how many bytes the archive will have, before the first member.
+    pub(crate) fn expect(&mut self, bytes: u64) {
+        self.out.get_mut().expect(bytes);
     }
 
     /// Appends a regular file. A name given twice makes two members, of which readers that
@@ -136,34 +154,19 @@ impl TarWriter {
         let written = self.out.write_all(missing).and_then(|()| self.out.flush());
         self.check(written)?;
         let summary = TarSummary { bytes: end, ..self.summary };
-        let (Unfinished(file), _) = self.out.into_parts();
-        let path = file.target().to_owned();
-        file.commit().map_err(|source| WriteError::Io { path, source })?;
+        let (draft, _) = self.out.into_parts();
+        let path = draft.target().to_owned();
+        draft.commit().map_err(|source| WriteError::Io { path, source })?;
         Ok(summary)
     }
 
     /// The name the archive will have.
     pub fn path(&self) -> &Path {
-        self.out.get_ref().0.target()
+        self.out.get_ref().target()
     }
 
     fn check(&self, result: std::io::Result<()>) -> Result<(), WriteError> {
         result.map_err(|source| WriteError::Io { path: self.path().to_owned(), source })
-    }
-}
-
-/// Lets a [`BufWriter`] own the file that still has no name.
-#[derive(Debug)]
-struct Unfinished(AtomicFile);
-
-impl Write for Unfinished {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let mut file: &File = self.0.file();
-        file.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }
 

@@ -6,7 +6,6 @@
 //! pure and can run on other threads.
 
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use tbl_format::FormatError;
@@ -16,9 +15,12 @@ use tbl_format::path::{PathDefect, check_new_name};
 use tbl_format::v1::CustomMetadata;
 use tbl_format::v2::{Codec, EntryFlags, IndexEntry};
 
-use crate::atomic_file::{AtomicFile, Placement, folder_of};
+use crate::atomic_file::Placement;
+use crate::draft::Draft;
+use crate::location::Location;
 use crate::metadata_json::custom_of_json;
 use crate::sample::is_extension;
+use crate::storage::Stores;
 use crate::tbl_version::TblVersion;
 use crate::write_error::{MetadataDefect, WriteError};
 
@@ -90,15 +92,30 @@ impl StreamWriter {
     /// [`WriteError::Io`] when the file exists and may not be replaced, or the folder refuses;
     /// [`WriteError::Format`] when the announced sample count is beyond the version's limit.
     pub fn create(path: &Path, options: WriteOptions) -> Result<Self, WriteError> {
+        Self::create_in(&Stores::new(), &Location::new(path), options)
+    }
+
+    /// As [`create`](Self::create), also for the URL of an object in one of the stores. The samples of an
+    /// object whose count is not announced wait in a temporary file of the system.
+    ///
+    /// # Errors
+    /// As for [`create`](Self::create), and the fault of the store.
+    pub fn create_in(
+        stores: &Stores,
+        location: &Location,
+        options: WriteOptions,
+    ) -> Result<Self, WriteError> {
         let WriteOptions { version, compression, sync, overwrite, sample_count } = options;
+        let name = stores.printable(location);
+        let path = Path::new(name.as_os_str());
         let io_error = |source| WriteError::Io { path: path.to_owned(), source };
         let index_end = sample_count
             .map(|count| version.index_end(count))
             .transpose()
             .map_err(|source| WriteError::Format { path: path.to_owned(), source })?;
         let encoder = Encoder::new(version, compression, None).ok_or_else(|| no_memory(path))?;
-        let target = AtomicFile::create(path, Placement { overwrite, sync }).map_err(io_error)?;
-        let folder = folder_of(path);
+        let target = stores.create(location, Placement { overwrite, sync })?;
+        let folder = &target.spool_folder();
         Ok(Self {
             encoder,
             dictionary: None,
@@ -106,9 +123,9 @@ impl StreamWriter {
             has_frames: false,
             sync,
             max_samples: sample_count.unwrap_or(version.max_samples()),
-            payloads: Payloads::new(target, index_end).map_err(io_error)?,
             index: Spool::new(folder),
             sections: (version == TblVersion::V2).then(|| Sections::new(folder)),
+            payloads: Payloads::new(target, index_end).map_err(io_error)?,
             names: FileNames::default(),
             largest_label: None,
             custom: None,
@@ -116,6 +133,11 @@ impl StreamWriter {
             summary: WriteSummary::default(),
             failed: false,
         })
+    }
+
+    /// Announces about how many bytes the file will have, before the first sample.
+    pub(crate) fn expect(&mut self, bytes: u64) {
+        self.payloads.expect(bytes);
     }
 
     /// The name the file will have.
@@ -347,17 +369,17 @@ impl StreamWriter {
         let dictionary = dictionary.as_deref();
         let version = encoder.version();
         let index_end = version.index_end(summary.samples)?;
-        let (target, shift) = payloads.settle(index_end)?;
+        let (mut target, shift) = payloads.settle(index_end)?;
         // Without samples nothing keeps the room for their index open.
         let payload_end = if summary.samples == 0 { index_end } else { self.position + shift };
-        let index_checksum = write_index(&target, version, index, shift)?;
+        let index_checksum = write_index(&mut target, version, index, shift)?;
         let mut end = payload_end;
         match sections {
             Some(sections)
                 if summary.samples > 0 || names.any() || sections.has_file_metadata() =>
             {
-                let file = target.file();
-                end += sections.write(&names, dictionary, index_checksum, file, payload_end)?;
+                let target = &mut target;
+                end += sections.write(&names, dictionary, index_checksum, target, payload_end)?;
             }
             Some(_) => {}
             None => {
@@ -365,17 +387,19 @@ impl StreamWriter {
                 summary.unstored.box_class_names = count_named(&names.box_classes);
             }
         }
-        // Also releases the room that was reserved ahead of time.
-        target.file().set_len(end)?;
-        if sync {
-            target.file().sync_data()?;
+        if let Some(file) = target.file() {
+            // Also releases the room that was reserved ahead of time.
+            file.set_len(end)?;
+            if sync {
+                file.sync_data()?;
+            }
         }
         let has_codec = |codec| match codec {
             Codec::Lz4 => self.has_blocks,
             Codec::Zstd => self.has_frames,
         };
         let header = encoder.header(summary.samples, payload_end..end, has_codec, custom)?;
-        target.file().write_all_at(&header, 0)?;
+        target.write_all_at(&header, 0)?;
         target.commit()?;
         Ok(WriteSummary { bytes: end, ..summary })
     }
@@ -435,7 +459,7 @@ impl From<Incomplete> for io::Error {
 /// Copies the index to its place after the header, adding `shift` to every offset, and returns
 /// its CRC-32C.
 fn write_index(
-    target: &AtomicFile,
+    target: &mut Draft,
     version: TblVersion,
     index: Spool,
     shift: u64,
@@ -457,7 +481,7 @@ fn write_index(
             }
         }
         checksum.update(chunk);
-        target.file().write_all_at(chunk, position)?;
+        target.write_all_at(chunk, position)?;
         position += take as u64;
         left -= take as u64;
     }

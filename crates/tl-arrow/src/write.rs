@@ -8,15 +8,14 @@ mod footer;
 mod plan;
 mod thrift;
 
-use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tbl_format::SampleFormat;
 use tbl_format::path::RelativePath;
 use tbl_io::{
-    AtomicFile, ConvertError, ConvertOptions, EncodeError, Field, NewSample, Placement,
-    SampleWriter, Selection, Target, TargetFormat, Unstored, WriteError, WriteSummary,
+    ConvertError, ConvertOptions, Draft, EncodeError, Field, NewSample, SampleWriter, Selection,
+    Target, TargetFormat, Unstored, WriteError, WriteSummary,
 };
 
 use crate::file::MAGIC;
@@ -59,10 +58,10 @@ impl TargetFormat for ParquetTarget {
     fn create(
         &self,
         selection: &Selection<'_>,
-        path: &Path,
-        options: &ConvertOptions,
+        draft: Draft,
+        _: &ConvertOptions,
     ) -> Result<Box<dyn SampleWriter>, ConvertError> {
-        Ok(Box::new(ParquetWriter::create(selection, path, options)?))
+        Ok(Box::new(ParquetWriter::create(selection, draft)?))
     }
 }
 
@@ -110,20 +109,19 @@ struct FieldColumn {
 
 /// The file, with the number of bytes written.
 struct Output {
-    file: AtomicFile,
+    draft: Draft,
     bytes: u64,
 }
 
 impl Output {
     fn write(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
-        let mut file: &File = self.file.file();
-        file.write_all(bytes).map_err(|source| self.error(source))?;
+        self.draft.write_all(bytes).map_err(|source| self.error(source))?;
         self.bytes += bytes.len() as u64;
         Ok(())
     }
 
     fn path(&self) -> PathBuf {
-        self.file.target().to_owned()
+        self.draft.target().to_owned()
     }
 
     fn error(&self, source: io::Error) -> WriteError {
@@ -132,15 +130,8 @@ impl Output {
 }
 
 impl ParquetWriter {
-    fn create(
-        selection: &Selection<'_>,
-        path: &Path,
-        options: &ConvertOptions,
-    ) -> Result<Self, ConvertError> {
-        let placement = Placement { overwrite: options.overwrite, sync: options.sync };
-        let file = AtomicFile::create(path, placement)
-            .map_err(|source| WriteError::Io { path: path.to_owned(), source })?;
-        let mut output = Output { file, bytes: 0 };
+    fn create(selection: &Selection<'_>, draft: Draft) -> Result<Self, ConvertError> {
+        let mut output = Output { draft, bytes: 0 };
         output.write(&MAGIC)?;
         let plan = Plan::of(selection);
         let image = ImageColumns {
@@ -405,9 +396,9 @@ impl SampleWriter for ParquetWriter {
         let metadata = self.metadata(&columns);
         let footer = footer::footer(self.output.bytes, &columns, &self.groups, &metadata);
         self.output.write(&footer)?;
-        let Output { file, bytes } = self.output;
-        let path = file.target().to_owned();
-        file.commit().map_err(|source| WriteError::Io { path, source })?;
+        let Output { draft, bytes } = self.output;
+        let path = draft.target().to_owned();
+        draft.commit().map_err(|source| WriteError::Io { path, source })?;
         let stored_bytes = self.summary.sample_bytes;
         Ok(WriteSummary { bytes, stored_bytes, ..self.summary })
     }

@@ -1,13 +1,13 @@
 //! Files of formats that other crates write, such as Parquet.
 
 use std::fmt;
-use std::path::Path;
 
 use tbl_format::SampleFormat;
 
 use super::error::{ConvertError, PackError};
 use super::pack::{Pack, Sample, Sink, Written};
-use super::{ConvertOptions, Selection, metadata};
+use super::{ConvertOptions, Destination, Selection, metadata};
+use crate::draft::Draft;
 use crate::metadata_json::count_own;
 use crate::sample::Field;
 use crate::writer::{NewSample, Unstored, WriteSummary};
@@ -20,14 +20,14 @@ pub trait TargetFormat: Sync + fmt::Debug {
     /// The name of a file of this format, with its article: `a Parquet file`.
     fn name(&self) -> &'static str;
 
-    /// Starts a file that will be called `path` and will have the samples of `selection`.
+    /// Writes to a new file, which will have the samples of `selection`.
     ///
     /// # Errors
-    /// [`ConvertError::Write`] if the file exists or cannot be created, and what is wrong with a source.
+    /// [`ConvertError::Write`] if the file cannot be written, and what is wrong with a source.
     fn create(
         &self,
         selection: &Selection<'_>,
-        path: &Path,
+        draft: Draft,
         options: &ConvertOptions,
     ) -> Result<Box<dyn SampleWriter>, ConvertError>;
 }
@@ -78,7 +78,7 @@ impl FormatSink {
     pub(super) fn create(
         format: &'static dyn TargetFormat,
         selection: &Selection<'_>,
-        path: &Path,
+        destination: Destination<'_>,
         options: &ConvertOptions,
     ) -> Result<Self, ConvertError> {
         let mut metadata_blocks = 0;
@@ -86,7 +86,9 @@ impl FormatSink {
             metadata_blocks += 1;
             Ok(())
         })?;
-        let writer = format.create(selection, path, options)?;
+        let mut draft = destination.stores.create(destination.location, options.placement())?;
+        draft.expect(destination.expected_bytes(selection));
+        let writer = format.create(selection, draft, options)?;
         Ok(Self { format, writer, metadata_blocks })
     }
 }

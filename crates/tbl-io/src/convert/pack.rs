@@ -1,13 +1,11 @@
 //! Samples on their way into a TBL file, and the code that the two kinds of target have in
 //! common.
 
-use std::path::Path;
-
 use tbl_format::v2::Codec;
 
 use super::dictionary;
 use super::error::{ConvertError, PackError};
-use super::{ConvertOptions, Prepare, Prepared, Selection, metadata};
+use super::{ConvertOptions, Destination, Prepare, Prepared, Selection, metadata};
 use crate::codec::{ZstdEncoding, dictionary_of};
 use crate::sample::{Field, MetadataBlock};
 use crate::tbl_version::TblVersion;
@@ -89,7 +87,7 @@ enum Keeps {
 impl TblSink {
     pub(super) fn create<P: Prepare>(
         selection: &Selection<'_>,
-        path: &Path,
+        destination: Destination<'_>,
         version: TblVersion,
         compression: Compression,
         options: &ConvertOptions,
@@ -104,9 +102,12 @@ impl TblSink {
         };
         let mut unlisted = selection.unlisted_box_classes().iter();
         if let Some(&number) = unlisted.find(|number| u16::try_from(**number).is_err()) {
-            return Err(WriteError::UnlistedCategory { path: path.to_owned(), number }.into());
+            let path = destination.name();
+            return Err(WriteError::UnlistedCategory { path, number }.into());
         }
-        let mut writer = StreamWriter::create(path, options)?;
+        let Destination { stores, location } = destination;
+        let mut writer = StreamWriter::create_in(stores, location, options)?;
+        writer.expect(destination.expected_bytes(selection));
         writer.set_class_names(selection.class_names());
         writer.set_box_class_names(selection.box_class_names());
         if selection.has_folders_for_no_labels()? {

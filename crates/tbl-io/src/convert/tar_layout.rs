@@ -4,15 +4,13 @@
 mod groups;
 mod strays;
 
-use std::path::Path;
-
 use tbl_format::SampleFormat;
 use tbl_format::path::RelativePath;
 
 use super::error::{ConvertError, PackError};
 use super::pack::{Pack, Sample, Sink, Written};
 use super::selection::Located;
-use super::{ConvertOptions, Selection, metadata};
+use super::{ConvertOptions, Destination, Selection, metadata};
 use crate::grouping::{LabelNames, join_base, own_part, split_base};
 use crate::label::{LabelField, deciding_field};
 use crate::labels::Labels;
@@ -73,12 +71,15 @@ enum MemberLabel {
 impl TarSink {
     pub(super) fn create(
         selection: &Selection<'_>,
-        path: &Path,
+        destination: Destination<'_>,
         options: &ConvertOptions,
     ) -> Result<Self, ConvertError> {
         let ConvertOptions { sync, overwrite, .. } = *options;
         let layout = FileLayout::plan(selection, Place::Archive)?;
-        Ok(Self { writer: TarWriter::create(path, TarOptions { sync, overwrite })?, layout })
+        let Destination { stores, location } = destination;
+        let mut writer = TarWriter::create_in(stores, location, TarOptions { sync, overwrite })?;
+        writer.expect(destination.expected_bytes(selection));
+        Ok(Self { writer, layout })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use tbl_format::shard_index::{Header, Shard, ShardKind, VersionKind};
 use super::indexed::Noted;
 use super::{FormatPart, Kept, OwnedShard, ShardIndex, check_shard, push_kept, version_of};
 use crate::at_once::{AT_ONCE, at_once};
-use crate::atomic_file::{AtomicFile, Placement};
+use crate::atomic_file::Placement;
 use crate::error::ReadError;
 use crate::kind::{ErrorKind, ErrorPlace};
 use crate::location::{Location, without_query};
@@ -57,7 +57,7 @@ pub struct IndexSummary {
     pub samples: u64,
     /// Bytes of the index.
     pub bytes: u64,
-    /// The folder of a store that the index belongs in; `None` for local shards.
+    /// The folder of a store that the index belongs in; `None` where it is in its place.
     pub folder: Option<Location>,
 }
 
@@ -127,12 +127,12 @@ struct Entry {
     is_unchanged: bool,
 }
 
-/// Writes the index of shards to `target`, complete or not at all.
+/// Writes the index of shards to `target`, complete or not at all. It may be in one of the stores.
 ///
 /// Each location [stands for](Stores::expand) TAR archives, TBL files, files of further formats, such
 /// as Parquet, or folders of a store. An
-/// index names its shards by their path from its own folder. For local shards that is the folder of
-/// `target`; for objects of a store it is the deepest one that holds all of them
+/// index names its shards by their path from its own folder. That is the folder of `target`, except for
+/// a local index of objects of a store: there it is the deepest one that holds all of them
 /// ([`IndexSummary::folder`]), to which the caller copies the file.
 ///
 /// Archives and Parquet files in stores are read to their end, 64 at once; of TBL files only the front
@@ -143,9 +143,10 @@ struct Entry {
 pub fn index_shards<L: AsRef<OsStr>>(
     stores: &Stores,
     locations: &[L],
-    target: &Path,
+    target: impl AsRef<OsStr>,
     options: IndexOptions,
 ) -> Result<IndexSummary, IndexError> {
+    let target = &Location::new(target);
     let IndexOptions { sync, overwrite, update } = options;
     let mut shards = Vec::new();
     for location in locations {
@@ -161,22 +162,20 @@ pub fn index_shards<L: AsRef<OsStr>>(
     let folder = folder_of(stores, &shards, target)?;
     let named = shards.into_iter().map(|location| Named::new(stores, location, &folder, target));
     let named = named.collect::<Result<Vec<_>, _>>()?;
-    let earlier = if update && target.exists() {
-        Some(ShardIndex::read(&Source::open(target)?)?)
-    } else {
-        None
-    };
+    let earlier = if update { stores.open_existing(target)? } else { None };
+    let earlier = earlier.map(|earlier| ShardIndex::read(&earlier)).transpose()?;
     let earlier = earlier.as_ref().map(Earlier::new);
-    let io_error = |source| WriteError::Io { path: target.to_owned(), source };
     let placement = Placement { overwrite: overwrite || update, sync };
     // It fails before hours of reading, not after them.
-    let file = AtomicFile::create(target, placement).map_err(io_error)?;
+    let draft = stores.create(target, placement)?;
+    let path = draft.target().to_owned();
+    let io_error = |source| WriteError::Io { path: path.clone(), source };
     allow_open_files(named.len());
     let threads = if folder.url().is_some() { AT_ONCE } else { 1 };
     let entry = |shard: &Named| Entry::new(stores, shard, earlier.as_ref());
     let entries = at_once(&named, threads, entry)?;
 
-    let format_error = |source| WriteError::Format { path: target.to_owned(), source };
+    let format_error = |source| WriteError::Format { path: path.clone(), source };
     let directory = |first: u64| {
         let mut directory = Vec::new();
         let mut start = first;
@@ -193,21 +192,20 @@ pub fn index_shards<L: AsRef<OsStr>>(
     let samples = entries.iter().map(|entry| entry.samples).sum();
     let header = Header::new(entries.len() as u64, samples, &directory);
     let write = || {
-        let mut out = BufWriter::new(file.file());
+        let mut out = BufWriter::new(draft);
         out.write_all(&header.to_bytes())?;
         out.write_all(&directory)?;
         entries.iter().try_for_each(|entry| out.write_all(&entry.part))?;
-        out.flush()
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.commit()
     };
     write().map_err(io_error)?;
-    file.commit().map_err(io_error)?;
     let part_bytes: usize = entries.iter().map(|entry| entry.part.len()).sum();
     Ok(IndexSummary {
         shards: entries.len() as u64,
         unchanged: entries.iter().filter(|entry| entry.is_unchanged).count() as u64,
         samples,
         bytes: (front + part_bytes) as u64,
-        folder: Some(folder).filter(|folder| folder.url().is_some()),
+        folder: Some(folder).filter(|folder| folder.url().is_some() && target.url().is_none()),
     })
 }
 
@@ -222,7 +220,7 @@ impl Named {
         stores: &Stores,
         location: Location,
         folder: &Location,
-        target: &Path,
+        target: &Location,
     ) -> Result<Self, IndexError> {
         let outside = || outside(stores, &location, folder);
         let name = match (location.url(), folder.url(), location.path()) {
@@ -232,7 +230,7 @@ impl Named {
             }
             (None, None, Some(path)) => {
                 let path = resolved(path)?;
-                let folder = resolved(target)?;
+                let folder = resolved(Path::new(target.as_os_str()))?;
                 let folder = folder.parent().unwrap_or(Path::new("/"));
                 let name = path.strip_prefix(folder).map_err(|_| outside())?;
                 name.as_os_str().as_bytes().to_vec()
@@ -257,10 +255,14 @@ fn outside(stores: &Stores, location: &Location, folder: &Location) -> IndexErro
 }
 
 /// The folder that names of shards start from.
-fn folder_of(stores: &Stores, shards: &[Location], target: &Path) -> Result<Location, IndexError> {
+fn folder_of(
+    stores: &Stores,
+    shards: &[Location],
+    target: &Location,
+) -> Result<Location, IndexError> {
     let first = shards.first().ok_or(IndexError::Empty)?;
-    let Some(url) = first.url() else {
-        return Ok(Location::new(crate::atomic_file::folder_of(target)));
+    let Some(url) = first.url().filter(|_| target.url().is_none()) else {
+        return Ok(target.folder());
     };
     let mut folder = parent(url);
     for other in shards.iter().filter_map(Location::url) {

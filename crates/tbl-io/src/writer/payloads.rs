@@ -1,9 +1,9 @@
 //! The place of the samples' bytes while the file grows.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
-use crate::atomic_file::{AtomicFile, folder_of};
+use crate::draft::Draft;
 
 /// Payloads of at least this size are written without a copy; smaller ones are gathered.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -11,27 +11,29 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// How much room is asked for at once.
 const PREALLOCATION_BYTES: u64 = 32 << 20;
 
-/// The samples' bytes: in the file itself when the room for its index is known, else in a spool
-/// that is copied to its place after the index at the end.
+/// The samples' bytes: in the file or the object itself when the room for its index is known, else
+/// in a spool that is copied to its place after the index at the end.
 #[derive(Debug)]
 pub(super) enum Payloads {
-    InPlace { out: BufWriter<Preallocating>, target: AtomicFile },
-    Spooled { out: BufWriter<Preallocating>, target: AtomicFile },
+    InPlace { out: BufWriter<Preallocating>, target: Draft },
+    Spooled { out: BufWriter<Preallocating>, target: Draft },
+    Uploaded { target: Draft, index_end: u64, is_begun: bool },
 }
 
 impl Payloads {
     /// Payloads that start at `index_end` in the target, or wherever the index will end.
-    pub(super) fn new(target: AtomicFile, index_end: Option<u64>) -> io::Result<Self> {
+    pub(super) fn new(target: Draft, index_end: Option<u64>) -> io::Result<Self> {
         let buffered = |file| BufWriter::with_capacity(BUFFER_BYTES, file);
-        Ok(match index_end {
-            Some(index_end) => {
-                let mut file = target.file().try_clone()?;
+        Ok(match (index_end, target.file()) {
+            (Some(index_end), Some(file)) => {
+                let mut file = file.try_clone()?;
                 file.seek(SeekFrom::Start(index_end))?;
                 let out = buffered(Preallocating::new(file, index_end));
                 Self::InPlace { out, target }
             }
-            None => {
-                let file = tempfile::tempfile_in(folder_of(target.target()))?;
+            (Some(index_end), None) => Self::Uploaded { target, index_end, is_begun: false },
+            (None, _) => {
+                let file = tempfile::tempfile_in(target.spool_folder())?;
                 Self::Spooled { out: buffered(Preallocating::new(file, 0)), target }
             }
         })
@@ -40,33 +42,84 @@ impl Payloads {
     pub(super) fn push(&mut self, payload: &[u8]) -> io::Result<()> {
         match self {
             Self::InPlace { out, .. } | Self::Spooled { out, .. } => out.write_all(payload),
+            Self::Uploaded { target, index_end, is_begun } => {
+                // An object without samples has less room for its index than was announced.
+                if !std::mem::replace(is_begun, true) {
+                    target.skip_to(*index_end)?;
+                }
+                target.write_all(payload)
+            }
         }
     }
 
-    pub(super) fn target(&self) -> &AtomicFile {
+    pub(super) fn target(&self) -> &Draft {
         match self {
-            Self::InPlace { target, .. } | Self::Spooled { target, .. } => target,
+            Self::InPlace { target, .. }
+            | Self::Spooled { target, .. }
+            | Self::Uploaded { target, .. } => target,
+        }
+    }
+
+    /// Announces about how many bytes the file will have.
+    pub(super) fn expect(&mut self, bytes: u64) {
+        match self {
+            Self::InPlace { target, .. }
+            | Self::Spooled { target, .. }
+            | Self::Uploaded { target, .. } => target.expect(bytes),
         }
     }
 
     /// Puts the payloads after an index that ends at `index_end`, unless they are already in place,
-    /// and
-    /// returns the file and how far they moved.
-    pub(super) fn settle(self, index_end: u64) -> io::Result<(AtomicFile, u64)> {
+    /// and returns the file and how far they moved.
+    pub(super) fn settle(self, index_end: u64) -> io::Result<(Draft, u64)> {
         match self {
             Self::InPlace { out, target } => {
                 out.into_inner().map_err(io::IntoInnerError::into_error)?;
                 Ok((target, 0))
             }
-            Self::Spooled { out, target } => {
+            Self::Spooled { out, mut target } => {
                 let mut spool = out.into_inner().map_err(io::IntoInnerError::into_error)?.file;
                 spool.rewind()?;
-                target.file().seek(SeekFrom::Start(index_end))?;
-                // Inside the kernel where the system can; see `std::io::copy`.
-                io::copy(&mut spool, &mut target.file())?;
+                target.expect(index_end + spool.metadata()?.len());
+                target.skip_to(index_end)?;
+                match target.file() {
+                    // Inside the kernel where the system can; see `std::io::copy`.
+                    Some(mut file) => io::copy(&mut spool, &mut file)?,
+                    None => {
+                        let mut spool = BufReader::with_capacity(BUFFER_BYTES, spool);
+                        io::copy(&mut spool, &mut target)?
+                    }
+                };
                 Ok((target, index_end))
             }
+            Self::Uploaded { mut target, index_end: room_end, is_begun } => {
+                if !is_begun {
+                    target.skip_to(index_end)?;
+                } else if index_end < room_end {
+                    // A file has zeros there without being written.
+                    io::copy(
+                        &mut io::repeat(0).take(room_end - index_end),
+                        &mut Gap(&mut target, index_end),
+                    )?;
+                }
+                Ok((target, 0))
+            }
         }
+    }
+}
+
+/// Room of a draft that is filled from here on.
+struct Gap<'a>(&'a mut Draft, u64);
+
+impl Write for Gap<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write_all_at(bytes, self.1)?;
+        self.1 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

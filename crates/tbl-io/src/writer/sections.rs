@@ -1,9 +1,7 @@
 //! The metadata section of a version 2 file while it grows: whole-file extension blocks first, so
 //! that a reader finds them without walking the rest, then the samples' own blocks.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use tbl_format::FormatError;
@@ -16,6 +14,7 @@ use tbl_format::metadata::{BlockHeader, MetadataType};
 use super::encode::Encoded;
 use super::spool::Spool;
 use super::{COPY_BUFFER_BYTES, Incomplete};
+use crate::draft::Draft;
 use crate::reader::{max_blocks, max_file_blocks, max_late_blocks, max_late_runs};
 use crate::write_error::MetadataDefect;
 
@@ -278,24 +277,22 @@ impl Sections {
         names: &FileNames,
         dictionary: Option<&[u8]>,
         index_checksum: u32,
-        file: &File,
+        target: &mut Draft,
         start: u64,
     ) -> Result<u64, Incomplete> {
         // The first block holds the checksum of all others, so it is written after them.
-        let mut sink = file;
-        sink.seek(SeekFrom::Start(start + INTEGRITY_BLOCK_BYTES))?;
-        let mut out = BufWriter::with_capacity(COPY_BUFFER_BYTES, Checksumming::new(sink));
+        target.skip_to(start + INTEGRITY_BLOCK_BYTES)?;
+        let out = Checksumming::new(&mut *target);
+        let mut out = BufWriter::with_capacity(COPY_BUFFER_BYTES, out);
         self.write_rest(names, dictionary, &mut out)?;
         let rest = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        let integrity = Integrity {
-            index: index_checksum,
-            metadata: rest.checksum.finish(),
-            metadata_bytes: rest.bytes,
-        };
+        let Checksumming { checksum, bytes, .. } = rest;
+        let integrity =
+            Integrity { index: index_checksum, metadata: checksum.finish(), metadata_bytes: bytes };
         let mut block = Vec::new();
         write_block(ExtensionKind::Integrity, &integrity.to_bytes(), &mut block)?;
-        file.write_all_at(&block, start)?;
-        Ok(INTEGRITY_BLOCK_BYTES + rest.bytes)
+        target.write_all_at(&block, start)?;
+        Ok(INTEGRITY_BLOCK_BYTES + bytes)
     }
 
     fn write_rest(

@@ -123,7 +123,7 @@ fn check(files: &[(usize, String)], shuffled: &[(usize, String)]) {
     let expected = &see(&[&at("folder")])[0];
     let shards = ["shuffled.tar", "folder.tbl", "tar.tbl", "back.tar"].map(at);
     let options = IndexOptions { sync: false, ..IndexOptions::default() };
-    tbl_io::index_shards(&Stores::new(), &shards, &at("all.tlidx"), options).unwrap();
+    tbl_io::index_shards(&Stores::new(), &shards, at("all.tlidx"), options).unwrap();
     let indexed = tbl_io::open_all(&[at("all.tlidx")]).unwrap();
     assert_eq!(see_sources(&indexed), see_sources(&tbl_io::open_all(&shards).unwrap()));
     for other in ["shuffled.tar", "folder.tbl", "tar.tbl", "back.tar"] {

@@ -33,6 +33,7 @@ mod tar_of_tars;
 mod tar_writer;
 mod tbl;
 mod unpack;
+mod uploads;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 mod uring;
 mod views;
