@@ -58,13 +58,7 @@ impl Dialect {
     pub(crate) fn ask(self, path: &str, query: &str) -> Ask {
         let path = unescape(path.trim_start_matches('/'));
         let (bucket, key) = path.split_once('/').unwrap_or((&path, ""));
-        let value = |name: &str| {
-            let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-            pairs
-                .into_iter()
-                .find(|(key, _)| *key == name)
-                .map(|(_, value)| unescape(&value.replace('+', " ")))
-        };
+        let value = |name: &str| query_value(query, name);
         if self == Self::Hub {
             let after = value("cursor").unwrap_or_default();
             return hub_ask(&path, value("recursive").is_none(), after);
@@ -213,13 +207,37 @@ fn azure_page(
     write!(text, "</Blobs><NextMarker>{next}</NextMarker></EnumerationResults>")
 }
 
+/// The value of a name in a query.
+pub(crate) fn query_value(query: &str, name: &str) -> Option<String> {
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(key, _)| *key == name)?;
+    Some(unescape(&value.replace('+', " ")))
+}
+
+/// The texts of all elements of this name, in a document that has no other markup than elements.
+pub(crate) fn elements(document: &str, name: &str) -> Vec<String> {
+    let mut rest = document;
+    let mut found = Vec::new();
+    while let Some((_, after)) = rest.split_once(&format!("<{name}>")) {
+        let Some((text, after)) = after.split_once(&format!("</{name}>")) else { break };
+        found.push(text.replace("&quot;", "\"").replace("&amp;", "&"));
+        rest = after;
+    }
+    found
+}
+
+/// The text of the first element of this name.
+pub(crate) fn element(document: &str, name: &str) -> Option<String> {
+    elements(document, name).into_iter().next()
+}
+
 /// Text for XML.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// Reads `%41` as `A`.
-fn unescape(text: &str) -> String {
+pub(crate) fn unescape(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {

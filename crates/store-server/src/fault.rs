@@ -32,10 +32,12 @@ pub enum Fault {
     Stall,
     /// `Content-Encoding: gzip`.
     Gzip,
+    /// A request that writes is carried out, and its answer never comes.
+    Lost,
 }
 
 impl Fault {
-    /// All faults.
+    /// All faults of reads.
     pub const ALL: [Self; 14] = [
         Self::SlowDown,
         Self::TooMany,
@@ -62,7 +64,8 @@ impl Fault {
             | Self::Silence
             | Self::Reset
             | Self::Short
-            | Self::Stall => true,
+            | Self::Stall
+            | Self::Lost => true,
             Self::Long
             | Self::Whole
             | Self::OtherRange

@@ -12,6 +12,7 @@ mod objects;
 mod options;
 mod serve;
 mod service;
+mod uploads;
 
 pub use dialect::Dialect;
 pub use fault::{Fault, Faults};
@@ -19,3 +20,4 @@ pub use objects::Objects;
 pub use options::{Options, USAGE};
 pub use serve::{Serving, serve};
 pub use service::{Counts, Service, Speed};
+pub use uploads::PendingUpload;

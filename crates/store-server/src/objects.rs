@@ -74,6 +74,12 @@ impl Objects {
         objects.insert(name.to_owned(), Object { content, len, version });
     }
 
+    /// The bytes of an object; `None` if there is none.
+    #[must_use]
+    pub fn content(&self, name: &str) -> Option<Bytes> {
+        self.get(name).map(|object| object.bytes(0..object.len()))
+    }
+
     /// Removes an object.
     pub fn remove(&self, name: &str) {
         self.lock().remove(name);

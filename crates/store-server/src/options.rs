@@ -24,7 +24,7 @@ Serves a folder on 127.0.0.1; its folders are the buckets. /_stats has the count
   --link RATE            bytes a second of all connections together (default: no limit)
   --fault LIST           faults and their shares, such as 503:1%,reset:0.5%,stall:0.1%;
                          there are 429, silence, short, long, whole, range, tag, 403, 404,
-                         redirect and gzip, too
+                         redirect, gzip and lost, too
   --seed N               the seed of times and faults (default 1)
   --key NAME             the access key that requests must be signed with";
 
@@ -118,6 +118,7 @@ fn chance(text: &str) -> Result<(Fault, f64), Box<dyn Error>> {
         "redirect" => Fault::Redirect,
         "stall" => Fault::Stall,
         "gzip" => Fault::Gzip,
+        "lost" => Fault::Lost,
         _ => return Err(USAGE.into()),
     };
     Ok((fault, share.parse::<f64>()? / 100.0))

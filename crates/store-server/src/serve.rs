@@ -1,12 +1,12 @@
 //! A service on a port of this machine.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::thread;
 
 use http::Response;
+use http_body_util::BodyExt;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -91,8 +91,11 @@ async fn accept(listener: TcpListener, service: Arc<Service>) {
                         let counts = format!("{:?}\n", service.counts());
                         return Ok(Response::new(instant(counts.into())));
                     }
-                    let answer = service.respond(request.method(), uri, request.headers()).await;
-                    Ok::<_, Infallible>(answer)
+                    let (parts, body) = request.into_parts();
+                    // A request that breaks off has no answer.
+                    let body = body.collect().await?.to_bytes();
+                    let request = http::Request::from_parts(parts, body);
+                    Ok::<_, hyper::Error>(service.respond(&request).await)
                 }
             };
             let connection = http1::Builder::new()

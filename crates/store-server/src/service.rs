@@ -10,7 +10,7 @@ use http::header::{
     ACCEPT_RANGES, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_MATCH,
     LAST_MODIFIED, LOCATION, RANGE, RETRY_AFTER,
 };
-use http::{HeaderMap, Method, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use tokio::time::sleep;
 
@@ -18,6 +18,7 @@ use crate::body::{End, Link, instant, slow};
 use crate::dialect::{Ask, COMMIT, Dialect, MODIFIED};
 use crate::fault::{Fault, Faults, unit};
 use crate::objects::{Object, Objects};
+use crate::uploads::Uploads;
 
 /// The speed of answers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,6 +49,10 @@ pub struct Counts {
     pub heads: u64,
     /// Requests for pages of listings.
     pub lists: u64,
+    /// Requests with bytes of objects.
+    pub puts: u64,
+    /// Bytes of objects that were received.
+    pub received: u64,
     /// Bytes of bodies that were begun.
     pub bytes: u64,
     /// Requests under way at once, at most.
@@ -75,11 +80,20 @@ pub struct Service {
     pub commit: String,
     /// The name of the key that requests must be signed with; the signature is not checked.
     pub key: Option<String>,
+    /// The least bytes of a part of an upload that is not the last: 5 MiB, as in S3.
+    pub least_part: usize,
+    /// Whether all parts of an upload but the last must have the same length, as in Cloudflare R2.
+    pub wants_equal_parts: bool,
+    /// The most uploads of a page of their listing.
+    pub uploads_per_page: usize,
+    pub(crate) uploads: Uploads,
     link: Link,
     requests: AtomicU64,
     gets: AtomicU64,
     heads: AtomicU64,
     lists: AtomicU64,
+    puts: AtomicU64,
+    received: AtomicU64,
     bytes: AtomicU64,
     now: AtomicU64,
     most: AtomicU64,
@@ -110,11 +124,17 @@ impl Service {
             lists_versions: true,
             commit: COMMIT.to_owned(),
             key: None,
+            least_part: 5 << 20,
+            wants_equal_parts: true,
+            uploads_per_page: 1_000,
+            uploads: Uploads::default(),
             link: Link::default(),
             requests: AtomicU64::new(0),
             gets: AtomicU64::new(0),
             heads: AtomicU64::new(0),
             lists: AtomicU64::new(0),
+            puts: AtomicU64::new(0),
+            received: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             now: AtomicU64::new(0),
             most: AtomicU64::new(0),
@@ -129,18 +149,24 @@ impl Service {
             gets: of(&self.gets),
             heads: of(&self.heads),
             lists: of(&self.lists),
+            puts: of(&self.puts),
+            received: of(&self.received),
             bytes: of(&self.bytes),
             most_at_once: of(&self.most),
         }
     }
 
-    /// Answers a request, which has no body.
-    pub async fn respond(&self, method: &Method, uri: &http::Uri, headers: &HeaderMap) -> Answer {
+    /// Answers a request.
+    pub async fn respond(&self, request: &Request<Bytes>) -> Answer {
+        let method = request.method();
+        let uri = request.uri();
+        let headers = request.headers();
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
         self.most.fetch_max(now, Ordering::Relaxed);
         let _visit = Visit(self);
         let fault = self.faults.of(number);
+        self.take(request.body().len()).await;
         sleep(self.first_byte(number)).await;
         match fault {
             Some(Fault::Silence) => std::future::pending().await,
@@ -178,6 +204,12 @@ impl Service {
                 Some(_) => {}
             }
         }
+        if let Some(answer) = self.write(request) {
+            if fault == Some(Fault::Lost) {
+                std::future::pending::<()>().await;
+            }
+            return answer;
+        }
         match ask {
             Ask::Commit { bucket } if self.objects.has_bucket(&bucket) => {
                 let text = format!(r#"{{"sha":"{}"}}"#, self.commit);
@@ -209,6 +241,20 @@ impl Service {
         answer
     }
 
+    /// Waits as long as the bytes of a request take.
+    async fn take(&self, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        self.puts.fetch_add(1, Ordering::Relaxed);
+        self.received.fetch_add(bytes as u64, Ordering::Relaxed);
+        let body = slow(vec![0; bytes].into(), self.speed, &self.link, End::Whole);
+        if self.speed.rate.is_finite() || self.speed.link.is_finite() {
+            // Bytes of zeros arrive as fast as those of the request.
+            drop(http_body_util::BodyExt::collect(body).await);
+        }
+    }
+
     /// A time of a log-normal distribution, by the request's number.
     fn first_byte(&self, number: u64) -> Duration {
         // Box and Muller 1958.
@@ -217,7 +263,7 @@ impl Service {
         self.speed.first_byte.mul_f64((self.speed.sigma * normal).exp())
     }
 
-    fn refuse(&self, status: u16, code: &str) -> Answer {
+    pub(crate) fn refuse(&self, status: u16, code: &str) -> Answer {
         let body = instant(self.dialect.error(code).into());
         let mut answer = Response::new(body);
         *answer.status_mut() = StatusCode::from_u16(status).unwrap_or_default();

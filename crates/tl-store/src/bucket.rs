@@ -125,6 +125,14 @@ impl Bucket {
         }
     }
 
+    /// The client of a bucket; `None` for the hub and web servers, which are only read.
+    pub(crate) fn client(&self) -> Option<&Client> {
+        match &self.kind {
+            Kind::Client(client) => Some(client),
+            Kind::Hub(_) | Kind::Web(_) => None,
+        }
+    }
+
     /// Counts bytes of ranges.
     pub(crate) fn arrived(&self, bytes: usize) {
         self.connections.received(bytes);
@@ -278,7 +286,7 @@ fn not_listed(error: &object_store::Error) -> Cause {
 }
 
 /// The cause of an error that the client found, or that a request without a ticket ended with.
-fn failed(error: &object_store::Error) -> Cause {
+pub(crate) fn failed(error: &object_store::Error) -> Cause {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     let mut text = String::new();
     while let Some(error) = source {

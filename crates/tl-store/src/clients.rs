@@ -9,6 +9,8 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::HttpConnector;
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::list::PaginatedListStore;
+use object_store::multipart::MultipartStore;
+use object_store::signer::Signer;
 use object_store::{ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
 use reqwest::Url;
 
@@ -27,9 +29,19 @@ const CONTAINER: &str = "http://169.254.170.2";
 pub(crate) struct Client {
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) pages: Arc<dyn PaginatedListStore>,
+    pub(crate) parts: Arc<dyn MultipartStore>,
+    /// Signs further requests to S3.
+    pub(crate) signer: Option<Arc<dyn Signer>>,
     /// The address of the store, unless it is the usual one.
     pub(crate) endpoint: Option<String>,
     pub(crate) unpinned: bool,
+}
+
+impl Client {
+    /// Whether it speaks the protocol of S3.
+    pub(crate) fn is_s3(&self) -> bool {
+        self.signer.is_some()
+    }
 }
 
 /// Makes a client; `connector` gets the hosts that it may ask.
@@ -213,7 +225,10 @@ fn s3<C: HttpConnector>(
     let store = builder.with_http_connector(connector(Hosts::Only(hosts))).build();
     let store = Arc::new(store.map_err(|error| refused(STORE, &error))?);
     let endpoint = endpoint.map(|endpoint| endpoint.name);
-    Ok(Client { pages: store.clone(), store, endpoint, unpinned: common.unpinned })
+    let unpinned = common.unpinned;
+    let parts = store.clone();
+    let signer = Some(store.clone() as Arc<dyn Signer>);
+    Ok(Client { pages: store.clone(), parts, signer, store, endpoint, unpinned })
 }
 
 /// Refuses half a key and an empty one, which requests would be signed with whatever else there is.
@@ -311,7 +326,10 @@ fn gcs<C: HttpConnector>(
     let store = builder.with_http_connector(connector(Hosts::Only(hosts))).build();
     let store = Arc::new(store.map_err(|error| refused(STORE, &error))?);
     let endpoint = endpoint.map(|endpoint| endpoint.name);
-    Ok(Client { pages: store.clone(), store, endpoint, unpinned: common.unpinned })
+    let unpinned = common.unpinned;
+    let parts = store.clone();
+    let signer = None;
+    Ok(Client { pages: store.clone(), parts, signer, store, endpoint, unpinned })
 }
 
 fn azure<C: HttpConnector>(
@@ -387,7 +405,10 @@ fn azure<C: HttpConnector>(
     let store = builder.with_http_connector(connector(Hosts::Only(hosts))).build();
     let store = Arc::new(store.map_err(|error| refused(STORE, &error))?);
     let endpoint = endpoint.map(|endpoint| endpoint.name);
-    Ok(Client { pages: store.clone(), store, endpoint, unpinned: common.unpinned })
+    let unpinned = common.unpinned;
+    let parts = store.clone();
+    let signer = None;
+    Ok(Client { pages: store.clone(), parts, signer, store, endpoint, unpinned })
 }
 
 #[cfg(test)]

@@ -3,13 +3,17 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::{Method, StatusCode};
+use bytes::Bytes;
+use http::{Method, Request, StatusCode};
+
+use crate::gate::Sending;
 
 /// The requests to stores and their results, counted.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     gets: AtomicU64,
     heads: AtomicU64,
+    puts: AtomicU64,
     others: AtomicU64,
     throttled: AtomicU64,
     refused: AtomicU64,
@@ -19,6 +23,7 @@ pub(crate) struct Counters {
     hedges_won: AtomicU64,
     received: AtomicU64,
     wasted: AtomicU64,
+    sent: AtomicU64,
     first_bytes: AtomicU64,
     /// Microseconds.
     first_byte_time: AtomicU64,
@@ -32,6 +37,8 @@ pub struct StoreStats {
     pub gets: u64,
     /// `HEAD` requests.
     pub heads: u64,
+    /// Requests that write: objects, parts, and the beginning and the end of uploads.
+    pub puts: u64,
     /// Requests for credentials.
     pub others: u64,
     /// Answers 429 and 503.
@@ -50,6 +57,8 @@ pub struct StoreStats {
     pub received: u64,
     /// Bytes among these that were received twice.
     pub wasted: u64,
+    /// Bytes of objects that were sent, those that were sent twice included.
+    pub sent: u64,
     /// Requests for ranges that brought a byte.
     pub first_bytes: u64,
     /// The time from such a request to its first byte, added up.
@@ -68,6 +77,7 @@ impl StoreStats {
         Self {
             gets: self.gets.saturating_sub(earlier.gets),
             heads: self.heads.saturating_sub(earlier.heads),
+            puts: self.puts.saturating_sub(earlier.puts),
             others: self.others.saturating_sub(earlier.others),
             throttled: self.throttled.saturating_sub(earlier.throttled),
             refused: self.refused.saturating_sub(earlier.refused),
@@ -77,6 +87,7 @@ impl StoreStats {
             hedges_won: self.hedges_won.saturating_sub(earlier.hedges_won),
             received: self.received.saturating_sub(earlier.received),
             wasted: self.wasted.saturating_sub(earlier.wasted),
+            sent: self.sent.saturating_sub(earlier.sent),
             first_bytes: self.first_bytes.saturating_sub(earlier.first_bytes),
             first_byte_time: self.first_byte_time.saturating_sub(earlier.first_byte_time),
             connections: self.connections,
@@ -91,6 +102,7 @@ impl StoreStats {
         Self {
             gets: self.gets + other.gets,
             heads: self.heads + other.heads,
+            puts: self.puts + other.puts,
             others: self.others + other.others,
             throttled: self.throttled + other.throttled,
             refused: self.refused + other.refused,
@@ -100,6 +112,7 @@ impl StoreStats {
             hedges_won: self.hedges_won + other.hedges_won,
             received: self.received + other.received,
             wasted: self.wasted + other.wasted,
+            sent: self.sent + other.sent,
             first_bytes: self.first_bytes + other.first_bytes,
             first_byte_time: self.first_byte_time + other.first_byte_time,
             connections: self.connections.max(other.connections),
@@ -125,11 +138,15 @@ pub(crate) enum Count {
 }
 
 impl Counters {
-    pub(crate) fn sent(&self, method: &Method) {
+    pub(crate) fn sent(&self, request: &Request<Bytes>) {
+        let method = request.method();
         add(if method == Method::GET {
             &self.gets
         } else if method == Method::HEAD {
             &self.heads
+        } else if request.extensions().get::<Sending>().is_some() {
+            self.sent.fetch_add(request.body().len() as u64, Ordering::Relaxed);
+            &self.puts
         } else {
             &self.others
         });
@@ -171,6 +188,7 @@ impl Counters {
         StoreStats {
             gets: of(&self.gets),
             heads: of(&self.heads),
+            puts: of(&self.puts),
             others: of(&self.others),
             throttled: of(&self.throttled),
             refused: of(&self.refused),
@@ -180,6 +198,7 @@ impl Counters {
             hedges_won: of(&self.hedges_won),
             received: of(&self.received),
             wasted: of(&self.wasted),
+            sent: of(&self.sent),
             first_bytes: of(&self.first_bytes),
             first_byte_time: Duration::from_micros(of(&self.first_byte_time)),
             connections: 0,

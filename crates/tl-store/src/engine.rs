@@ -82,6 +82,39 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Waits for a future whose result must be known, whether the thread's work is over or not. The
+    /// future ends by itself.
+    pub(crate) fn finish<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, RangeFault> {
+        let (sender, result) = mpsc::sync_channel(1);
+        let _task = self.spawn(async move {
+            drop(sender.send(future.await));
+        })?;
+        // Futures that end without a word were stopped with their thread.
+        result.recv().map_err(|_| stopped())
+    }
+
+    /// Waits for a future, for this long at most, whether the thread's work is over or not.
+    pub(crate) fn wait_for(
+        &self,
+        future: impl Future<Output = ()> + Send + 'static,
+        at_most: Duration,
+    ) {
+        let (sender, done) = mpsc::sync_channel(1);
+        let task = self.spawn(async move {
+            future.await;
+            sender.send(()).unwrap_or_default();
+        });
+        if task.is_ok() {
+            // It is done, or its time is over.
+            done.recv_timeout(at_most).unwrap_or_default();
+        }
+    }
+}
+
 /// The next value that a future sends. Ends early where the thread's work is over.
 pub(crate) fn received<T>(values: &mpsc::Receiver<T>) -> Result<T, RangeFault> {
     loop {

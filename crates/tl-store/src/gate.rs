@@ -6,12 +6,13 @@
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::Uri;
-use http::header::{ACCEPT_ENCODING, HeaderValue};
+use http::header::{ACCEPT_ENCODING, ETAG, HeaderValue, IF_NONE_MATCH};
+use http::{Method, Uri};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Limited};
 use object_store::ClientOptions;
@@ -140,7 +141,7 @@ impl Gate {
         }
         // Not among the headers that are signed.
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        self.counters.sent(request.method());
+        self.counters.sent(&request);
         let answer = self.transport.send(request, pool).await.map_err(NoAnswer::Broken)?;
         self.counters.answered(answer.status());
         Ok(answer)
@@ -166,6 +167,91 @@ impl Ticket {
     }
 }
 
+tokio::task_local! {
+    /// What goes with the request that a task has [`object_store`] send.
+    pub(crate) static SENDING: Sending;
+}
+
+/// A request that writes. It reaches [`Gate`] through [`SENDING`], or as an extension of the request;
+/// requests for credentials on the way are not meant.
+#[derive(Clone, Debug)]
+pub(crate) struct Sending {
+    /// Whether a request that completes an upload of S3 fails if there is an object.
+    is_new: bool,
+    shared: Arc<Sent>,
+}
+
+#[derive(Debug, Default)]
+struct Sent {
+    is_sent: AtomicBool,
+    /// Bytes of the request that went to the network.
+    moved: AtomicUsize,
+    refused: Mutex<Option<Result<Answer, NoAnswer>>>,
+}
+
+impl Sending {
+    pub(crate) fn new(is_new: bool) -> Self {
+        Self { is_new, shared: Arc::default() }
+    }
+
+    /// The answer, if it was no success. [`object_store`] reads those of success.
+    pub(crate) fn refused(&self) -> Option<Result<Answer, NoAnswer>> {
+        self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Whether the request itself was sent, and not only one for credentials.
+    pub(crate) fn was_sent(&self) -> bool {
+        self.shared.is_sent.load(Ordering::Relaxed)
+    }
+
+    /// The bytes that went to the network.
+    pub(crate) fn moved(&self) -> usize {
+        self.shared.moved.load(Ordering::Relaxed)
+    }
+
+    /// Counts bytes that went to the network.
+    pub(crate) fn advance(&self, bytes: usize) {
+        self.shared.moved.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The one that a request belongs to.
+    fn of<B>(request: &http::Request<B>) -> Option<Self> {
+        let given = request.extensions().get::<Self>().cloned();
+        given.or_else(|| {
+            let query = request.uri().query().unwrap_or_default();
+            let names = ["uploads", "uploadId", "comp"];
+            let is_upload = query
+                .split('&')
+                .any(|pair| names.contains(&pair.split_once('=').map_or(pair, |(name, _)| name)));
+            SENDING.try_with(Self::clone).ok().filter(|_| is_upload)
+        })
+    }
+
+    /// Sends the request. The answer is one of success.
+    async fn send(self, gate: &Gate, mut request: http::Request<Bytes>) -> Option<Answer> {
+        self.shared.is_sent.store(true, Ordering::Relaxed);
+        let query = request.uri().query().unwrap_or_default();
+        let is_part = query.contains("partNumber=");
+        if self.is_new && request.method() == Method::POST && query.contains("uploadId=") {
+            // Not among the headers that are signed, which S3 asks for its own alone.
+            request.headers_mut().insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
+        }
+        request.extensions_mut().insert(self.clone());
+        let refused = match gate.send(request, 0).await {
+            Ok(answer) if answer.status().is_success() => {
+                if !is_part || answer.headers().contains_key(ETAG) {
+                    return Some(answer);
+                }
+                let text = "the store's answer to a part of an upload has no ETag";
+                Err(NoAnswer::Broken(io::Error::new(io::ErrorKind::InvalidData, text)))
+            }
+            refused => refused,
+        };
+        *self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(refused);
+        None
+    }
+}
+
 /// The error that [`object_store`] gets in place of an answer that a [`Ticket`] has.
 #[derive(Debug, thiserror::Error)]
 #[error("the answer was taken")]
@@ -185,13 +271,18 @@ pub(crate) struct BucketElsewhere(pub(crate) Box<str>);
 impl HttpService for Gate {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (parts, body) = request.into_parts();
-        let body = body.as_bytes().cloned().unwrap_or_default();
+        // Without a copy where it is in one piece.
+        let body = body.collect().await?.to_bytes();
         let ticket = parts.extensions.get::<Ticket>().cloned();
         let request = http::Request::from_parts(parts, body);
         if let Some(ticket) = ticket {
             let answer = self.send(request, ticket.pool).await;
             *ticket.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
             return Err(HttpError::new(HttpErrorKind::Unknown, Taken));
+        }
+        if let Some(sending) = Sending::of(&request) {
+            let answer = sending.send(self, request).await.map(|answer| answer.map(document));
+            return answer.ok_or_else(|| HttpError::new(HttpErrorKind::Unknown, Taken));
         }
         match self.send(request, 0).await {
             Ok(answer) => match other_region(answer.status(), answer.headers(), None, b"") {

@@ -21,12 +21,15 @@ mod net;
 mod object;
 mod options;
 mod pace;
+mod parts;
 mod profile;
+mod put;
 mod read;
 mod redirect;
 mod store;
 mod transfer;
 mod tries;
+mod upload;
 mod version;
 mod web;
 

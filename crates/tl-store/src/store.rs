@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
-use tbl_io::{Location, Object, RangeFault, ReadError, Source, Storage, Stores};
+use tbl_io::{Location, Object, RangeFault, ReadError, Source, Storage, Stores, Upload};
 
 use crate::address::{self, Address};
 use crate::ahead::Budget;
@@ -22,9 +22,11 @@ use crate::list;
 use crate::net::Net;
 use crate::object::StoredObject;
 use crate::options::StoreOptions;
+use crate::put::NewObject;
 use crate::read::{Need, read};
 use crate::redirect;
 use crate::tries::repeated;
+use crate::upload::StoreUpload;
 use crate::version::Version;
 use crate::web::certificates;
 
@@ -170,6 +172,47 @@ impl RemoteStores {
         Ok(self.object(net, bucket, key, head, Some(front)))
     }
 
+    pub(crate) fn create_object(
+        &self,
+        object: &Location,
+        overwrite: bool,
+    ) -> Result<StoreUpload, Refusal> {
+        let unsupported = |text| Refusal::Io(io::Error::new(io::ErrorKind::Unsupported, text));
+        let key = match Address::parse(object.url().unwrap_or_default())? {
+            Address::Bucket { version: Some(_), .. } => {
+                return Err(unsupported("a new object has a version of its own, expected none"));
+            }
+            Address::Repository { .. } => {
+                return Err(unsupported(
+                    "the hub is only read; upload a local file, with `hf upload`",
+                ));
+            }
+            Address::Web(_) => {
+                return Err(unsupported(
+                    "web servers are only read, expected s3://, gs:// or az://",
+                ));
+            }
+            address @ Address::Bucket { version: None, .. } => address,
+        };
+        let net = self.net()?;
+        let bucket = self.bucket(&net, &key)?;
+        let key = self::key(key)?;
+        let Key::Path { path, .. } = key.clone() else { return Err(address::Defect::NoKey.into()) };
+        let asked = Arc::clone(&bucket);
+        let found = async move { repeated(&asked, || asked.head(&key)).await };
+        let earlier = match net.engine().block_on(found)? {
+            Ok(_) if !overwrite => {
+                let text = "the object exists already";
+                return Err(Refusal::Io(io::Error::new(io::ErrorKind::AlreadyExists, text)));
+            }
+            Ok(head) => Some(head),
+            Err(RangeFault::Refused { status: 404, .. }) => None,
+            Err(fault) => return Err(fault.into()),
+        };
+        let object = NewObject { bucket, path, is_new: !overwrite };
+        Ok(StoreUpload::new(net, object, earlier))
+    }
+
     fn object(
         &self,
         net: Arc<Net>,
@@ -254,6 +297,14 @@ impl Storage for RemoteStores {
             }
             Ok(Address::Web(url)) => Ok(url.path().ends_with('/')),
             Err(defect) => Err(Refusal::from(defect).error(self.printable(location))),
+        }
+    }
+
+    fn create(&self, object: &Location, overwrite: bool) -> io::Result<Box<dyn Upload>> {
+        match self.create_object(object, overwrite) {
+            Ok(upload) => Ok(Box::new(upload)),
+            Err(Refusal::Io(error)) => Err(error),
+            Err(Refusal::Fault(fault)) => Err(io::Error::other(fault)),
         }
     }
 

@@ -6,6 +6,7 @@ mod listings;
 mod names;
 mod outages;
 mod throughput;
+mod uploads;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,7 +45,7 @@ pub(crate) struct InMemory(pub(crate) Arc<Service>);
 #[async_trait]
 impl Transport for InMemory {
     async fn send(&self, request: http::Request<Bytes>, _: usize) -> io::Result<Answer> {
-        Ok(self.0.respond(request.method(), request.uri(), request.headers()).await)
+        Ok(self.0.respond(&request).await)
     }
 }
 
@@ -64,7 +65,7 @@ where
 {
     async fn send(&self, request: http::Request<Bytes>, _: usize) -> io::Result<Answer> {
         let service = (self.0)(&request)?;
-        Ok(service.respond(request.method(), request.uri(), request.headers()).await)
+        Ok(service.respond(&request).await)
     }
 }
 
@@ -240,7 +241,7 @@ impl Run {
             Fault::Long | Fault::Whole | Fault::OtherRange | Fault::Redirect | Fault::Gzip => {
                 matches!(fault, RangeFault::Unusable(_))
             }
-            _ => false,
+            Fault::Lost | _ => false,
         };
         assert!(is_expected, "{fault}: {self:?}");
     }

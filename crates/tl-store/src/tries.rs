@@ -124,6 +124,72 @@ impl<'a> Tries<'a> {
     }
 }
 
+/// A request that failed, and its tries.
+pub(crate) struct Failed<'a> {
+    tries: Tries<'a>,
+    pub(crate) cause: Cause,
+}
+
+impl Failed<'_> {
+    /// The fault for the caller.
+    pub(crate) fn fault(self) -> RangeFault {
+        self.tries.fault(self.cause)
+    }
+
+    /// The status of the last answer.
+    pub(crate) fn status(&self) -> Option<u16> {
+        if let Cause::Status { status, .. } = self.cause { Some(status) } else { None }
+    }
+
+    /// Whether the store may have done what was asked, and the answer was lost.
+    pub(crate) fn may_be_done(&self) -> bool {
+        match &self.cause {
+            Cause::Broken(_)
+            | Cause::Silent(_)
+            | Cause::Short { .. }
+            | Cause::Unfinished { .. } => true,
+            // A try before this one may have made the object that is now in the way, or used the upload up.
+            Cause::Status { status: 400 | 404 | 409 | 412, .. } => self.tries.sent() > 1,
+            Cause::Status { status, .. } => *status < 300 || *status >= 500,
+            Cause::Defect(_)
+            | Cause::OtherRegion { .. }
+            | Cause::Forbidden { .. }
+            | Cause::Key(_)
+            | Cause::Credentials(_) => false,
+        }
+    }
+}
+
+/// The result of a request that writes, repeated where that may help. The argument of `request` is
+/// whether it has a condition: some stores know none.
+pub(crate) async fn tried<'a, T, R: Future<Output = Result<T, Cause>>>(
+    bucket: &'a Arc<Bucket>,
+    request: impl Fn(bool) -> R,
+) -> Result<T, Failed<'a>> {
+    let mut tries = Tries::new(bucket);
+    let mut is_conditional = true;
+    loop {
+        let permit = match tries.start(true).await {
+            Ok(permit) => permit,
+            Err(cause) => return Err(Failed { tries, cause }),
+        };
+        let answer = request(is_conditional).await;
+        drop(permit);
+        let cause = match answer {
+            Ok(answer) => return Ok(answer),
+            Err(Cause::Status { status: 501, .. }) if is_conditional => {
+                is_conditional = false;
+                continue;
+            }
+            Err(cause) => cause,
+        };
+        bucket.note(&cause);
+        if let Err(cause) = tries.failed(cause).await {
+            return Err(Failed { tries, cause });
+        }
+    }
+}
+
 /// The result of a small request that somebody waits for, repeated where that may help.
 pub(crate) async fn repeated<T, R: Future<Output = Result<T, Cause>>>(
     bucket: &Arc<Bucket>,

@@ -1,14 +1,18 @@
 //! The network: HTTP over TLS by `reqwest`.
 
+use std::convert::Infallible;
 use std::error::Error as _;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use rustls::RootCertStore;
@@ -16,7 +20,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls_platform_verifier::Verifier;
 
-use crate::gate::{Body, Transport, is_loopback, is_metadata, is_metadata_address};
+use crate::gate::{Body, Sending, Transport, is_loopback, is_metadata, is_metadata_address};
 use crate::options::OptionError;
 
 /// Connections are kept for so long without a request. Stores close them after some 20 s or more.
@@ -102,10 +106,49 @@ impl Transport for Web {
     ) -> io::Result<http::Response<Body>> {
         let is_local = request.uri().host().is_some_and(is_loopback);
         let pools = if is_local { &self.local } else { &self.pools };
+        let sending = request.extensions().get::<Sending>().cloned();
+        let request = request.map(|bytes| match sending {
+            None => reqwest::Body::from(bytes),
+            Some(sending) => reqwest::Body::wrap(Watched { bytes, sending }),
+        });
         let request = reqwest::Request::try_from(request).map_err(|error| failed(&error))?;
         let sent = pools[pool % pools.len()].execute(request).await;
         let answer = http::Response::from(sent.map_err(|error| failed(&error))?);
         Ok(answer.map(|body: reqwest::Body| body.map_err(|error| failed(&error)).boxed()))
+    }
+}
+
+/// The body of a request, which counts the bytes that the network took.
+struct Watched {
+    bytes: Bytes,
+    sending: Sending,
+}
+
+/// The bytes that are counted at once: a fraction of what a socket holds.
+const FRAME: usize = 64 << 10;
+
+impl http_body::Body for Watched {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.bytes.is_empty() {
+            return Poll::Ready(None);
+        }
+        let len = self.bytes.len().min(FRAME);
+        self.sending.advance(len);
+        Poll::Ready(Some(Ok(Frame::data(self.bytes.split_to(len)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes.len() as u64)
     }
 }
 
