@@ -15,7 +15,7 @@ use http_body_util::combinators::BoxBody;
 use tokio::time::sleep;
 
 use crate::body::{End, Link, instant, slow};
-use crate::dialect::{Ask, COMMIT, Dialect, MODIFIED};
+use crate::dialect::{Ask, COMMIT, Dialect, MODIFIED, query_value};
 use crate::fault::{Fault, Faults, unit};
 use crate::objects::{Object, Objects};
 use crate::uploads::Uploads;
@@ -194,7 +194,10 @@ impl Service {
             }
         } else if let Some(key) = &self.key {
             let signed = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-            match signed {
+            // The signature of a request may be in its query.
+            let named = query_value(uri.query().unwrap_or_default(), "X-Amz-Credential");
+            let named = named.map(|named| format!("={named}"));
+            match signed.or(named.as_deref()) {
                 None => return self.refuse(403, "AccessDenied"),
                 Some(signed)
                     if self.dialect == Dialect::Hub && signed == format!("Bearer {key}") => {}

@@ -134,8 +134,34 @@ fn element<'a>(body: &'a [u8], start: &[u8], end: &[u8]) -> Option<&'a [u8]> {
     rest.get(..find(rest, end)?)
 }
 
-fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
+pub(crate) fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
     text.windows(pattern.len()).position(|window| window == pattern)
+}
+
+/// The text that references in XML stand for; `None` if one is unknown.
+pub(crate) fn unescape(text: &str) -> Option<String> {
+    let mut parts = text.split('&');
+    let mut plain = parts.next()?.to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once(';')?;
+        plain.push(match name {
+            "amp" => '&',
+            "lt" => '<',
+            "gt" => '>',
+            "quot" => '"',
+            "apos" => '\'',
+            _ => {
+                let number = name.strip_prefix('#')?;
+                let number = match number.strip_prefix('x') {
+                    Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+                    None => number.parse().ok()?,
+                };
+                char::from_u32(number)?
+            }
+        });
+        plain.push_str(rest);
+    }
+    Some(plain)
 }
 
 #[cfg(test)]

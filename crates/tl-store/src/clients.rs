@@ -1,12 +1,13 @@
 //! Clients of `object_store`, with the credentials that were given and with no others.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use http::Uri;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
-use object_store::client::HttpConnector;
+use object_store::client::{HttpClient, HttpConnector};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::list::PaginatedListStore;
 use object_store::multipart::MultipartStore;
@@ -30,17 +31,31 @@ pub(crate) struct Client {
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) pages: Arc<dyn PaginatedListStore>,
     pub(crate) parts: Arc<dyn MultipartStore>,
-    /// Signs further requests to S3.
-    pub(crate) signer: Option<Arc<dyn Signer>>,
+    kind: Store,
+    /// For further requests to S3, with credentials.
+    pub(crate) signed: Option<Signed>,
     /// The address of the store, unless it is the usual one.
     pub(crate) endpoint: Option<String>,
     pub(crate) unpinned: bool,
 }
 
+/// A client of S3, for requests that `object_store` does not make.
+#[derive(Clone)]
+pub(crate) struct Signed {
+    pub(crate) signer: Arc<dyn Signer>,
+    pub(crate) http: HttpClient,
+}
+
+impl fmt::Debug for Signed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Signed")
+    }
+}
+
 impl Client {
     /// Whether it speaks the protocol of S3.
     pub(crate) fn is_s3(&self) -> bool {
-        self.signer.is_some()
+        self.kind == Store::S3
     }
 }
 
@@ -222,13 +237,15 @@ fn s3<C: HttpConnector>(
     } else {
         check_keys(&builder, STORE)?;
     }
-    let store = builder.with_http_connector(connector(Hosts::Only(hosts))).build();
+    let connector = connector(Hosts::Only(hosts));
+    let http = connector.connect(&client_options()).map_err(|error| refused(STORE, &error))?;
+    let store = builder.with_http_connector(connector).build();
     let store = Arc::new(store.map_err(|error| refused(STORE, &error))?);
     let endpoint = endpoint.map(|endpoint| endpoint.name);
     let unpinned = common.unpinned;
     let parts = store.clone();
-    let signer = Some(store.clone() as Arc<dyn Signer>);
-    Ok(Client { pages: store.clone(), parts, signer, store, endpoint, unpinned })
+    let signed = (!is_anonymous).then(|| Signed { signer: store.clone(), http });
+    Ok(Client { pages: store.clone(), parts, kind: Store::S3, signed, store, endpoint, unpinned })
 }
 
 /// Refuses half a key and an empty one, which requests would be signed with whatever else there is.
@@ -328,8 +345,15 @@ fn gcs<C: HttpConnector>(
     let endpoint = endpoint.map(|endpoint| endpoint.name);
     let unpinned = common.unpinned;
     let parts = store.clone();
-    let signer = None;
-    Ok(Client { pages: store.clone(), parts, signer, store, endpoint, unpinned })
+    Ok(Client {
+        pages: store.clone(),
+        parts,
+        kind: Store::Gcs,
+        signed: None,
+        store,
+        endpoint,
+        unpinned,
+    })
 }
 
 fn azure<C: HttpConnector>(
@@ -407,8 +431,15 @@ fn azure<C: HttpConnector>(
     let endpoint = endpoint.map(|endpoint| endpoint.name);
     let unpinned = common.unpinned;
     let parts = store.clone();
-    let signer = None;
-    Ok(Client { pages: store.clone(), parts, signer, store, endpoint, unpinned })
+    Ok(Client {
+        pages: store.clone(),
+        parts,
+        kind: Store::Azure,
+        signed: None,
+        store,
+        endpoint,
+        unpinned,
+    })
 }
 
 #[cfg(test)]

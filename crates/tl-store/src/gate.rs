@@ -168,7 +168,7 @@ impl Ticket {
 }
 
 tokio::task_local! {
-    /// What goes with the request that a task has [`object_store`] send.
+    /// The companion of the request that a task has [`object_store`] send.
     pub(crate) static SENDING: Sending;
 }
 

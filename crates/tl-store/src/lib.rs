@@ -22,6 +22,7 @@ mod object;
 mod options;
 mod pace;
 mod parts;
+mod pending;
 mod profile;
 mod put;
 mod read;
@@ -41,4 +42,5 @@ pub use counters::StoreStats;
 #[doc(hidden)]
 pub use fuzzing::http_response;
 pub use options::{OptionError, StoreOptions};
+pub use pending::PendingUpload;
 pub use store::RemoteStores;

@@ -24,7 +24,7 @@ use crate::tries::{Failed, tried};
 /// parts of the deadline.
 const STALLED: Duration = Duration::from_secs(30);
 const STALLED_PART: u32 = 6;
-/// How often that is looked at in this time.
+/// The looks at that in this time.
 const LOOKS: u32 = 30;
 
 /// An object to be written.

@@ -145,6 +145,18 @@ impl RemoteStores {
         Ok(bucket)
     }
 
+    /// The bucket of an address, and the thread that asks it.
+    pub(crate) fn reach(&self, address: &Address) -> Result<(Arc<Net>, Arc<Bucket>), Refusal> {
+        let net = self.net()?;
+        let bucket = self.bucket(&net, address)?;
+        Ok((net, bucket))
+    }
+
+    /// The location without what may be secret.
+    pub(crate) fn shown(&self, location: &Location) -> Location {
+        Storage::printable(self, location)
+    }
+
     fn open_object(
         &self,
         object: &Location,
@@ -327,7 +339,7 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    fn error(self, location: Location) -> ReadError {
+    pub(crate) fn error(self, location: Location) -> ReadError {
         match self {
             Self::Io(source) => ReadError::Io { location, source },
             Self::Fault(RangeFault::Refused { status: 404, code, .. }) => {

@@ -39,7 +39,7 @@ pub use tl_pipeline::{
     PipelineError, Sampler, Shuffle, Work,
 };
 #[cfg(feature = "remote")]
-pub use tl_store::{OptionError, RemoteStores, StoreOptions, StoreStats};
+pub use tl_store::{OptionError, PendingUpload, RemoteStores, StoreOptions, StoreStats};
 pub use tl_transform::Recipe;
 pub use {
     tbl_io as io, tl_decode as decode, tl_pipeline as pipeline, tl_tokens as tokens,

@@ -240,3 +240,48 @@ fn other_places_are_refused_by_name() {
         assert_eq!(refused(url), expected);
     }
 }
+
+#[test]
+fn uploads_that_were_left_are_listed_and_ended() {
+    let mut service = Service::new(Dialect::S3);
+    service.uploads_per_page = 2;
+    let service = Arc::new(service);
+    let stores = remote(&service);
+    // A process that is killed drops nothing.
+    for url in ["s3://b/a/k 1", "s3://b/a/k&2", "s3://b/other"] {
+        let mut upload = start(&stores, url, false).unwrap();
+        upload.write(&content(3_500)).unwrap();
+        std::mem::forget(upload);
+    }
+    service.objects.put("b/a/k&2", &b"earlier"[..]);
+    let listed = |prefix: &str| stores.pending_uploads(&Location::new(prefix)).unwrap();
+    let names = |prefix: &str| {
+        let names = listed(prefix).into_iter().map(|upload| upload.object.to_string());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(names("s3://b/a/"), ["s3://b/a/k 1", "s3://b/a/k&2"]);
+    assert_eq!(names("s3://b"), ["s3://b/a/k 1", "s3://b/a/k&2", "s3://b/other"]);
+    let begun = listed("s3://b")[0].begun.unwrap();
+    let since = begun.duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    assert_eq!(since.as_secs(), 1_640_995_200);
+    for upload in listed("s3://b/a/k") {
+        stores.end_upload(&upload).unwrap();
+        stores.end_upload(&upload).unwrap();
+    }
+    assert_eq!(names("s3://b"), ["s3://b/other"]);
+    assert!(service.objects.content("b/a/k&2").is_some(), "no object is removed");
+    for (url, expected) in [
+        (
+            "gs://b/k",
+            "gs://b/k: uploads of Google Cloud Storage are not listed here; a lifecycle rule",
+        ),
+        (
+            "az://b/k",
+            "az://b/k: Azure removes the blocks of uploads that are not complete after a week",
+        ),
+        ("https://h/k?sig=planted-secret", "https://h/k?...: only buckets have uploads"),
+    ] {
+        let text = stores.pending_uploads(&Location::new(url)).unwrap_err().to_string();
+        assert!(text.starts_with(expected) && !text.contains(SECRET), "{text}");
+    }
+}
