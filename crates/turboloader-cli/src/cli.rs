@@ -66,6 +66,8 @@ commands! {
     Merge => merge,
     Split => split,
     Repair => repair,
+    #[cfg(feature = "remote")]
+    Rm => rm,
     Decode => decode,
     Preview => preview,
     Explain => explain,

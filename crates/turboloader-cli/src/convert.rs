@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use tbl_io::{
-    AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Escaped, Note, Prepare,
-    SampleSource, Selection, SourceKind, Stores, Target as FileKind,
+    AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Escaped, Location, Note,
+    Prepare, SampleSource, Selection, SourceKind, Stores, Target as FileKind,
 };
 use tl_pipeline::Dataset;
 use turboloader::{ConversionNotes, Probe, Rasterize, RowIndexer, Square};
@@ -19,6 +19,7 @@ use turboloader::{ConversionNotes, Probe, Rasterize, RowIndexer, Square};
 use crate::args::{GlobalArgs, ViewArgs};
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
+use crate::interrupt;
 use crate::output::{self, Progress};
 
 mod metadata;
@@ -28,9 +29,9 @@ mod metadata;
 /// Samples keep their order, names, labels, sidecar fields and bytes. From one TBL version 2 file
 /// to another they keep row indexes and metadata blocks as well; docs/format.md lists the blocks
 /// that change. The command reports data that the destination cannot store.
-/// The destination appears under its name only when it is complete.
+/// The destination appears under its name only when it is complete, in a store too.
 /// TAR archives that are compressed by gzip or zstd are unpacked into a file without a name next to
-/// the destination, or into the folder of --unpack.
+/// the destination, into TMPDIR if that is in a store, or into the folder of --unpack.
 /// Several data sets are joined by class name. A label that cannot be read ends the conversion.
 ///
 /// Examples:
@@ -42,6 +43,7 @@ mod metadata;
 ///   tl convert photos/ -o photos_256.tbl --to raw --size 256
 ///   tl convert train.tbl -o train.tar --to tar
 ///   tl convert train.tbl -o train.parquet
+///   tl convert train.tar -o s3://bucket/train.tbl
 ///   tl convert train.tar -o val.tbl --split 0.9,0.1@0 --part 1 --stratify
 ///   tl convert train.tar -o train.tbl --metadata description.json
 ///   tl convert train.csv -o train.tbl --label-column class
@@ -65,7 +67,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "SRC")]
     pub(crate) sources: Vec<PathBuf>,
 
-    /// The file to write
+    /// The file to write, or the URL of an object: s3://, gs:// or az://
     #[arg(short, long, value_name = "DST")]
     pub(crate) output: PathBuf,
 
@@ -312,9 +314,14 @@ pub(crate) fn write<P: Prepare>(
             progress.set(samples);
         }
         notes.add(&event);
-        ControlFlow::Continue(())
+        if tbl_io::is_interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let summary = tbl_io::convert(selection, destination, options, new_prepare, &mut on_event)?;
+    let stores = global.stores();
+    let to = Location::new(destination);
+    let summary = interrupt::undone(destination, || {
+        let done = tbl_io::convert_in(&stores, selection, &to, options, new_prepare, &mut on_event);
+        Ok(done?)
+    })?;
     drop(progress);
     notes.of_samples(&summary).iter().for_each(|line| output::note(line));
     Ok(summary)

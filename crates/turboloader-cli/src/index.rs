@@ -8,6 +8,7 @@ use tbl_io::{IndexOptions, IndexSummary, Location, Stores, index_shards};
 
 use crate::args::GlobalArgs;
 use crate::failure::{Failure, Verdict};
+use crate::interrupt;
 use crate::output::{self, Stdout};
 
 #[derive(Debug, Serialize)]
@@ -26,14 +27,14 @@ struct Report<'a> {
 ///
 /// The index stands for its shards wherever a data set is named. Without it, opening a TAR archive
 /// or JSON Lines of texts reads all of it, and opening any object of a store asks for it. Shards are
-/// named by their path from the folder of the index: local shards must lie in the folder of FILE or
-/// below it, and for objects of a store FILE has to be copied to the folder that is printed. A shard
+/// named by their path from the folder of the index, and must lie in that folder or below it. A local
+/// FILE for objects of a store has to be copied to the folder that is printed. A shard
 /// that is replaced later is an error, until the index is made anew; --update reads the shards that
 /// changed. JSON Lines are opened by the index next to them without naming it.
 ///
 /// Examples:
 ///   tl index shards/*.tar -o shards/train.tlidx
-///   tl index 's3://bucket/train/*.tar' -o train.tlidx
+///   tl index 's3://bucket/train/*.tar' -o s3://bucket/train/train.tlidx
 ///   tl bench s3://bucket/train/train.tlidx --recipe imagenet-train
 ///   tl index corpus.jsonl
 #[derive(Debug, clap::Args)]
@@ -44,7 +45,7 @@ pub(crate) struct Args {
     #[arg(value_name = "DATA", required = true)]
     pub(crate) data: Vec<PathBuf>,
 
-    /// The index to write (default: for one local file, its name with .tlidx after it)
+    /// The index to write, or its URL (default: for one local file, its name with .tlidx after it)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
@@ -73,7 +74,8 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let output = output_of(args, &stores)?;
     #[cfg(feature = "text")]
     let stores = tl_tokens::index_texts_in(stores);
-    let summary = index_shards(&stores, &args.data, &output, options)?;
+    let summary =
+        interrupt::undone(&output, || Ok(index_shards(&stores, &args.data, &output, options)?))?;
     let IndexSummary { shards, unchanged, samples, bytes, ref folder, .. } = summary;
     if args.json {
         let output = output.to_string_lossy();

@@ -19,6 +19,7 @@ mod failure;
 mod figures;
 mod index;
 mod info;
+mod interrupt;
 mod ls;
 mod merge;
 mod output;
@@ -26,6 +27,8 @@ mod pixels;
 mod preview;
 mod recipe;
 mod repair;
+#[cfg(feature = "remote")]
+mod rm;
 mod split;
 #[cfg(feature = "tables")]
 mod table;

@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "SRC")]
     pub(crate) sources: Vec<PathBuf>,
 
-    /// The file to write
+    /// The file to write, or the URL of an object
     #[arg(short, long, value_name = "DST")]
     pub(crate) output: PathBuf,
 

@@ -4,15 +4,20 @@ use std::ffi::OsString;
 use std::fs;
 use std::mem;
 use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use clap::ArgGroup;
-use tbl_io::{AsStored, ConvertOptions, ConvertSummary, SourceKind, Target as FileKind, Unstored};
+use tbl_io::{
+    AsStored, ConvertOptions, ConvertSummary, IndexOptions, Location, Placement, SourceKind,
+    Target as FileKind, Unstored, index_shards,
+};
 use turboloader::Probe;
 
 use crate::args::GlobalArgs;
 use crate::convert::{self, Target};
 use crate::failure::{Failure, Verdict};
+use crate::interrupt;
 use crate::merge::{has_tbl2_only, target_of};
 
 /// Shard numbers have at least this many digits, so that names sort as the shards do.
@@ -28,6 +33,7 @@ const MIN_DIGITS: usize = 5;
 ///   tl split train.tbl -o shards/ --samples-per-shard 10000
 ///   tl split train.tar -o 'train-{}.tar' --shards 4
 ///   tl split train.tbl -o 'train-{}.parquet' --shards 4
+///   tl split train.tbl -o 's3://bucket/train/train-{}.tbl' --shards 64 --index
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -38,7 +44,8 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// The folder to write the shards to, or a file name with {} for the shard's number
+    /// The folder to write the shards to, or a file name with {} for the shard's number; or the URL of
+    /// either
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
 
@@ -49,6 +56,11 @@ pub(crate) struct Args {
     /// How many samples each shard holds (the last may hold fewer)
     #[arg(long, value_name = "N")]
     pub(crate) samples_per_shard: Option<NonZeroUsize>,
+
+    /// Write the index of the shards after the last of them, NAME.tlidx for NAME-00000.tbl: once it is
+    /// there, all of them are
+    #[arg(long)]
+    pub(crate) index: bool,
 
     /// Do not wait until the data is on the disk
     #[arg(long)]
@@ -77,14 +89,18 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     };
     let extension = if kind == FileKind::Tar { "tar" } else { "tbl" };
     let names = Names::new(&args.output, &args.file, extension, cuts.len());
-    if let Some(folder) = names.shard(0).parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder)
-            .map_err(|source| Failure::Io { path: folder.to_owned(), source })?;
+    let is_local = Location::new(&args.output).url().is_none();
+    let folder = names.shard(0).parent().map(Path::to_owned);
+    if let Some(folder) = folder.filter(|folder| is_local && !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(&folder).map_err(|source| Failure::Io { path: folder, source })?;
     }
     let paths: Vec<PathBuf> = (0..cuts.len()).map(|shard| names.shard(shard)).collect();
+    let index = args.index.then(|| names.index());
     // One shard that is in the way stops all of them before the first is written.
-    if let Some(path) = paths.iter().find(|path| !args.force && path.symlink_metadata().is_ok()) {
-        return Err(Failure::Exists { path: path.clone() });
+    let stores = global.stores();
+    let placement = Placement { overwrite: args.force, sync: false };
+    for path in paths.iter().chain(&index) {
+        stores.create(&Location::new(path), placement)?;
     }
     let mut options = ConvertOptions::new(kind);
     (options.sync, options.overwrite) = (!args.no_sync, args.force);
@@ -103,6 +119,11 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     }
     let unstored = Unstored { class_names, ..Unstored::default() };
     convert::note_unstored(&args.output, &ConvertSummary { unstored, ..ConvertSummary::default() });
+    if let Some(index) = index {
+        let options =
+            IndexOptions { sync: !args.no_sync, overwrite: args.force, ..IndexOptions::default() };
+        interrupt::undone(&index, || Ok(index_shards(&stores, &paths, &index, options)?))?;
+    }
     Ok(Verdict::Good)
 }
 
@@ -140,6 +161,15 @@ impl Names {
         let mut before = output.join(source.file_stem().unwrap_or_default()).into_os_string();
         before.push("-");
         Self { before, after: format!(".{extension}").into(), digits }
+    }
+
+    /// `NAME.tlidx` for `NAME-00000.tbl`.
+    fn index(&self) -> PathBuf {
+        let before = self.before.as_encoded_bytes();
+        let end = before.iter().rposition(|byte| !b"-_.".contains(byte)).map_or(0, |last| last + 1);
+        let before = &before[..end];
+        let name: &[u8] = if before.is_empty() || before.ends_with(b"/") { b"shards" } else { b"" };
+        OsString::from_vec([before, name, b".tlidx"].concat()).into()
     }
 
     fn shard(&self, number: usize) -> PathBuf {

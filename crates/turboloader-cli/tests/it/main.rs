@@ -34,5 +34,7 @@ mod table_conversion;
 mod tables;
 mod tokenize;
 mod tokens;
+#[cfg(all(feature = "remote", target_os = "linux"))]
+mod uploads;
 mod usage;
 mod views;

@@ -30,7 +30,7 @@ impl Store {
         Self { service, endpoint, _server: server }
     }
 
-    fn arguments(&self) -> [&str; 6] {
+    pub(crate) fn arguments(&self) -> [&str; 6] {
         let keys = ["access_key_id=dummy", "secret_access_key=planted"];
         ["--store", &self.endpoint, "--store", keys[0], "--store", keys[1]]
     }

@@ -1,0 +1,63 @@
+//! Ctrl-C during work on a store, of which parts are left there if the process just ends.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use tbl_io::Location;
+
+use crate::failure::Failure;
+
+/// The state that the handlers of signals look at. They stay for the life of the process.
+struct Signals {
+    /// Whether a signal ends the process at once, as it does without a handler.
+    ends: Arc<AtomicBool>,
+    /// Whether one has arrived since.
+    has_come: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn get() -> &'static Self {
+        static SIGNALS: OnceLock<Signals> = OnceLock::new();
+        SIGNALS.get_or_init(|| {
+            let ends = Arc::new(AtomicBool::new(true));
+            let has_come = Arc::new(AtomicBool::new(false));
+            for signal in [SIGINT, SIGTERM] {
+                // In this order: the first signal is noted, and a second one ends the process.
+                let handlers = [
+                    flag::register_conditional_default(signal, Arc::clone(&ends)),
+                    flag::register_conditional_default(signal, Arc::clone(&has_come)),
+                    flag::register(signal, Arc::clone(&has_come)),
+                ];
+                // Without a handler the process ends, as it does for other commands.
+                drop(handlers);
+            }
+            Self { ends, has_come }
+        })
+    }
+}
+
+/// Does work that writes `destination`. If that is in a store, Ctrl-C ends the work, whose upload ends
+/// with it, instead of the process; a second one ends the process. A local file needs nothing of this.
+pub(crate) fn undone<T>(
+    destination: &Path,
+    work: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    if Location::new(destination).url().is_none() {
+        return work();
+    }
+    let Signals { ends, has_come } = Signals::get();
+    ends.store(false, Ordering::Relaxed);
+    let done = tbl_io::interruptible(|| has_come.load(Ordering::Relaxed), work);
+    ends.store(true, Ordering::Relaxed);
+    let is_over = has_come.swap(false, Ordering::Relaxed);
+    if is_over && done.is_err() {
+        let destination = Location::new(destination);
+        return Err(Failure::system(format_args!(
+            "{destination}: interrupted, nothing is written"
+        )));
+    }
+    done
+}
