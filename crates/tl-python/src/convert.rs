@@ -17,7 +17,7 @@ use tl_pipeline::{Dataset, TableKind};
 use turboloader::{ConversionNotes, HeaderCheck, Probe, StrictDecode};
 
 use crate::dataset::DatasetSource;
-use crate::detached::{detached, interruptible};
+use crate::detached::{attentive, detached, interruptible};
 use crate::error::Error;
 use crate::files::compression_of;
 use crate::remote::{DataStores, StoreSettings};
@@ -85,7 +85,7 @@ pub(crate) fn convert(
         if view.is_whole() { None } else { Some(view.indices().map_err(Error::from)?.collect()) };
     warn_each(py, &ConversionNotes::of_sources(dataset.shards(), dataset.labels()))?;
     let mut notes = ConversionNotes::default();
-    let summary = detached(py, || -> Result<ConvertSummary, Error> {
+    let summary = attentive(py, || -> Result<ConvertSummary, Error> {
         let all = Selection::all(dataset.shards(), dataset.labels())?;
         let selection = chosen.as_ref().map_or_else(|| all.clone(), |chosen| all.choose(chosen));
         let total = selection.sample_count();
@@ -96,11 +96,12 @@ pub(crate) fn convert(
             };
             heard.tell(samples, total)
         };
-        let to = destination.as_path();
+        let to = Location::new(&destination);
         Ok(if matches!(target, Target::Tbl2(_)) {
-            tbl_io::convert(&selection, to, &options, || Probe, &mut on_event)?
+            tbl_io::convert_in(&stores, &selection, &to, &options, || Probe, &mut on_event)?
         } else {
-            tbl_io::convert(&selection, to, &options, AsStored::default, &mut on_event)?
+            let prepare = AsStored::default;
+            tbl_io::convert_in(&stores, &selection, &to, &options, prepare, &mut on_event)?
         })
     })?;
     let summary = heard.unless_raised(summary)?;

@@ -26,6 +26,24 @@ pub(crate) fn detached<T: Send>(
     py.detach(|| caught(work))
 }
 
+/// As [`detached`], for work on this thread that may wait for stores: a wait ends when the handler of a
+/// signal raises an exception, as Ctrl-C does.
+///
+/// # Errors
+/// Those of [`detached`], and that exception.
+pub(crate) fn attentive<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let raised = Arc::new(Mutex::new(None));
+    let take = || raised.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let raised_in_wait = Arc::clone(&raised);
+    let is_over = move || {
+        let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
+        *raised_in_wait.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        true
+    };
+    let done = detached(py, || tbl_io::interruptible(is_over, work))?;
+    take().map_or(Ok(done), Err)
+}
+
 /// As [`detached`], for work that may read stores for long. The work has a thread of its own, and
 /// its reads end when the handler of a signal raises an exception, as Ctrl-C does.
 ///

@@ -4,18 +4,19 @@
 use std::any::Any;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMapping, PyMemoryView, PyString};
 use tbl_format::SampleFormat;
 use tbl_format::metadata::MetadataType;
 use tbl_io::{
-    Compression, CompressionError, Entry, Field, Labels, NewSample, ReadError, SampleSource,
-    SampleSourceExt, StreamWriter, TblFile, WriteOptions,
+    Compression, CompressionError, Entry, Field, Labels, Location, NewSample, ReadError,
+    SampleSource, SampleSourceExt, StreamWriter, TblFile, WriteError, WriteOptions,
 };
 
-use crate::detached::{detached, interruptible};
+use crate::detached::{attentive, detached, interruptible};
 use crate::element::Element;
 use crate::error::Error;
 use crate::memory::Memory;
@@ -157,42 +158,80 @@ impl PyTblReader {
 /// Writes a TBL file sample by sample; the file has its name once all is well.
 ///
 /// As a context manager it is finished at the end, and discarded where an exception ended it.
-#[pyclass(frozen, name = "TblWriter", module = "turboloader")]
+#[pyclass(frozen, subclass, name = "TblWriter", module = "turboloader._native")]
 pub(crate) struct PyTblWriter {
-    /// Nothing once it is finished or discarded.
-    writer: Mutex<Option<StreamWriter>>,
+    state: Mutex<WriterState>,
+    /// Notified when the user is done.
+    is_free: Condvar,
+}
+
+struct WriterState {
+    /// Nothing while it is used, and once it is finished or discarded.
+    writer: Option<StreamWriter>,
+    /// The thread that uses it.
+    user: Option<ThreadId>,
 }
 
 impl PyTblWriter {
-    fn with<R>(
-        &self,
-        work: impl FnOnce(&mut StreamWriter) -> Result<R, Error>,
-    ) -> Result<R, Error> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let closed = || Error::closed(&"the writer is finished, or was discarded");
-        work(writer.as_mut().ok_or_else(closed)?)
+    fn lock(&self) -> MutexGuard<'_, WriterState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self) -> Option<StreamWriter> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Takes the writer, once no other thread uses it. The interpreter is not held in a wait, because
+    /// the user needs it: a handler of a signal may run there, and may call the writer, which is an
+    /// error.
+    fn claim(&self, py: Python<'_>) -> Result<StreamWriter, Error> {
+        let user = thread::current().id();
+        py.detach(|| {
+            let mut state = self.lock();
+            while let Some(other) = state.user {
+                if other == user {
+                    return Err(Error::closed(&"the writer is in use by this thread"));
+                }
+                state = self.is_free.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            let closed = || Error::closed(&"the writer is finished, or was discarded");
+            let writer = state.writer.take().ok_or_else(closed)?;
+            state.user = Some(user);
+            Ok(writer)
+        })
+    }
+
+    /// Returns the writer, if there is more to write.
+    fn release(&self, writer: Option<StreamWriter>) {
+        let mut state = self.lock();
+        state.writer = writer;
+        state.user = None;
+        self.is_free.notify_all();
+    }
+
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut StreamWriter) -> Result<R, WriteError> + Send,
+    ) -> PyResult<R> {
+        let mut writer = self.claim(py)?;
+        let done = attentive(py, || work(&mut writer));
+        self.release(Some(writer));
+        Ok(done?.map_err(Error::from)?)
+    }
+
+    fn complete(&self, py: Python<'_>) -> PyResult<u64> {
+        let writer = self.claim(py)?;
+        let done = attentive(py, || writer.finish());
+        self.release(None);
+        Ok(done?.map_err(Error::from)?.bytes)
     }
 }
 
 #[pymethods]
 impl PyTblWriter {
-    /// Starts a file that will be called ``path``.
-    ///
-    /// ``class_names`` are the names of classes, indexed by label. ``box_class_names`` are those of the
-    /// classes of boxes, `Dataset.box_classes` of a reader, indexed by their numbers in the samples'
-    /// annotations; a number without a class has an empty name.
-    ///
-    /// ``compression`` is ``"lz4"``, ``"zstd"`` or ``"zstd:LEVEL"``, for samples that it makes smaller;
-    /// ``lz4=True`` is the same as ``"lz4"``. Zstandard is for texts, masks and raw pixels, and the first
-    /// turboloader cannot read it. `convert` also makes a dictionary where that pays.
+    /// Starts a file that will be called ``path``; the class of Python has the parameters.
     #[new]
     #[pyo3(signature = (
         path, *, lz4=false, overwrite=false, sync=true, class_names: "list[str] | None" = None,
-        box_class_names: "list[str] | None" = None, compression: "str | None" = None
+        box_class_names: "list[str] | None" = None, compression: "str | None" = None,
+        sample_count=None, stores: "Store | None" = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
     fn new(
@@ -204,17 +243,24 @@ impl PyTblWriter {
         class_names: Option<Vec<String>>,
         box_class_names: Option<Vec<String>>,
         compression: Option<&str>,
-    ) -> Result<Self, Error> {
+        sample_count: Option<u64>,
+        stores: Option<StoreSettings>,
+    ) -> PyResult<Self> {
         let compression = compression_of(compression, lz4)?;
-        let options = WriteOptions { compression, overwrite, sync, ..WriteOptions::default() };
-        let mut writer = detached(py, || StreamWriter::create(&path, options))??;
+        let options =
+            WriteOptions { compression, overwrite, sync, sample_count, ..WriteOptions::default() };
+        let stores = DataStores::new(&stores.unwrap_or_default())?.stores();
+        let location = Location::new(&path);
+        let create = || StreamWriter::create_in(&stores, &location, options);
+        let mut writer = attentive(py, create)?.map_err(Error::from)?;
         if let Some(names) = class_names {
             writer.set_class_names(&names);
         }
         if let Some(names) = box_class_names {
             writer.set_box_class_names(&names);
         }
-        Ok(Self { writer: Mutex::new(Some(writer)) })
+        let state = Mutex::new(WriterState { writer: Some(writer), user: None });
+        Ok(Self { state, is_free: Condvar::new() })
     }
 
     /// Adds a sample. What it is, and its size if it is an image, is read from its bytes.
@@ -250,7 +296,7 @@ impl PyTblWriter {
         let fields = &fields;
         let sample =
             NewSample { format, width, height, key, label, fields, ..NewSample::new(data) };
-        Ok(detached(py, || self.with(|writer| Ok(writer.write_sample(&sample)?)))??)
+        self.with(py, |writer| writer.write_sample(&sample))
     }
 
     /// Adds an image as raw pixels: an array of ``uint8`` and shape (height, width, 3). Reading it
@@ -281,7 +327,7 @@ impl PyTblWriter {
         let format = SampleFormat::RawU8;
         let key = key.as_deref();
         let sample = NewSample { format, width, height, key, label, ..NewSample::new(data) };
-        Ok(detached(py, || self.with(|writer| Ok(writer.write_sample(&sample)?)))??)
+        self.with(py, |writer| writer.write_sample(&sample))
     }
 
     /// Adds a metadata block to sample ``index``, which has been added, or with ``None`` to the whole
@@ -305,25 +351,33 @@ impl PyTblWriter {
         };
         let data = text_or_bytes(data)?;
         let data = data.as_bytes();
-        Ok(detached(py, || self.with(|writer| Ok(writer.add_metadata(index, kind, data)?)))??)
+        self.with(py, |writer| writer.add_metadata(index, kind, data))
     }
 
     /// How many samples have been written.
     #[getter]
-    fn num_samples(&self) -> Result<u64, Error> {
-        self.with(|writer| Ok(writer.sample_count()))
+    fn num_samples(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |writer| Ok(writer.sample_count()))
     }
 
     /// Completes the file and gives it its name; returns its size in bytes.
-    fn finish(&self, py: Python<'_>) -> Result<u64, Error> {
-        let closed = || Error::closed(&"the writer is finished, or was discarded");
-        let writer = self.take().ok_or_else(closed)?;
-        Ok(detached(py, || writer.finish())??.bytes)
+    fn finish(&self, py: Python<'_>) -> PyResult<u64> {
+        self.complete(py)
     }
 
     /// Gives up what was written.
-    fn discard(&self) {
-        drop(self.take());
+    fn discard(&self, py: Python<'_>) -> Result<(), Error> {
+        match self.claim(py) {
+            Ok(writer) => {
+                // A store is told.
+                py.detach(|| drop(writer));
+                self.release(None);
+                Ok(())
+            }
+            // Nothing is left to discard.
+            Err(_) if self.lock().user.is_none() => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -336,12 +390,14 @@ impl PyTblWriter {
         kind: Option<Py<PyAny>>,
         _value: Option<Py<PyAny>>,
         _traceback: Option<Py<PyAny>>,
-    ) -> Result<bool, Error> {
-        match self.take() {
-            Some(writer) if kind.is_none() => detached(py, || writer.finish())?.map(|_| false),
-            Some(_) | None => Ok(false),
+    ) -> PyResult<bool> {
+        let is_open = self.lock().writer.is_some();
+        if kind.is_some() {
+            self.discard(py)?;
+        } else if is_open {
+            self.complete(py)?;
         }
-        .map_err(Error::from)
+        Ok(false)
     }
 }
 

@@ -16,7 +16,7 @@ DUMMY = {"access_key_id": "dummy", "secret_access_key": SECRET}
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers requests for ranges of the files below ``root``, and lists them.
+    """Answers requests for ranges of the files below ``root``, lists them, and takes whole objects.
 
     Requests have a signature of the key ``dummy``, or end with ``?signature=planted-secret``.
     """
@@ -45,6 +45,30 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("ETag", tag(content))
         self.end_headers()
         self.wfile.write(part)
+
+    def do_HEAD(self) -> None:
+        path = self.root / unquote(urlsplit(self.path).path).strip("/")
+        if not path.is_file():
+            self.send_response(404)
+            return self.end_headers()
+        content = path.read_bytes()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("ETag", tag(content))
+        return self.end_headers()
+
+    def do_PUT(self) -> None:
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        if "Credential=dummy/" not in self.headers.get("Authorization", ""):
+            return self.refuse(403, "InvalidAccessKeyId")
+        path = self.root / unquote(urlsplit(self.path).path).strip("/")
+        if self.headers.get("If-None-Match") == "*" and path.exists():
+            return self.refuse(412, "PreconditionFailed")
+        path.write_bytes(content)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.send_header("ETag", tag(content))
+        return self.end_headers()
 
     def list(self, bucket: pathlib.Path, prefix: str, delimiter: str) -> None:
         objects, folders = [], set()

@@ -121,8 +121,8 @@ def test_settings_are_checked_wherever_they_are_taken(options, tmp_path) -> None
             call(conections=3)
     with pytest.raises(tl.SettingError, match="store: not supported for tables"):
         tl.convert("table.idv", tmp_path / "table.csv", store=tl.Store(hedge=False))
-    with pytest.raises(tl.SettingError, match=r"s3://bucket/b\.tbl: files are written locally"):
-        tl.convert(url, "s3://bucket/b.tbl")
+    with pytest.raises(tl.SettingError, match=r"s3://bucket/b\.csv: files are written locally"):
+        tl.convert("table.idv", "s3://bucket/b.csv")
 
 
 def test_queries_of_urls_are_not_shown(store) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from . import _native
 from ._advice import advised
 from ._checks import names, one_or_more, whole
-from ._native import ImageInfo, TblWriter, Tensor, open_raw_view
+from ._native import ImageInfo, Tensor, open_raw_view
 from ._paths import expand, refuse_url
 from ._settings import opened
 from .dataset import Dataset
@@ -171,6 +171,75 @@ class TblReader(_native.TblReader):
         return map(self.__getitem__, range(len(self)))
 
 
+class TblWriter(_native.TblWriter):
+    """Writes a TBL file sample by sample; the file has its name once all is well.
+
+    As a context manager it is finished at the end, and discarded where an exception ended it.
+
+    Parameters
+    ----------
+    path
+        The file, or the URL of an object in S3, Google Cloud Storage or Azure.
+    lz4
+        The same as ``compression="lz4"``.
+    overwrite
+        Whether to replace a file of that name.
+    sync
+        Whether to wait until the data is on the disk.
+    class_names
+        The names of classes, indexed by label.
+    box_class_names
+        The names of the classes of boxes, `Dataset.box_classes` of a reader, indexed by their
+        numbers in the samples' annotations; a number without a class has an empty name.
+    compression
+        ``"lz4"``, ``"zstd"`` or ``"zstd:LEVEL"``, for samples that it makes smaller. Zstandard is
+        for texts, masks and raw pixels, and the first turboloader cannot read it. `convert` also
+        makes a dictionary where that pays.
+    sample_count
+        The number of samples, if it is known, which must not be exceeded. The samples of an object
+        are then sent as they come; otherwise they wait in a temporary file of this machine.
+    store
+        A `Store`: how the store is reached that a URL names.
+
+    Examples
+    --------
+    >>> with TblWriter("one.tbl", class_names=["cat", "dog"]) as writer:
+    ...     writer.add_sample(pathlib.Path("photo.jpg").read_bytes(), key="a.jpg", label=1)
+    """
+
+    @advised
+    def __new__(
+        cls,
+        path: PathLike,
+        *,
+        lz4: bool = False,
+        overwrite: bool = False,
+        sync: bool = True,
+        class_names: list[str] | None = None,
+        box_class_names: list[str] | None = None,
+        compression: str | None = None,
+        sample_count: int | None = None,
+        store: StoreLike = None,
+    ) -> Self:
+        made = super().__new__(
+            cls,
+            os.fspath(path),
+            lz4=lz4,
+            overwrite=overwrite,
+            sync=sync,
+            class_names=class_names,
+            box_class_names=box_class_names,
+            compression=compression,
+            sample_count=sample_count,
+            stores=as_store(store),
+        )
+        return cast("Self", made)
+
+    def __enter__(self) -> Self:
+        """Return the writer."""
+        return self
+
+
 @advised
 def verify(
     path: PathLike,
@@ -234,7 +303,8 @@ def convert(
         such as ``train-*.tar`` and ``train-{000..099}.tar`` are expanded. Paths or URLs. Or one
         table, in a local file.
     destination
-        The file on this machine, which has its name only when all is well.
+        The file, or the URL of an object in S3, Google Cloud Storage or Azure, which has its name
+        only when all is well. Tables are written to local files.
     to
         ``"tbl"``, ``"tbl1"``, ``"tar"``, ``"idv"``, ``"csv"`` or ``"parquet"``; by default what the
         name says.
@@ -259,7 +329,8 @@ def convert(
         Called with the samples written and those there are; of a table with its rows, or the bytes
         that are read of a CSV file. An exception ends the conversion.
     store
-        A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
+        A `Store`: how stores that URLs name are reached, and where compressed archives are
+        unpacked.
 
     Returns
     -------
@@ -273,10 +344,10 @@ def convert(
         label files that differ from class folders, names that were passed over, images that cannot
         be measured, and what the new file has no place for.
     """
-    refuse_url(destination)
     data = opened(sources, store)
     paths = [] if isinstance(sources, Dataset) else expand(sources)
     if data is None and _is_table(to, destination, paths):
+        refuse_url(destination)
         if len(paths) != 1:
             raise SettingError("only one table can be converted at a time")
         if lz4 or compression is not None:

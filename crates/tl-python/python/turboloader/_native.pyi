@@ -654,7 +654,7 @@ class TblReader:
     def read_sample(self, /, index: SupportsIndex) -> bytes:
         """The bytes of sample ``index``, checked against the checksums that the file has."""
 
-@final
+@disjoint_base
 class TblWriter:
     """
     Writes a TBL file sample by sample; the file has its name once all is well.
@@ -675,18 +675,10 @@ class TblWriter:
         class_names: list[str] | None = None,
         box_class_names: list[str] | None = None,
         compression: str | None = None,
+        sample_count: SupportsIndex | None = None,
+        stores: Store | None = None,
     ) -> TblWriter:
-        """
-        Starts a file that will be called ``path``.
-
-        ``class_names`` are the names of classes, indexed by label. ``box_class_names`` are those of the
-        classes of boxes, `Dataset.box_classes` of a reader, indexed by their numbers in the samples'
-        annotations; a number without a class has an empty name.
-
-        ``compression`` is ``"lz4"``, ``"zstd"`` or ``"zstd:LEVEL"``, for samples that it makes smaller;
-        ``lz4=True`` is the same as ``"lz4"``. Zstandard is for texts, masks and raw pixels, and the first
-        turboloader cannot read it. `convert` also makes a dictionary where that pays.
-        """
+        """Starts a file that will be called ``path``; the class of Python has the parameters."""
     def add_metadata(
         self,
         /,
