@@ -5,6 +5,7 @@
 mod at_once;
 mod atomic_file;
 mod braces;
+mod byte_locks;
 mod codec;
 mod convert;
 mod draft;
@@ -62,6 +63,7 @@ mod writer;
 
 pub use atomic_file::{AtomicFile, Placement};
 pub use braces::expand_braces;
+pub use byte_locks::ByteLocks;
 pub use convert::{
     AsStored, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, FileLayout, Prepare,
     Prepared, RowIndex, SampleWriter, Selection, Target, TargetFormat, convert, convert_in,
