@@ -3,6 +3,7 @@
 //! A cache changes no byte of any batch. What cannot be decoded whole and without damage is not
 //! kept, so that it fails, or passes, where it would have done so without a cache.
 
+mod blocks;
 mod disk;
 mod entry;
 mod fault;
@@ -24,6 +25,7 @@ pub use self::fault::CacheFault;
 pub use self::key::CacheKind;
 pub use self::stats::{CacheStats, LevelStats};
 
+pub(crate) use self::blocks::{Assembly, Begun, BlockSettings, Blocks, Layout, Member};
 use self::disk::{Disk, NewEntry};
 use self::key::{Key, Namer};
 pub(crate) use self::memory::PayloadForm;
@@ -74,6 +76,7 @@ impl CacheConfig {
 pub(crate) struct Caches {
     memory: Option<(CacheKind, Memory)>,
     disk: Option<DiskLevel>,
+    blocks: Option<Blocks>,
 }
 
 #[derive(Debug)]
@@ -108,14 +111,27 @@ pub(crate) struct Wanted<'a> {
 pub(crate) struct Name(Option<Key>);
 
 impl Caches {
-    pub(crate) fn open(config: &CacheConfig, decode: &DecodeOptions) -> Self {
-        let memory = config.memory.map(|memory| (memory.kind, Memory::new(memory.bytes)));
-        let disk = config.disk.as_ref().map(|disk| DiskLevel {
+    pub(crate) fn open(
+        config: &CacheConfig,
+        decode: &DecodeOptions,
+        blocks: &BlockSettings<'_>,
+    ) -> Self {
+        let CacheConfig { memory, disk } = config;
+        let memory = memory.map(|memory| (memory.kind, Memory::new(memory.bytes)));
+        let of_blocks = |disk: &&DiskCache| disk.kind == CacheKind::Blocks;
+        let of_blocks_alone = disk.as_ref().filter(of_blocks);
+        let blocks = of_blocks_alone.map(|disk| Blocks::open(disk, decode, blocks));
+        let disk = disk.as_ref().filter(|disk| !of_blocks(disk)).map(|disk| DiskLevel {
             kind: disk.kind,
             namer: Namer::new(disk.kind, decode),
             disk: Disk::open(&disk.folder, disk.bytes),
         });
-        Self { memory, disk }
+        Self { memory, disk, blocks }
+    }
+
+    /// The cache of blocks.
+    pub(crate) fn blocks(&self) -> Option<&Blocks> {
+        self.blocks.as_ref()
     }
 
     /// True if a cache of this kind exists.
@@ -136,6 +152,7 @@ impl Caches {
                         .name(dataset, sample, scratch)
                         .is_some_and(|key| level.disk.contains(key))
             })
+            || self.blocks.as_ref().is_some_and(|blocks| blocks.has(sample))
     }
 
     /// The block in memory, if any.
@@ -204,6 +221,9 @@ impl Caches {
         }
         if let Some(level) = &self.disk {
             level.disk.add_stats(&mut stats);
+        }
+        if let Some(blocks) = &self.blocks {
+            blocks.add_stats(&mut stats);
         }
         stats
     }

@@ -180,8 +180,28 @@ impl LoaderConfig {
         }
     }
 
+    /// The bytes of blocks that are in memory until they are written; 0 without a cache of blocks.
+    pub(crate) fn block_bytes(&self) -> u64 {
+        if self.cache.has(CacheKind::Blocks) { self.read_ahead_bytes / 2 } else { 0 }
+    }
+
     /// Cached images are whole and exact, so only recipes that decode exactly can use them.
     fn check_cache(&self) -> Result<(), PipelineError> {
+        if self.cache.memory.is_some_and(|memory| memory.kind == CacheKind::Blocks) {
+            return Err(PipelineError::Unusable(
+                "a cache of blocks is on disk: keep encoded or decoded samples in memory"
+                    .to_owned(),
+            ));
+        }
+        if self.cache.has(CacheKind::Blocks)
+            && !matches!(self.readers, Readers::Workers | Readers::Planned)
+        {
+            return Err(PipelineError::Unusable(
+                "a cache of blocks keeps what is requested from stores ahead of the workers: leave \
+                 the readers at their default"
+                    .to_owned(),
+            ));
+        }
         if !self.cache.has(CacheKind::Decoded) {
             return Ok(());
         }

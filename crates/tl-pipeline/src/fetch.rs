@@ -11,7 +11,7 @@ use tbl_format::SampleFormat;
 use tl_handoff::window::{Fetched, Window};
 use tl_transform::Draw;
 
-use crate::cache::{CacheKind, PayloadForm, Wanted};
+use crate::cache::{Blocks, CacheKind, PayloadForm, Wanted};
 use crate::metrics::WorkerMetrics;
 use crate::row::Interrupted;
 use crate::run::Run;
@@ -129,6 +129,15 @@ impl<'r> RowSource<'r> {
         if self.run.is_over() {
             return Err(Interrupted::Over);
         }
+        if let Some(blocks) = self.run.caches().blocks() {
+            if fetched.is_none() && self.read_block(blocks, bytes) {
+                return Ok(());
+            }
+            if self.run.is_over() {
+                return Err(Interrupted::Over);
+            }
+            blocks.missed();
+        }
         match (ahead, fetched) {
             (Some((window, _)), Some(fetched)) if fetched.sample == self.sample() => {
                 window.give_back(mem::replace(bytes, fetched.bytes));
@@ -145,6 +154,13 @@ impl<'r> RowSource<'r> {
         }
         metrics.read(bytes.len());
         Ok(())
+    }
+
+    /// Takes the bytes from a block on disk, or one that is on its way there. What cannot be unpacked is
+    /// fetched once more, past the cache.
+    fn read_block(&self, blocks: &Blocks, bytes: &mut Vec<u8>) -> bool {
+        blocks.read(self.sample(), bytes, &|| self.run.is_over())
+            && self.run.dataset().unpack(self.sample(), bytes).is_ok()
     }
 
     fn read_here(&self, bytes: &mut Vec<u8>) -> Result<(), Interrupted> {

@@ -28,6 +28,7 @@ mod observe;
 mod order;
 mod padding;
 mod panics;
+mod placement;
 mod policy;
 mod reader;
 mod readers;

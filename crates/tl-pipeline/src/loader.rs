@@ -9,7 +9,7 @@ use tl_handoff::sync::{Arc, Mutex, lock, process_id};
 use crate::audit::AuditEntry;
 use crate::batch::Batch;
 use crate::batching::Batching;
-use crate::cache::{CacheConfig, CacheStats, Caches};
+use crate::cache::{BlockSettings, CacheConfig, CacheStats, Caches};
 use crate::config::LoaderConfig;
 use crate::crew::{Parking, Workers};
 use crate::dataset::Dataset;
@@ -20,7 +20,7 @@ use crate::layout::{BatchLayout, RowKind};
 use crate::memory::MemoryReport;
 use crate::memory_limits::MemoryLimits;
 use crate::note::LoaderNote;
-use crate::order::{Order, Sampler, Samples};
+use crate::order::{Order, Sampler, Samples, Sequence};
 use crate::reader;
 use crate::readers::Readers;
 use crate::schedule::Schedule;
@@ -134,7 +134,7 @@ impl Loader {
         // The slabs that can be returned at once; those in flight are not free.
         let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
-        let caches = Caches::open(&config.cache, &config.decode_options());
+        let caches = open_caches(&config, &dataset, &sequence);
         let shared = Shared {
             dataset,
             config,
@@ -462,4 +462,9 @@ impl fmt::Debug for Loader {
             .field("config", &self.shared.config)
             .finish_non_exhaustive()
     }
+}
+
+fn open_caches(config: &LoaderConfig, dataset: &Arc<Dataset>, sequence: &Sequence) -> Caches {
+    let blocks = BlockSettings { dataset, sequence, buffer_bytes: config.block_bytes() };
+    Caches::open(&config.cache, &config.decode_options(), &blocks)
 }

@@ -235,7 +235,7 @@ fn demand(config: &LoaderConfig, layout: &BatchLayout) -> Demand {
 }
 
 fn caches(config: &LoaderConfig) -> u64 {
-    config.cache.memory.map_or(0, |memory| memory.bytes)
+    config.cache.memory.map_or(0, |memory| memory.bytes).saturating_add(config.block_bytes())
 }
 
 /// Buffers are up to twice as large as what they hold, and some lie between two uses, besides one for

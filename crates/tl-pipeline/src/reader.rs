@@ -22,6 +22,7 @@ use tl_handoff::window::{Admission, Claim, Fetched, Window};
 use crate::crew::until_over;
 use crate::note::LoaderNote;
 use crate::panics::catch_panic;
+use crate::placement::requested_samples;
 use crate::readers::{REMOTE_READERS, Readers, THREADS_INSTEAD};
 use crate::run::{EpochOrder, Run};
 use crate::stage::Stage;
@@ -51,7 +52,7 @@ pub(crate) fn start(run: &Arc<Run>, threads: &mut Vec<thread::JoinHandle<()>>) {
         Readers::Planned => {
             run.shared().counters.readers.start_planned();
             threads.extend(start_planned(run));
-            let is_planned = |source: &dyn SampleSource| planned::samples(source).is_some();
+            let is_planned = |source: &dyn SampleSource| requested_samples(source).is_some();
             if run.dataset().shards().iter().all(|source| is_planned(&**source)) {
                 return;
             }
@@ -159,7 +160,7 @@ fn find(run: &Run, sample: u64, row: u64, scratch: &mut Vec<u8>) -> Option<Wante
         return None;
     }
     let (source, local) = run.dataset().locate(sample).ok()?;
-    if run.config().readers == Readers::Planned && planned::samples(source).is_some() {
+    if run.config().readers == Readers::Planned && requested_samples(source).is_some() {
         return None;
     }
     if run.config().work == Work::Views && source.view(local).ok()?.is_some() {

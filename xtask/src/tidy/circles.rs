@@ -41,6 +41,7 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
             "fields",
             "fingerprint",
             "order",
+            "placement",
             "row",
             "table",
             "tokens",

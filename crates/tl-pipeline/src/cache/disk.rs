@@ -4,7 +4,7 @@
 //! Nothing is synced: after a power cut an entry may be there without its bytes, which its trailer
 //! tells, and then it is made again. Waiting for the disk would protect what can be made anew.
 
-use std::fs::{File, Permissions};
+use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -43,7 +43,7 @@ pub(crate) struct Disk {
     /// `None` where nothing can be written.
     ledger: Option<Ledger>,
     /// A shared lock: if it is free, all writers are gone.
-    _users: Option<File>,
+    users: Mutex<Option<File>>,
     /// The entries that this loader has met.
     planner: Mutex<Planner<()>>,
     swept: AtomicBool,
@@ -74,6 +74,16 @@ pub(crate) struct NewEntry<'a> {
     pub(crate) next: NextUse,
 }
 
+/// The file of an entry that was begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EntryFile {
+    /// The number by which this loader knows the entry.
+    pub(crate) number: u64,
+    pub(crate) key: Key,
+    /// The bytes that are reserved for it.
+    pub(crate) cost: u64,
+}
+
 impl Disk {
     /// The cache in `folder`, which may grow to `capacity` bytes. If there cannot be one, or it can
     /// only be read, that is a fault and no failure.
@@ -82,14 +92,17 @@ impl Disk {
             folder: Folder::new(folder),
             capacity,
             ledger: None,
-            _users: None,
+            users: Mutex::default(),
             planner: Mutex::new(Planner::new()),
             swept: AtomicBool::new(false),
             counters: Counters::default(),
             faults: Faults::default(),
         };
         match disk.join() {
-            Ok((ledger, users)) => (disk.ledger, disk._users) = (Some(ledger), Some(users)),
+            Ok((ledger, users)) => {
+                disk.ledger = Some(ledger);
+                disk.users = Mutex::new(Some(users));
+            }
             Err(error) => disk.faults.add(disk.folder.path(), "be written to", error),
         }
         disk
@@ -149,9 +162,7 @@ impl Disk {
         };
         let Some((payload, size)) = found else {
             count(&self.counters.misses);
-            count(&self.counters.bad);
-            self.remove_bad(&path);
-            lock(&self.planner).remove(sample);
+            self.discard(sample, key);
             return None;
         };
         count(&self.counters.hits);
@@ -188,35 +199,85 @@ impl Disk {
 
     /// Keeps an entry, unless it is the one that is needed last. `name` gives the names of others.
     pub(crate) fn insert(&self, new: NewEntry<'_>, name: impl Fn(u64) -> Option<Key>) {
+        let bytes = cost(new.payload.len() as u64 + Trailer::BYTES as u64);
+        if self.begin(bytes, new.next, name) {
+            let trailer = Trailer::new(new.key, new.payload, new.size);
+            let file = EntryFile { number: new.sample, key: new.key, cost: bytes };
+            self.finish(file, new.next, |draft| {
+                draft.write_all(new.payload)?;
+                draft.write_all(trailer.as_bytes())
+            });
+        }
+    }
+
+    /// Reserves `bytes` of the capacity for an entry that [`finish`](Self::finish) writes. False if it
+    /// should not be made: those there are needed sooner, or nothing can be written.
+    pub(crate) fn begin(
+        &self,
+        bytes: u64,
+        next: NextUse,
+        name: impl Fn(u64) -> Option<Key>,
+    ) -> bool {
         let Some(ledger) = self.ledger.as_ref().filter(|_| !self.faults.hopeless()) else {
             count(&self.counters.refused);
-            return;
+            return false;
         };
-        let bytes = cost(new.payload.len() as u64 + Trailer::BYTES as u64);
         if !self.swept.load(Ordering::Relaxed)
             && self.counters.bytes.load(Ordering::Relaxed).saturating_add(bytes) > self.capacity
             && !self.swept.swap(true, Ordering::Relaxed)
         {
             self.fallible("be cleared of old entries", self.sweep(ledger));
         }
-        match self.reserve(ledger, bytes, new.next, name) {
-            Ok(true) => {}
-            Ok(false) => return count(&self.counters.refused),
-            Err(error) => return self.faults.add(self.folder.path(), "be locked", error),
+        match self.reserve(ledger, bytes, next, name) {
+            Ok(true) => true,
+            Ok(false) => {
+                count(&self.counters.refused);
+                false
+            }
+            Err(error) => {
+                self.faults.add(self.folder.path(), "be locked", error);
+                false
+            }
         }
-        match self.write(ledger, &new) {
+    }
+
+    /// Writes an entry whose bytes are reserved.
+    pub(crate) fn finish(
+        &self,
+        entry: EntryFile,
+        next: NextUse,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) {
+        let Some(ledger) = &self.ledger else { return };
+        match self.write(ledger, entry.key, write) {
             Ok(true) => {
                 self.faults.wrote();
                 count(&self.counters.inserted);
             }
             // Another process had the same idea.
-            Ok(false) => self.give_back(ledger, bytes),
+            Ok(false) => self.give_back(ledger, entry.cost),
             Err(error) => {
                 self.faults.add(self.folder.path(), "take an entry", error);
-                return self.give_back(ledger, bytes);
+                return self.give_back(ledger, entry.cost);
             }
         }
-        lock(&self.planner).insert(new.sample, (), bytes, new.next);
+        lock(&self.planner).insert(entry.number, (), entry.cost, next);
+    }
+
+    /// Releases the bytes of an entry that is not going to be written, at the next chance: this does not
+    /// wait for other processes.
+    pub(crate) fn abandon(&self, bytes: u64) {
+        if let Some(ledger) = &self.ledger {
+            ledger.owe(bytes);
+        }
+    }
+
+    /// Ends the use of the folder: changes the ledger by what is owed to it, and is no writer any more.
+    pub(crate) fn leave(&self) {
+        if let Some(ledger) = &self.ledger {
+            self.give_back(ledger, 0);
+        }
+        drop(lock(&self.users).take());
     }
 
     /// Takes `bytes` of the capacity, which others may have to leave for. False when those that
@@ -244,14 +305,17 @@ impl Disk {
     }
 
     /// Writes an entry whose bytes are reserved. False if it exists already.
-    fn write(&self, ledger: &Ledger, new: &NewEntry<'_>) -> io::Result<bool> {
-        let trailer = Trailer::new(new.key, new.payload, new.size);
+    fn write(
+        &self,
+        ledger: &Ledger,
+        key: Key,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<bool> {
         // As the process's mask has it, so that a group can share a cache.
         let mode = Permissions::from_mode(0o666);
         let mut draft = Builder::new().permissions(mode).tempfile_in(self.folder.drafts())?;
-        draft.write_all(new.payload)?;
-        draft.write_all(trailer.as_bytes())?;
-        let target = self.folder.entry(new.key);
+        write(draft.as_file_mut())?;
+        let target = self.folder.entry(key);
         let draft = draft.into_temp_path();
         // Replacing an entry would leave its bytes counted.
         let page = ledger.lock()?;
@@ -265,6 +329,54 @@ impl Disk {
         }
         drop(page);
         Ok(true)
+    }
+
+    /// The folder, for what is kept beside entries.
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// Whether an entry of so many bytes could be written, as far as this loader knows.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        let fits =
+            self.counters.bytes.load(Ordering::Relaxed).saturating_add(bytes) <= self.capacity;
+        let is_usable = self.ledger.is_some() && !self.faults.hopeless();
+        is_usable && (fits || !self.swept.load(Ordering::Relaxed))
+    }
+
+    /// Counts a sample that was found.
+    pub(crate) fn hit(&self) {
+        count(&self.counters.hits);
+    }
+
+    /// Notes that an entry of so many bytes is there.
+    pub(crate) fn met(&self, number: u64, bytes: u64) {
+        let mut planner = lock(&self.planner);
+        if !planner.contains(number) {
+            planner.insert(number, (), cost(bytes), None);
+        }
+    }
+
+    /// Counts a sample that was not found.
+    pub(crate) fn missed(&self) {
+        count(&self.counters.misses);
+    }
+
+    /// Notes that an entry has left.
+    pub(crate) fn forget(&self, number: u64) {
+        lock(&self.planner).remove(number);
+    }
+
+    /// Notes a failure of the file of an entry.
+    pub(crate) fn fault(&self, path: &Path, action: &'static str, error: io::Error) {
+        self.faults.add(path, action, error);
+    }
+
+    /// Removes a damaged entry and counts it.
+    pub(crate) fn discard(&self, number: u64, key: Key) {
+        count(&self.counters.bad);
+        self.remove_bad(&self.folder.entry(key));
+        self.forget(number);
     }
 
     fn remove_bad(&self, path: &Path) {
@@ -339,7 +451,7 @@ impl Disk {
     }
 }
 
-fn is_missing(error: &io::Error) -> bool {
+pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
@@ -358,12 +470,17 @@ fn read(path: &Path, limit: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
     // No `clear` first: only bytes beyond the previous length need zeroing.
     bytes.resize(len, 0);
     file.read_exact(bytes)?;
+    renew(&file, &metadata);
+    Ok(())
+}
+
+/// Notes the use of an entry in its time of change.
+pub(crate) fn renew(file: &File, metadata: &Metadata) {
     let age = metadata.modified().ok().and_then(|modified| modified.elapsed().ok());
     if age.is_some_and(|age| age > RENEW_AFTER) {
         // A user without write permission cannot keep entries from becoming stale either.
         drop(file.set_modified(SystemTime::now()));
     }
-    Ok(())
 }
 
 #[cfg(test)]

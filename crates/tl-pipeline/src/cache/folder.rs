@@ -52,6 +52,11 @@ impl Folder {
         self.root.join("usage")
     }
 
+    /// The file whose bytes are locked by those who fetch blocks.
+    pub(crate) fn claims(&self) -> PathBuf {
+        self.root.join("claims")
+    }
+
     /// The folder in which entries are written before they get their names.
     pub(crate) fn drafts(&self) -> PathBuf {
         self.root.join("drafts")

@@ -72,10 +72,15 @@ impl Ledger {
         Ok(page)
     }
 
+    /// Releases the bytes reserved for a file that was not written when the lock is taken next.
+    pub(crate) fn owe(&self, bytes: u64) {
+        self.owed.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Releases the bytes reserved for a file that was not written, and returns the bytes in use.
     /// If the lock is not available, they are released at the next chance.
     pub(crate) fn give_back(&self, bytes: u64) -> io::Result<Option<u64>> {
-        self.owed.fetch_add(bytes, Ordering::Relaxed);
+        self.owe(bytes);
         self.lock().map(|page| page.used())
     }
 }

@@ -14,6 +14,10 @@ pub struct CacheStats {
     pub memory: LevelStats,
     /// The cache on disk; zeros without one. Other processes count only in [`LevelStats::bytes`].
     pub disk: LevelStats,
+    /// Blocks that were given up because the disk was too slow to take them.
+    pub dropped_blocks: u64,
+    /// Bytes of samples that blocks on disk had.
+    pub bytes_from_blocks: u64,
     /// Entries on disk that were damaged, and were removed and made again.
     pub bad_entries: u64,
     /// The number of failures of the disk; each time the sample was used without the cache.

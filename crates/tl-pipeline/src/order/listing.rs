@@ -129,11 +129,9 @@ impl Listing {
 
     /// The place of `sample`, when it has exactly one.
     pub(super) fn place_of(&self, sample: u64) -> Option<u64> {
-        let near = self.range_of(sample).into_iter();
-        let overlapping = if self.disjoint { &[][..] } else { &self.ranges[..] };
         let mut found = None;
         let mut count = 0;
-        for index in near.chain(overlapping.iter().chain(&self.lists).copied()) {
+        for index in self.pieces_around(sample) {
             let (place, places) = self.pieces[index].places_of(sample);
             if places > 0 {
                 found = Some(self.start(index) + place);
@@ -141,6 +139,18 @@ impl Listing {
             }
         }
         found.filter(|_| count == 1)
+    }
+
+    /// True if `sample` is listed, once or several times.
+    pub(super) fn has(&self, sample: u64) -> bool {
+        self.pieces_around(sample).any(|index| self.pieces[index].places_of(sample).1 > 0)
+    }
+
+    /// The numbers of the pieces that may list `sample`.
+    fn pieces_around(&self, sample: u64) -> impl Iterator<Item = usize> {
+        let near = self.range_of(sample).into_iter();
+        let overlapping = if self.disjoint { &[][..] } else { &self.ranges[..] };
+        near.chain(overlapping.iter().chain(&self.lists).copied())
     }
 
     /// The ends of blocks among the places `places`, counted from the first of these. `ends` are the

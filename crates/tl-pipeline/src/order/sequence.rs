@@ -75,6 +75,16 @@ impl Sequence {
         self.len() == 0
     }
 
+    /// The shuffle of every epoch.
+    pub(crate) fn shuffle(&self) -> Shuffle {
+        self.tables.shuffle
+    }
+
+    /// True if `sample` can be in an epoch.
+    pub(crate) fn has(&self, sample: u64) -> bool {
+        self.tables.listing.has(sample)
+    }
+
     /// The order of epoch `epoch`. Where samples are drawn without replacement this draws them,
     /// in time proportional to the number of weights; otherwise it takes less than a microsecond.
     #[must_use]

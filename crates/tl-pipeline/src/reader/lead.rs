@@ -4,11 +4,11 @@ use std::fs;
 
 use tbl_io::SampleSource;
 
-use super::planned;
 use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
 use crate::note::LoaderNote;
 use crate::order::{Blocks, Sampler, Samples, Shuffle};
+use crate::placement::{has_neighbours, mean_bytes};
 
 /// Enough for a fast network whatever the order: half a second of 500 MB/s.
 pub(super) const LEAST: u64 = 256 << 20;
@@ -18,9 +18,6 @@ const WINDOWS: u64 = 2;
 
 /// If no more than this part of a data set is read ahead, most samples have no neighbour there.
 const SPARSE: u64 = 4;
-
-/// Samples that are asked for their size.
-const ASKED: u64 = 64;
 
 /// The part of the machine's memory, and half of that of a memory budget, that may be read ahead.
 const PART: u64 = 4;
@@ -84,26 +81,11 @@ fn full_shuffle(dataset: &Dataset, config: &LoaderConfig, bytes: u64) -> Option<
         return None;
     };
     let sources = dataset.shards().iter().map(|source| &**source);
-    let in_objects = sources.filter(|source| planned::has_neighbours(*source));
+    let in_objects = sources.filter(|source| has_neighbours(*source));
     let count: u64 = in_objects.map(SampleSource::sample_count).sum();
     let is_sparse = count.saturating_mul(mean_bytes(dataset)) / SPARSE > bytes;
     let requests = count.div_ceil(u64::from(config.shard.world.max(1)));
     is_sparse.then_some(LoaderNote::FullShuffle { requests })
-}
-
-/// The mean size of samples, by some that are evenly spaced.
-fn mean_bytes(dataset: &Dataset) -> u64 {
-    let asked = ASKED.min(dataset.len()).max(1);
-    let size = |number: u64| {
-        let sample = u128::from(number) * u128::from(dataset.len()) / u128::from(asked);
-        let (object, local) = dataset.place(u64::try_from(sample).ok()?).ok()?;
-        let source = dataset.shards().get(object)?;
-        let range = planned::range(&**source, local)?;
-        Some(range.end - range.start)
-    };
-    let sizes: Vec<u64> = (0..asked).filter_map(size).collect();
-    let sum = sizes.iter().fold(0, |sum: u64, size| sum.saturating_add(*size));
-    sum / (sizes.len() as u64).max(1)
 }
 
 /// The memory that this process may use, as far as the system says.

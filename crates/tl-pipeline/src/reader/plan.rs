@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 /// The largest request: beyond it a connection brings nothing sooner.
-const LARGEST: u64 = 8 << 20;
+pub(super) const LARGEST: u64 = 8 << 20;
 
 /// The largest gap between two samples of a request: headers and small fields, which are received and
 /// dropped.
@@ -75,6 +75,8 @@ enum Row {
     Unplanned { object: usize, range: Range<u64>, before: u64 },
     /// Requested, with its bytes.
     Planned(u64),
+    /// Left to somebody else when it was known already, with its bytes.
+    Left(u64),
 }
 
 impl Plan {
@@ -148,29 +150,62 @@ impl Plan {
                 self.passed += bytes;
                 self.far -= bytes;
             }
+            Some(Row::Left(bytes)) => self.passed += bytes,
             Some(Row::Skipped) | None => {}
         }
         self.row += 1;
     }
 
-    /// The next request: samples of one object in the order of their bytes. `None` when all known rows
-    /// have been requested.
-    pub(super) fn request(&mut self) -> Option<Vec<Part>> {
+    /// The sample of the next row to request; `None` when all known rows have been requested.
+    pub(super) fn next(&mut self) -> Option<&Wanted> {
         while !matches!(self.rows.front()?, Row::Unplanned { .. }) {
             self.pass_one();
         }
+        let Some(Row::Unplanned { object, range, .. }) = self.rows.front() else { return None };
+        self.unplanned.get(&(*object, range.start, self.row))
+    }
+
+    /// Leaves rows to somebody else: of samples in this part of an object, if `is_left` says so.
+    pub(super) fn leave(
+        &mut self,
+        object: usize,
+        bytes: &Range<u64>,
+        is_left: impl Fn(u64) -> bool,
+    ) {
+        let within = self.unplanned.range((object, bytes.start, 0)..(object, bytes.end, 0));
+        let left = within.filter(|(_, wanted)| is_left(wanted.sample)).map(|(place, _)| *place);
+        for place in left.collect::<Vec<_>>() {
+            let Some(Wanted { range, .. }) = self.unplanned.remove(&place) else { continue };
+            let row = usize::try_from(place.2 - self.row).ok();
+            if let Some(slot) = row.and_then(|row| self.rows.get_mut(row)) {
+                *slot = Row::Left(range.end - range.start);
+            }
+        }
+    }
+
+    /// The next request: samples of one object in the order of their bytes, within `bounds` if there are
+    /// any. `None` when all known rows have been requested.
+    pub(super) fn request(&mut self, bounds: Option<&Range<u64>>) -> Option<Vec<Part>> {
+        self.next()?;
         let first = self.row;
+        let is_within = |range: &Range<u64>| {
+            bounds.is_none_or(|bounds| bounds.start <= range.start && range.end <= bounds.end)
+        };
         let Some(Row::Unplanned { object, range, .. }) = self.rows.front().cloned() else {
             return None;
         };
         let mut parts = VecDeque::from([self.plan(object, range.start, first)?]);
         let mut bytes = range;
-        while let Some((place, row)) = self.next_after(object, bytes.end, &bytes) {
+        while let Some((place, row)) = self.next_after(object, bytes.end, &bytes)
+            && self.unplanned.get(&(object, place, row)).is_some_and(|next| is_within(&next.range))
+        {
             let part = self.plan(object, place, row)?;
             bytes.end = part.wanted.range.end;
             parts.push_back(part);
         }
-        while let Some((place, row)) = self.next_before(object, bytes.start, &bytes) {
+        while let Some((place, row)) = self.next_before(object, bytes.start, &bytes)
+            && self.unplanned.get(&(object, place, row)).is_some_and(|next| is_within(&next.range))
+        {
             let part = self.plan(object, place, row)?;
             bytes.start = part.wanted.range.start;
             parts.push_front(part);

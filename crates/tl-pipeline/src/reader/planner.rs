@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use super::plan::{Part, Plan, Wanted};
+use super::plan::{Plan, Wanted};
 use crate::config::LoaderConfig;
 
 /// How long before their turn the next rows are requested, as far as there is room: some answers take
@@ -66,14 +66,19 @@ impl Planner {
         self.plan.next_unknown() >= self.rows.end
     }
 
-    /// The next request, when `first` is the first row that has not been taken. `look` has the sample of
-    /// a row that should be requested. `None` when all known rows have been requested.
-    pub(super) fn request(
+    /// The plan of the known rows, which has the next request.
+    pub(super) fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+
+    /// Passes over rows before `first`, the first that has not been taken, and adds to the plan those
+    /// that may be requested now. `look` has the sample of a row that should be requested.
+    pub(super) fn look_ahead(
         &mut self,
         first: u64,
         now: Instant,
         mut look: impl FnMut(u64) -> Option<Wanted>,
-    ) -> Option<Vec<Part>> {
+    ) {
         self.plan.pass(first);
         self.demand.taken(first, now);
         let soon = self.demand.rows_in(AHEAD);
@@ -86,7 +91,6 @@ impl Planner {
         // Rows that are known may be requested, also when the rate has fallen since.
         self.within = known_end.max(self.plan.next_unknown()) - first;
         self.plan.leave_room(soon);
-        self.plan.request()
     }
 
     /// The time until `row` is taken, when `first` is the first row that has not been; `None` while that

@@ -62,16 +62,21 @@ fn be_the_victim(root: &Path) {
 }
 
 fn victim(root: &Path) -> Child {
+    child("cache_kills::the_next_run_is_right_after_every_kill", VICTIM, root)
+}
+
+/// A process that runs one test, with a variable set.
+pub(crate) fn child(test: &str, variable: &str, value: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["cache_kills::the_next_run_is_right_after_every_kill", "--exact"])
-        .env(VICTIM, root)
+        .args([test, "--exact", "--nocapture"])
+        .env(variable, value)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap()
 }
 
 /// Kills the process a little after this many batches, preferably in the middle of an entry.
-fn kill(mut child: Child, batches: u32, drafts: &Path, looks: u32) {
+pub(crate) fn kill(mut child: Child, batches: u32, drafts: &Path, looks: u32) {
     let stdout = child.stdout.as_mut().unwrap();
     let mut seen = 0;
     while seen < batches {
@@ -89,7 +94,7 @@ fn kill(mut child: Child, batches: u32, drafts: &Path, looks: u32) {
 }
 
 /// Every file below `folder` with its length.
-fn files(folder: &Path) -> Vec<(PathBuf, u64)> {
+pub(crate) fn files(folder: &Path) -> Vec<(PathBuf, u64)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
@@ -102,22 +107,32 @@ fn files(folder: &Path) -> Vec<(PathBuf, u64)> {
     files
 }
 
+/// How often two processes are killed.
+pub(crate) fn kills() -> u32 {
+    std::env::var("TL_KILLS").map_or(20, |kills| kills.parse().unwrap())
+}
+
+/// Numbers below the given ones.
+pub(crate) fn random() -> impl FnMut(u32) -> u32 {
+    let mut state = 1u32;
+    move |below| {
+        state = state.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+        (state >> 16) % below
+    }
+}
+
 #[test]
 fn the_next_run_is_right_after_every_kill() {
     if let Some(root) = std::env::var_os(VICTIM) {
         return be_the_victim(Path::new(&root));
     }
-    let kills: u32 = std::env::var("TL_KILLS").map_or(20, |kills| kills.parse().unwrap());
+    let kills = kills();
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
     write_data(root);
     fs::create_dir(root.join("cache")).unwrap();
     let expected = record(&loader(data(root), config(exact())), 7);
-    let mut state = 1u32;
-    let mut random = |below: u32| {
-        state = state.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
-        (state >> 16) % below
-    };
+    let mut random = random();
     let (mut drafts, mut hits) = (0, 0);
     for _ in 0..kills {
         let is_entry = |path: &Path| path.file_name().unwrap().len() == 62;

@@ -5,6 +5,8 @@
 mod allocations;
 mod archives;
 mod arrow_files;
+mod block_processes;
+mod blocks;
 mod buckets;
 mod budget;
 mod cache_kills;

@@ -58,7 +58,7 @@ struct Shared {
 }
 
 impl MemoryStore {
-    fn with_latency(latency: Duration) -> Self {
+    pub(crate) fn with_latency(latency: Duration) -> Self {
         Self(Arc::new(Shared { latency, ..Shared::default() }))
     }
 
@@ -79,6 +79,10 @@ impl MemoryStore {
         let mut objects = self.0.objects.lock().unwrap();
         let version = objects.get(url).map_or(1, |(version, _)| version + 1);
         objects.insert(url.to_owned(), (version, bytes.into()));
+    }
+
+    pub(crate) fn get(&self, url: &str) -> Vec<u8> {
+        self.0.objects.lock().unwrap()[url].1.to_vec()
     }
 
     pub(crate) fn reads(&self) -> u64 {

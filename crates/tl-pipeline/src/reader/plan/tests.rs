@@ -50,7 +50,7 @@ fn requests(
             let sample = rows[usize::try_from(row).unwrap()];
             plan.push(is_own(row).then(|| layout.wanted(sample)));
         }
-        match plan.request() {
+        match plan.request(None) {
             Some(request) => requests.push(request),
             None if plan.next_unknown() == end => return requests,
             None => {}
@@ -169,10 +169,10 @@ fn rows_that_others_read_are_passed_over() {
         plan.push(Some(layout.wanted(sample)));
     }
     plan.pass(2);
-    let rows: Vec<_> = plan.request().unwrap().iter().map(|part| part.row).collect();
+    let rows: Vec<_> = plan.request(None).unwrap().iter().map(|part| part.row).collect();
     assert_eq!(rows, [2, 3]);
     plan.pass(9);
-    assert_eq!((plan.next_unknown(), plan.request()), (9, None));
+    assert_eq!((plan.next_unknown(), plan.request(None)), (9, None));
     assert_eq!((plan.far, plan.known - plan.passed, plan.unplanned.len()), (0, 0, 0));
 }
 

@@ -254,7 +254,8 @@ impl<'a> Engine<'a> {
                 (!is_cached).then_some(Wanted { object, range, sample })
             };
             let at = *base + seconds(*now);
-            rank.pending = planner.request(*first, at, look);
+            planner.look_ahead(*first, at, look);
+            rank.pending = planner.plan().request(None);
             rank.is_planned = rank.pending.is_none() && rank.planner.knows_all();
             if rank.pending.is_none() {
                 return !rank.is_planned;

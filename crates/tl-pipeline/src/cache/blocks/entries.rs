@@ -1,0 +1,161 @@
+//! Entries of blocks that are open, so that a sample costs one read.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use tl_handoff::sync::{Arc, Mutex, lock};
+
+use crate::cache::disk::{self, Disk};
+use crate::cache::entry::{self, Slot};
+use crate::cache::key::Key;
+
+/// The most entries that stay open.
+const MOST_OPEN: usize = 1024;
+
+/// The part of the process's descriptors that they may have, one in so many.
+const PART: u64 = 4;
+
+/// The entries that are open.
+#[derive(Debug)]
+pub(super) struct Entries {
+    open: Mutex<Open>,
+    most: usize,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    by_number: HashMap<u64, Used>,
+    /// The number of uses so far.
+    uses: u64,
+}
+
+/// An open entry, and its last use.
+#[derive(Debug)]
+struct Used {
+    entry: Arc<Entry>,
+    last: u64,
+}
+
+/// The entry of a block.
+#[derive(Debug)]
+pub(super) struct Entry {
+    file: File,
+    file_bytes: u64,
+    slots: Vec<Slot>,
+}
+
+impl Entry {
+    /// Replaces `bytes` by those of the sample at `place`, which has `len`. False if they are
+    /// damaged.
+    pub(super) fn read(
+        &self,
+        place: usize,
+        len: Option<u64>,
+        bytes: &mut Vec<u8>,
+    ) -> io::Result<bool> {
+        let Some(slot) = self.slots.get(place).filter(|slot| Some(slot.len()) == len) else {
+            return Ok(false);
+        };
+        let len = usize::try_from(slot.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        bytes.try_reserve(len.saturating_sub(bytes.len()))?;
+        // No `clear` first: only bytes beyond the previous length need zeroing.
+        bytes.resize(len, 0);
+        match self.file.read_exact_at(bytes, slot.offset()) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(error),
+            Ok(()) => Ok(slot.holds(bytes)),
+        }
+    }
+}
+
+impl Entries {
+    pub(super) fn new() -> Self {
+        let part = usize::try_from(most_descriptors() / PART).unwrap_or(MOST_OPEN);
+        Self { open: Mutex::default(), most: part.clamp(1, MOST_OPEN) }
+    }
+
+    /// The entry of a block of `samples` samples, if it is on disk and sound.
+    pub(super) fn get(
+        &self,
+        disk: &Disk,
+        number: u64,
+        key: Key,
+        samples: impl FnOnce() -> usize,
+    ) -> Option<Arc<Entry>> {
+        if let Some(entry) = self.opened(number) {
+            return Some(entry);
+        }
+        let path = disk.folder().entry(key);
+        match read_end(&path, key, samples()) {
+            Ok(Some(entry)) => {
+                disk.met(number, entry.file_bytes);
+                Some(self.keep(number, Arc::new(entry)))
+            }
+            Ok(None) => {
+                disk.discard(number, key);
+                None
+            }
+            Err(error) => {
+                if !disk::is_missing(&error) {
+                    disk.fault(&path, "be read", error);
+                }
+                disk.forget(number);
+                None
+            }
+        }
+    }
+
+    fn opened(&self, number: u64) -> Option<Arc<Entry>> {
+        let mut open = lock(&self.open);
+        open.uses += 1;
+        let last = open.uses;
+        let used = open.by_number.get_mut(&number)?;
+        used.last = last;
+        Some(Arc::clone(&used.entry))
+    }
+
+    fn keep(&self, number: u64, entry: Arc<Entry>) -> Arc<Entry> {
+        let mut open = lock(&self.open);
+        if open.by_number.len() >= self.most {
+            let oldest = open.by_number.iter().min_by_key(|(_, used)| used.last);
+            if let Some(oldest) = oldest.map(|(&number, _)| number) {
+                open.by_number.remove(&oldest);
+            }
+        }
+        let last = open.uses;
+        open.by_number.insert(number, Used { entry: Arc::clone(&entry), last });
+        entry
+    }
+
+    /// Closes the entry of a block.
+    pub(super) fn close(&self, number: u64) {
+        lock(&self.open).by_number.remove(&number);
+    }
+}
+
+/// Opens an entry and reads its table; `None` if it is damaged.
+fn read_end(path: &Path, key: Key, samples: usize) -> io::Result<Option<Entry>> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    let mut end = vec![0; entry::block_end(samples)];
+    let Some(start) = metadata.len().checked_sub(end.len() as u64) else { return Ok(None) };
+    file.read_exact_at(&mut end, start)?;
+    let slots = entry::check_block(&end, metadata.len(), key, samples);
+    disk::renew(&file, &metadata);
+    Ok(slots.map(|slots| Entry { file, file_bytes: metadata.len(), slots }))
+}
+
+#[cfg(target_os = "linux")]
+fn most_descriptors() -> u64 {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    limit.current.unwrap_or(u64::MAX)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn most_descriptors() -> u64 {
+    // The usual limit of macOS.
+    256
+}
