@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code, helpers included")]
 
 #[cfg(feature = "remote")]
+mod block_cache;
+#[cfg(feature = "remote")]
 mod elastic;
 #[cfg(feature = "parquet")]
 mod parquet;

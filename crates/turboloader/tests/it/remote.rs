@@ -67,6 +67,11 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn stores(&self) -> RemoteStores {
+        self.stores_with(StoreOptions::default())
+    }
+
+    /// The stores with these settings.
+    pub(crate) fn stores_with(&self, mut options: StoreOptions) -> RemoteStores {
         let endpoint = self.serving.endpoint();
         let given: &[(&str, &str)] = match self.service.dialect {
             Dialect::S3 => &[("access_key_id", "dummy"), ("secret_access_key", SECRET)],
@@ -75,7 +80,6 @@ impl Server {
             Dialect::Hub => &[("token", SECRET)],
             Dialect::Http | _ => &[],
         };
-        let mut options = StoreOptions::default();
         let given = given.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
         options.options.extend(given);
         if self.service.dialect != Dialect::Http {
