@@ -21,8 +21,12 @@ pub(crate) struct CacheArgs {
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "cache_folder")]
     cache_disk: Option<u64>,
 
-    /// The form in which samples are kept; decoded images need a recipe that decodes exactly
-    #[arg(long = "cache", value_enum, value_name = "KIND", default_value_t = KindChoice::Encoded)]
+    /// The form in which samples are kept; decoded images need a recipe that decodes exactly, and
+    /// blocks are for the folder alone
+    #[arg(
+        long = "cache", value_enum, value_name = "KIND", default_value_t = KindChoice::Encoded,
+        requires_if("blocks", "cache_folder")
+    )]
     kind: KindChoice,
 }
 
@@ -33,19 +37,27 @@ pub(crate) enum KindChoice {
     Encoded,
     /// The pixels of the whole image
     Decoded,
+    /// On disk, the stored bytes of what is read from a store, with its neighbours in one file;
+    /// in memory, the stored bytes
+    Blocks,
 }
 
 impl CacheArgs {
     /// The loader's configuration of caches.
     pub(crate) fn config(&self) -> CacheConfig {
         let kind = match self.kind {
-            KindChoice::Encoded => CacheKind::Encoded,
+            KindChoice::Encoded | KindChoice::Blocks => CacheKind::Encoded,
             KindChoice::Decoded => CacheKind::Decoded,
         };
+        let on_disk = if self.kind == KindChoice::Blocks { CacheKind::Blocks } else { kind };
         let folder = self.cache_folder.as_ref().zip(self.cache_disk);
         CacheConfig {
             memory: self.cache_memory.map(|bytes| MemoryCache { kind, bytes }),
-            disk: folder.map(|(folder, bytes)| DiskCache { kind, folder: folder.clone(), bytes }),
+            disk: folder.map(|(folder, bytes)| DiskCache {
+                kind: on_disk,
+                folder: folder.clone(),
+                bytes,
+            }),
         }
     }
 }

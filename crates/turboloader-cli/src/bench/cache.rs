@@ -14,6 +14,10 @@ pub(super) struct CacheResult {
     memory: Option<Level>,
     #[serde(skip_serializing_if = "Option::is_none")]
     disk: Option<Level>,
+    /// Bytes of samples that blocks had.
+    bytes_from_blocks: u64,
+    /// Blocks that the disk was too slow to take.
+    dropped_blocks: u64,
     /// Entries on disk that were damaged, and were removed.
     bad_entries: u64,
     /// The writes that the disk refused.
@@ -34,8 +38,16 @@ impl CacheResult {
     /// That of a loader, if it has a cache. Says what the disk refused first.
     pub(super) fn of(loader: &Loader) -> Option<Self> {
         let config = &loader.config().cache;
-        let CacheStats { memory, disk, bad_entries, faults, first_fault, .. } =
-            loader.cache_stats();
+        let CacheStats {
+            memory,
+            disk,
+            dropped_blocks,
+            bytes_from_blocks,
+            bad_entries,
+            faults,
+            first_fault,
+            ..
+        } = loader.cache_stats();
         if let Some(fault) = first_fault {
             note(&fault);
         }
@@ -46,7 +58,7 @@ impl CacheResult {
         let memory = config.memory.map(|_| level(memory));
         let disk = config.disk.as_ref().map(|_| level(disk));
         let any = memory.is_some() || disk.is_some();
-        any.then_some(Self { memory, disk, bad_entries, faults })
+        any.then_some(Self { memory, disk, bytes_from_blocks, dropped_blocks, bad_entries, faults })
     }
 }
 
@@ -61,6 +73,16 @@ impl fmt::Display for CacheResult {
                      {refused} refused, {evicted} evicted, {bytes} bytes"
                 )?;
             }
+        }
+        if self.bytes_from_blocks > 0 {
+            write!(f, "\n{} bytes came from blocks on disk", self.bytes_from_blocks)?;
+        }
+        if self.dropped_blocks > 0 {
+            write!(
+                f,
+                "\n{} blocks were not kept, because the disk was too slow",
+                self.dropped_blocks
+            )?;
         }
         if self.bad_entries > 0 {
             write!(f, "\n{} damaged entries of the cache were removed", self.bad_entries)?;

@@ -406,3 +406,28 @@ fn what_costs_many_requests_or_bytes_is_noted_once() {
     run(&["info", "s3://b/*.tar"]);
     assert!(store.service.counts().bytes - before >= SAMPLES as u64 * bytes.len() as u64);
 }
+
+#[test]
+fn blocks_on_disk_spare_requests() {
+    let root = tempfile::tempdir().unwrap();
+    let store = Store::new(service(root.path()));
+    let folder = root.path().join("cache");
+    let folder = folder.to_str().unwrap();
+    let cached = ["--cache", "blocks", "--cache-folder", folder, "--cache-disk", "1G"];
+    let bench = |more: &[&str]| {
+        let args = ["bench", "s3://photos/", "--recipe", "raw", "--digest", "--json"];
+        let args = [&args[..], &["--seconds", "0"], more].concat();
+        json_lines(&store.run(&args).text()).remove(0)
+    };
+    let expected = bench(&[])["digest"].clone();
+    for epoch in 0..2 {
+        let line = bench(&cached);
+        assert_eq!(line["digest"], expected);
+        let bytes = line["cache"]["bytes_from_blocks"].as_u64().unwrap();
+        assert!(epoch == 0 || bytes > 0, "{line}");
+        assert_eq!(line["cache"]["dropped_blocks"], 0);
+    }
+    let run = store.run(&["bench", "s3://photos/", "--cache", "blocks", "--cache-memory", "1M"]);
+    let message = run.error(2);
+    assert!(message.contains("--cache-folder"), "{message}");
+}
