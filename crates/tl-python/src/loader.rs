@@ -228,7 +228,14 @@ impl PyLoader {
     /// The contents and counters of the caches: of ``"memory"`` and ``"disk"`` a dict each.
     fn cache_stats(&self) -> Result<BTreeMap<&'static str, BTreeMap<&'static str, u64>>, Error> {
         let stats = self.open()?.cache_stats();
-        Ok(BTreeMap::from([("memory", counters(stats.memory)), ("disk", counters(stats.disk))]))
+        let mut disk = counters(stats.disk);
+        disk.extend([
+            ("bytes_from_blocks", stats.bytes_from_blocks),
+            ("dropped_blocks", stats.dropped_blocks),
+            ("bad_entries", stats.bad_entries),
+            ("faults", stats.faults),
+        ]);
+        Ok(BTreeMap::from([("memory", counters(stats.memory)), ("disk", disk)]))
     }
 
     /// The counters, read as rates and shares.

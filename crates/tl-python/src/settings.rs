@@ -75,6 +75,7 @@ struct CacheSettings {
     disk: u64,
     folder: Option<PathBuf>,
     decoded: bool,
+    blocks: bool,
 }
 
 /// `Columns` of Python.
@@ -340,7 +341,8 @@ impl CacheSettings {
         let kind = if self.decoded { CacheKind::Decoded } else { CacheKind::Encoded };
         let memory = MemoryCache { kind, bytes: self.memory };
         let folder = self.folder.clone();
-        let disk = folder.map(|folder| DiskCache { kind, folder, bytes: self.disk });
+        let on_disk = if self.blocks { CacheKind::Blocks } else { kind };
+        let disk = folder.map(|folder| DiskCache { kind: on_disk, folder, bytes: self.disk });
         CacheConfig { memory: (memory.bytes > 0).then_some(memory), disk }
     }
 }

@@ -57,6 +57,32 @@ def test_a_store_makes_the_batches_of_local_files(store: tuple[pathlib.Path, str
     assert stats["retries"] == stats["refused"] == 0
 
 
+def test_blocks_on_disk_spare_a_store(
+    store: tuple[pathlib.Path, str], tmp_path: pathlib.Path
+) -> None:
+    _, endpoint = store
+
+    def loader(cache: tl.Cache | None) -> tl.DataLoader:
+        options = {**DUMMY, "endpoint": endpoint, "allow_http": True}
+        url = "s3://bucket/train-{0..1}.tbl"
+        return tl.DataLoader(url, 4, shuffle=True, decode=False, store=options, cache=cache)
+
+    expected = samples(loader(None))
+    cache = tl.Cache(disk="1GB", folder=tmp_path, blocks=True)
+    # On a busy machine workers may read samples before they are requested.
+    for _ in range(4):
+        assert samples(loader(cache)) == expected
+    whole = loader(cache)
+    with whole:
+        before = whole.remote_stats()["received_bytes"]
+        count = sum(len(batch) for batch in whole)
+        assert whole.cache_stats()["disk"]["hits"] >= count == len(expected)
+        stats = whole.cache_stats()["disk"]
+        assert stats["bytes_from_blocks"] > 0
+        assert stats["dropped_blocks"] == stats["bad_entries"] == stats["faults"] == 0
+        assert whole.remote_stats()["received_bytes"] == before
+
+
 def test_relabelled_and_joined_sets_count_the_requests_of_all(
     store: tuple[pathlib.Path, str],
 ) -> None:

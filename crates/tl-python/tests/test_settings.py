@@ -407,6 +407,8 @@ def test_the_loader_has_the_types_of_its_settings():
         (lambda: tl.Cache(-1), "memory is -1, expected bytes: a number"),
         (lambda: tl.Cache("2GB", folder="x"), "folder needs disk"),
         (lambda: tl.Cache("2GB", decoded=1), "decoded is 1, expected True or False"),
+        (lambda: tl.Cache("2GB", blocks=True), "blocks needs disk, the size"),
+        (lambda: tl.Cache(disk=1, blocks=True, decoded=True), "decoded and blocks; pass only one"),
         (lambda: tl.Errors("raise", at_most=3), "at_most has no effect with policy"),
         (lambda: tl.Errors("skip", at_most=1.5), "at_most is 1.5, expected a whole number of"),
         (lambda: tl.Errors("skip", at_most=-1), "at_most is -1, expected a whole number of"),

@@ -70,25 +70,33 @@ class Cache(Group):
     decoded
         Whether to keep decoded images instead of stored bytes: no decoding, but several times the
         size.
+    blocks
+        Whether to keep what is read from a store in blocks on disk: neighbours are fetched and kept
+        together, so that later epochs and other processes with the folder fetch only what it lacks.
 
     Examples
     --------
-    >>> Cache(memory="2GB", disk="200GB", folder="/scratch/cache")
-    Cache(memory=2000000000, disk=200000000000, folder='/scratch/cache', decoded=False)
+    >>> Cache(memory="2GB", disk="200GB", folder="/scratch")
+    Cache(memory=2000000000, disk=200000000000, folder='/scratch', decoded=False, blocks=False)
     """
 
     memory: int | str = 0
     disk: int | str = 0
     folder: str | os.PathLike[str] | None = None
     decoded: bool = False
+    blocks: bool = False
 
     def __post_init__(self) -> None:
-        check_flags(**{"Cache: decoded": self.decoded})
+        check_flags(**{"Cache: decoded": self.decoded, "Cache: blocks": self.blocks})
         memory, disk = (byte_count(f"Cache: {n}", getattr(self, n)) for n in ("memory", "disk"))
         if memory == disk == 0:
             raise SettingError("Cache: neither memory nor disk is set: Cache(memory='2GB')")
         if self.folder is not None and disk == 0:
             raise SettingError("Cache: folder needs disk, the size of the cache there")
+        if self.blocks and disk == 0:
+            raise SettingError("Cache: blocks needs disk, the size of the cache there")
+        if self.blocks and self.decoded:
+            raise SettingError("Cache: conflicting settings: decoded and blocks; pass only one")
         home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
         usual = os.path.join(home, "turboloader") if disk else None
         of_disk = usual if self.folder is None else folder("Cache: folder", self.folder)

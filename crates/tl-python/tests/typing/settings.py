@@ -5,6 +5,7 @@ import turboloader as tl
 
 def main() -> None:
     cache = tl.Cache(memory="2GB", disk="20GB", folder="cache", decoded=True)
+    assert tl.Cache(disk="20GB", blocks=True) != cache
     errors = tl.Errors("replace", at_most=0.01)
     store = tl.Store({"region": "eu-west-1"}, connections=8)
     loader = tl.DataLoader(
