@@ -271,6 +271,28 @@ fn a_folder_that_cannot_be_used_changes_nothing() {
 }
 
 #[test]
+fn a_disk_that_refuses_blocks_changes_nothing() {
+    let (store, all) = stored(320, 3_000, Duration::from_millis(1));
+    let shuffle = Shuffle::Block { blocks: Blocks::Samples(8), window: 2 };
+    let expected = epoch(&store, plain(shuffle, 4), 1).batches;
+    let folder = tempfile::tempdir().unwrap();
+    let cache = disk(CacheKind::Blocks, folder.path(), 8 << 20);
+    let config = LoaderConfig { cache, ..plain(shuffle, 4) };
+    let loader = Loader::new(store.open_all(&[URL]), config).unwrap();
+    // Nothing can be written any more, as on a full disk.
+    fs::remove_dir(folder.path().join("turboloader-cache-1/drafts")).unwrap();
+    store.received();
+    assert!(record(&loader, 1) == expected);
+    let late = loader.stats().readers.late;
+    drop(loader);
+    let received = store.received();
+    assert!(received <= all + (4 + late) * 3_750, "{received} of {all}");
+    assert!(entries(folder.path()).is_empty());
+    let ledger = fs::read(folder.path().join("turboloader-cache-1/usage")).unwrap();
+    assert_eq!(ledger[..8], [0; 8], "nothing is reserved");
+}
+
+#[test]
 fn blocks_are_on_disk_and_requested() {
     let (store, _) = stored(4, 100, Duration::ZERO);
     let message = |config: LoaderConfig| {
