@@ -204,3 +204,7 @@ impl Drop for Blocks {
         }
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "shuttle")]
+mod schedules;

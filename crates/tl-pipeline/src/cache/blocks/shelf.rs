@@ -271,6 +271,14 @@ impl Shelf {
         }
     }
 
+    /// True if no memory is in use or reserved.
+    #[cfg(test)]
+    #[cfg(feature = "shuttle")]
+    pub(super) fn is_empty(&self) -> bool {
+        let room = lock(&self.room);
+        room.held == 0 && room.waiting == 0
+    }
+
     pub(super) fn count_dropped(&self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
