@@ -18,7 +18,7 @@ use crate::cache::entry::{self, Trailer};
 use crate::cache::fault::Faults;
 use crate::cache::folder::{Folder, cost, remove};
 use crate::cache::key::Key;
-use crate::cache::ledger::{Ledger, Page, lock_file, wait_for};
+use crate::cache::ledger::{LOCK_WAIT, Ledger, Page, lock_file, wait_for};
 use crate::cache::planner::{NextUse, Planner};
 use crate::cache::stats::{CacheStats, LevelStats};
 
@@ -200,7 +200,7 @@ impl Disk {
     /// Keeps an entry, unless it is the one that is needed last. `name` gives the names of others.
     pub(crate) fn insert(&self, new: NewEntry<'_>, name: impl Fn(u64) -> Option<Key>) {
         let bytes = cost(new.payload.len() as u64 + Trailer::BYTES as u64);
-        if self.begin(bytes, new.next, name) {
+        if self.begin(bytes, LOCK_WAIT, new.next, name) {
             let trailer = Trailer::new(new.key, new.payload, new.size);
             let file = EntryFile { number: new.sample, key: new.key, cost: bytes };
             self.finish(file, new.next, |draft| {
@@ -211,10 +211,12 @@ impl Disk {
     }
 
     /// Reserves `bytes` of the capacity for an entry that [`finish`](Self::finish) writes. False if it
-    /// should not be made: those there are needed sooner, or nothing can be written.
+    /// should not be made: those there are needed sooner, nothing can be written, or others have the
+    /// folder for longer than `patience`.
     pub(crate) fn begin(
         &self,
         bytes: u64,
+        patience: Duration,
         next: NextUse,
         name: impl Fn(u64) -> Option<Key>,
     ) -> bool {
@@ -228,7 +230,7 @@ impl Disk {
         {
             self.fallible("be cleared of old entries", self.sweep(ledger));
         }
-        match self.reserve(ledger, bytes, next, name) {
+        match ledger.lock_within(patience).and_then(|page| self.reserve(page, bytes, next, name)) {
             Ok(true) => true,
             Ok(false) => {
                 count(&self.counters.refused);
@@ -269,6 +271,8 @@ impl Disk {
     pub(crate) fn abandon(&self, bytes: u64) {
         if let Some(ledger) = &self.ledger {
             ledger.owe(bytes);
+            let left = |used: u64| Some(used.saturating_sub(bytes));
+            self.counters.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).ok();
         }
     }
 
@@ -284,12 +288,11 @@ impl Disk {
     /// could are needed sooner than `next`.
     fn reserve(
         &self,
-        ledger: &Ledger,
+        mut page: Page<'_>,
         bytes: u64,
         next: NextUse,
         name: impl Fn(u64) -> Option<Key>,
     ) -> io::Result<bool> {
-        let mut page = ledger.lock()?;
         let mut used = self.used(&page)?;
         let over = used.saturating_add(bytes).saturating_sub(self.capacity);
         if over > 0 {

@@ -17,7 +17,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The longest wait for the lock. It is held for a few file operations; a process that holds it
 /// longer is stopped, and must not stop others.
-const LOCK_WAIT: Duration = Duration::from_millis(500);
+pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(500);
 
 /// The number as it is stored.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -54,8 +54,25 @@ impl Ledger {
     /// # Errors
     /// `TimedOut`, or what the system says.
     pub(crate) fn lock(&self) -> io::Result<Page<'_>> {
-        let file = lock(&self.file);
-        wait_for(LOCK_WAIT, || file.try_lock())?;
+        self.lock_within(LOCK_WAIT)
+    }
+
+    /// Waits for the lock for at most `time`, also while another thread has it whose disk does not answer.
+    ///
+    /// # Errors
+    /// As [`lock`](Self::lock).
+    pub(crate) fn lock_within(&self, time: Duration) -> io::Result<Page<'_>> {
+        let since = Instant::now();
+        let file = loop {
+            match self.file.try_lock() {
+                Ok(file) => break file,
+                // Locks are taken whole, whatever happened under them.
+                Err(_) if self.file.is_poisoned() => break lock(&self.file),
+                Err(_) if since.elapsed() >= time => return Err(io::ErrorKind::TimedOut.into()),
+                Err(_) => thread::sleep(Duration::from_micros(20)),
+            }
+        };
+        wait_for(time, || file.try_lock())?;
         let mut page = Page { file, used: None };
         let mut record = [0; size_of::<Record>()];
         let read = match page.file.read_exact_at(&mut record, 0) {

@@ -18,6 +18,9 @@ use crate::cache::folder::cost;
 /// The time after which a thread that waits looks whether its run is over.
 pub(super) const TICK: Duration = Duration::from_millis(20);
 
+/// The wait for others that change the ledger: longer ones would hold up requests.
+const PATIENCE: Duration = Duration::from_millis(20);
+
 /// How long the last blocks of a loader are written after it is dropped.
 const LAST_WRITES: Duration = Duration::from_secs(1);
 
@@ -120,7 +123,7 @@ impl Shelf {
             return Begun::Nowhere;
         }
         let cost = cost_of(layout);
-        if !shelf.disk.begin(cost, None, |_| None) {
+        if !shelf.disk.begin(cost, PATIENCE, None, |_| None) {
             shelf.release(reserved, 0);
             shelf.claims.release(key);
             return Begun::Nowhere;
@@ -135,7 +138,10 @@ impl Shelf {
     fn reserve(&self, bytes: u64, is_over: &dyn Fn() -> bool) -> bool {
         let mut room = lock(&self.room);
         loop {
-            if room.waiting > self.budget / WAITING {
+            // What waits for the disk may never leave: only what the store sends is waited for.
+            let is_behind = room.waiting > self.budget / WAITING
+                || room.waiting.saturating_add(bytes) > self.budget;
+            if is_behind {
                 drop(room);
                 self.count_dropped();
                 return false;
