@@ -450,7 +450,7 @@ MISTAKES = [
     (
         'L(columns=["json"])',
         "SettingError",
-        "columns: only supported for tables (IDV, TBF, Parquet, .npy, .npz, safetensors, Zarr); files next to images are fields, such as fields={'json': tl.Bytes()}",
+        "columns: only supported for tables (IDV, TBF, Parquet, Arrow, .npy, .npz, safetensors, Zarr); files next to images are fields, such as fields={'json': tl.Bytes()}",
     ),
     (
         'L(fields={"jsn": tl.Bytes()})',
@@ -693,7 +693,7 @@ MISTAKES = [
     (
         "L(columns=tl.Columns(neighbors=[3]), image_size=8)",
         "SettingError",
-        "columns: only supported for tables (IDV, TBF, Parquet, .npy, .npz, safetensors, Zarr)",
+        "columns: only supported for tables (IDV, TBF, Parquet, Arrow, .npy, .npz, safetensors, Zarr)",
     ),
     (
         'L(fields=("images",), image_size=8)',

@@ -78,7 +78,7 @@ fn trained(
         let crew = |rank: usize| {
             let node = rank * NODES / ranks;
             let folder = disk.folders[node % disk.folders.len()].clone();
-            let disk = DiskCache { kind: CacheKind::Encoded, folder, bytes: disk.bytes };
+            let disk = DiskCache { kind: CacheKind::Blocks, folder, bytes: disk.bytes };
             let settings = LoaderConfig {
                 sampler: shuffle.into(),
                 shard: Shard { rank: rank as u32, world: ranks as u32, tail: None },
