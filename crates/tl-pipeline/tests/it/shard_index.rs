@@ -117,8 +117,8 @@ fn local_shards_are_indexed_by_their_path_below_the_index() {
     let store = MemoryStore::default();
     store.upload(&moved, "mem://b/moved");
     let error = Dataset::open_in(&store.stores(), &["mem://b/moved/a b.tlidx"]).unwrap_err();
-    let elsewhere_now = "a b.tlidx: was made where its shards were, and they are elsewhere now: make \
-                         it anew with tl index";
+    let elsewhere_now = "a b.tlidx: was made where its shards were, and they are elsewhere now: write \
+                         it again with tl index";
     assert!(error.to_string().ends_with(elsewhere_now), "{error}");
     let nested = index(&[&moved.join("a b.tlidx")], "a.tlidx");
     assert!(nested.contains("at byte 0"), "{nested}");
