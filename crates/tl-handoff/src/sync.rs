@@ -4,6 +4,7 @@
 //! feature `loom` locks and atomics are loom's, which also explores the values that each load may
 //! return under its memory ordering; only the model tests run then.
 
+use std::sync::TryLockError;
 use std::time::Duration;
 
 #[cfg(not(any(feature = "shuttle", feature = "loom")))]
@@ -48,6 +49,15 @@ pub mod thread {
 #[inline]
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks if nobody has the lock, as [`lock`] whether or not a thread panicked.
+pub fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 /// Sleeps until notified; like every condition variable, sometimes for no reason.

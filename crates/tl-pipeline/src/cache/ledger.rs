@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tbl_format::checksum::crc32c;
-use tl_handoff::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock, thread};
+use tl_handoff::sync::{AtomicU64, Mutex, MutexGuard, Ordering, thread, try_lock};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -64,12 +64,10 @@ impl Ledger {
     pub(crate) fn lock_within(&self, time: Duration) -> io::Result<Page<'_>> {
         let since = Instant::now();
         let file = loop {
-            match self.file.try_lock() {
-                Ok(file) => break file,
-                // Locks are taken whole, whatever happened under them.
-                Err(_) if self.file.is_poisoned() => break lock(&self.file),
-                Err(_) if since.elapsed() >= time => return Err(io::ErrorKind::TimedOut.into()),
-                Err(_) => thread::sleep(Duration::from_micros(20)),
+            match try_lock(&self.file) {
+                Some(file) => break file,
+                None if since.elapsed() >= time => return Err(io::ErrorKind::TimedOut.into()),
+                None => thread::sleep(Duration::from_micros(20)),
             }
         };
         wait_for(time, || file.try_lock())?;
