@@ -73,12 +73,18 @@ impl Engine {
         &self,
         future: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, RangeFault> {
-        let (sender, result) = mpsc::sync_channel(1);
-        let _task = self.spawn(async move {
-            // Nobody waits for the result of a caller that is gone.
-            drop(sender.send(future.await));
-        })?;
+        let (_task, result) = self.run(future)?;
         received(&result)
+    }
+
+    fn run<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> Result<(Task, mpsc::Receiver<T>), RangeFault> {
+        let (sender, result) = mpsc::sync_channel(1);
+        // Nobody waits for the result of a caller that is gone.
+        let task = self.spawn(async move { drop(sender.send(future.await)) })?;
+        Ok((task, result))
     }
 }
 
@@ -89,10 +95,7 @@ impl Engine {
         &self,
         future: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, RangeFault> {
-        let (sender, result) = mpsc::sync_channel(1);
-        let _task = self.spawn(async move {
-            drop(sender.send(future.await));
-        })?;
+        let (_task, result) = self.run(future)?;
         // Futures that end without a word were stopped with their thread.
         result.recv().map_err(|_| stopped())
     }
