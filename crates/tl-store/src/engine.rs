@@ -86,9 +86,7 @@ impl Engine {
         let task = self.spawn(async move { drop(sender.send(future.await)) })?;
         Ok((task, result))
     }
-}
 
-impl Engine {
     /// Waits for a future whose result must be known, whether the thread's work is over or not. The
     /// future ends by itself.
     pub(crate) fn finish<T: Send + 'static>(
@@ -106,12 +104,7 @@ impl Engine {
         future: impl Future<Output = ()> + Send + 'static,
         at_most: Duration,
     ) {
-        let (sender, done) = mpsc::sync_channel(1);
-        let task = self.spawn(async move {
-            future.await;
-            sender.send(()).unwrap_or_default();
-        });
-        if task.is_ok() {
+        if let Ok((_task, done)) = self.run(future) {
             // It is done, or its time is over.
             done.recv_timeout(at_most).unwrap_or_default();
         }
