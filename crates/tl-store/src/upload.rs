@@ -182,7 +182,7 @@ impl StoreUpload {
         let Some(id) = self.id.take() else { return };
         let object = self.object.clone();
         let aborted = async move {
-            // What is left behind is listed by `tl rm --uploads`.
+            // `tl rm --uploads` lists what is left.
             drop(object.abort(&id).await);
         };
         self.net.engine().wait_for(aborted, ABORT);

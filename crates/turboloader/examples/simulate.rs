@@ -185,7 +185,7 @@ fn print(cluster: &Cluster, job: &Job, found: &Simulated) {
     );
 }
 
-/// What a run of some ranks took.
+/// The time, requests and bytes of a run.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     seconds: f64,

@@ -49,7 +49,7 @@ pub(super) fn halves<const N: usize, const H: usize>(pair: [u8; N]) -> [[u8; H];
 /// The bytes of the widest decimal.
 pub(crate) const MAX_DECIMAL: usize = 16;
 
-/// A value of so many bytes as its [width](Kind::width). The bytes of decimals are reversed in `reversed`.
+/// A value of fixed [width](Kind::width). The bytes of decimals are reversed in `reversed`.
 pub(crate) fn fixed_value<'b>(
     kind: Kind,
     bytes: &'b [u8],

@@ -276,7 +276,7 @@ impl Disk {
         }
     }
 
-    /// Ends the use of the folder: changes the ledger by what is owed to it, and is no writer any more.
+    /// Ends the use of the folder: settles what is owed to the ledger, and leaves the list of users.
     pub(crate) fn leave(&self) {
         if let Some(ledger) = &self.ledger {
             self.give_back(ledger, 0);

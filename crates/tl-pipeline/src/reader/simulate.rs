@@ -56,8 +56,8 @@ pub struct Job {
     pub shuffle: Shuffle,
     /// Samples of a rank's batch.
     pub batch_size: usize,
-    /// Bytes that are requested ahead of the rows that are taken; 0 for what a loader takes by itself
-    /// when memory is no limit.
+    /// Bytes that are requested ahead of the rows that are taken; 0 for what a loader with enough
+    /// memory takes by itself.
     pub read_ahead_bytes: u64,
     /// Batches that are ready before they are taken.
     pub prefetch: u64,

@@ -38,7 +38,7 @@ fn byte_of(key: Key) -> u16 {
 
 impl Claims {
     /// # Errors
-    /// Where the file cannot be opened.
+    /// The file cannot be opened.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { locks: Some(ByteLocks::open(path)?), ..Self::default() })
     }
