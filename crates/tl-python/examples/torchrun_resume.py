@@ -4,8 +4,15 @@
     kill -9 ...
     torchrun --standalone --nproc_per_node 1 torchrun_resume.py train.tbl --folder run
 
+On two machines, with a data set in a store, lanes that give each node its own part of it, and a
+cache on a disk of each node (``docs/clusters.md`` has the same for Slurm and Kubernetes):
+
+    torchrun --nnodes 2 --nproc_per_node 8 --rdzv_backend c10d --rdzv_endpoint node0:29400 \
+        torchrun_resume.py 's3://bucket/train-*.tbl' --folder /shared/run --global-batch 1024 \
+        --shuffle lanes:16/16x256 --cache /local/cache --cache-size 500GB
+
 The global batch stays the same, so that any number of processes continues with the same samples:
-each has ``GLOBAL_BATCH / world_size`` rows of every step. The checkpoint holds the model, the
+each has ``global_batch / world_size`` rows of every step. The checkpoint holds the model, the
 optimizer and one loader state for all ranks. It is written to a temporary file and then renamed, so
 that a kill leaves the one before.
 
@@ -27,7 +34,6 @@ import torch.distributed as dist
 import turboloader as tl
 from turboloader import transforms as T  # noqa: N812
 
-GLOBAL_BATCH = 8
 SIDE = 32
 CLASSES = 6
 
@@ -39,15 +45,23 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--folder", type=pathlib.Path, required=True, help="checkpoint and rows")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--steps-per-checkpoint", type=int, default=3)
+    parser.add_argument("--global-batch", type=int, default=8, help="rows of all ranks")
+    parser.add_argument("--shuffle", default="full", help="such as lanes:16/16x256")
+    parser.add_argument("--cache", help="a folder on this node's disk, for data in a store")
+    parser.add_argument("--cache-size", default="10GB", help="the most bytes in it")
     return parser.parse_args()
 
 
-def loader_of(data: list[str]) -> tl.DataLoader:
+def loader_of(options: argparse.Namespace) -> tl.DataLoader:
     """Make the loader of this rank."""
+    cache = None
+    if options.cache is not None:
+        cache = tl.Cache(disk=options.cache_size, folder=options.cache, blocks=True)
     return tl.DataLoader(
-        data,
-        batch_size=GLOBAL_BATCH // dist.get_world_size(),
-        shuffle=True,
+        options.data,
+        batch_size=options.global_batch // dist.get_world_size(),
+        shuffle=options.shuffle,
+        cache=cache,
         transform=[T.RandomResizedCrop(SIDE), T.RandomHorizontalFlip(), T.ToTensor()],
         drop_last=True,
         ranks="auto",
@@ -79,7 +93,7 @@ def main() -> None:
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * SIDE * SIDE, CLASSES))
     model = torch.nn.parallel.DistributedDataParallel(network)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    loader = loader_of(options.data)
+    loader = loader_of(options)
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / "checkpoint.pt"
     steps = 0
@@ -89,7 +103,7 @@ def main() -> None:
         optimizer.load_state_dict(checkpoint["optimizer"])
         loader.load_state_dict(checkpoint["loader"])
         steps = checkpoint["steps"]
-    log = options.folder / f"rows-{os.getpid()}.jsonl"
+    log = options.folder / f"rows-{os.uname().nodename}-{os.getpid()}.jsonl"
     with log.open("a") as seen:
         while steps < options.epochs * len(loader):
             for batch in loader:

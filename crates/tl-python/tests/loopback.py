@@ -116,8 +116,8 @@ class Server(ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def served(root: pathlib.Path) -> Iterator[str]:
-    handler = type("Handler", (Handler,), {"root": root})
+def served(root: pathlib.Path, answers: type[Handler] = Handler) -> Iterator[str]:
+    handler = type("Handler", (answers,), {"root": root})
     server = Server(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
