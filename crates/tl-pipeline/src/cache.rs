@@ -3,6 +3,7 @@
 //! A cache changes no byte of any batch. What cannot be decoded whole and without damage is not
 //! kept, so that it fails, or passes, where it would have done so without a cache.
 
+mod background;
 mod blocks;
 mod disk;
 mod entry;
@@ -13,6 +14,7 @@ mod ledger;
 mod memory;
 mod planner;
 mod stats;
+mod users;
 
 use std::path::PathBuf;
 
@@ -83,7 +85,13 @@ pub(crate) struct Caches {
 struct DiskLevel {
     kind: CacheKind,
     namer: Namer,
-    disk: Disk,
+    disk: Arc<Disk>,
+}
+
+impl Drop for DiskLevel {
+    fn drop(&mut self) {
+        self.disk.leave();
+    }
 }
 
 impl DiskLevel {

@@ -11,29 +11,26 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use tempfile::Builder;
-use tl_handoff::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
+use tl_handoff::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, Weak, lock, process_id};
 use zerocopy::IntoBytes;
 
+use crate::cache::background::Background;
 use crate::cache::entry::{self, Trailer};
 use crate::cache::fault::Faults;
 use crate::cache::folder::{Folder, cost, remove};
 use crate::cache::key::Key;
-use crate::cache::ledger::{LOCK_WAIT, Ledger, Page, lock_file, wait_for};
+use crate::cache::ledger::{LOCK_WAIT, Ledger, Page};
 use crate::cache::planner::{NextUse, Planner};
 use crate::cache::stats::{CacheStats, LevelStats};
+use crate::cache::users::Users;
 
-/// The time that another process may take to list the folder, as the first to open it does: a
-/// second for some hundred thousand entries.
-const OPEN_WAIT: Duration = Duration::from_secs(30);
+mod upkeep;
 
 /// An entry found says that it is in use by its time of change, which is renewed after this long.
 const RENEW_AFTER: Duration = Duration::from_secs(12 * 3600);
 
-/// Entries of which this loader knows nothing may go when nobody has used them for this long.
-const STALE_AFTER: Duration = Duration::from_secs(24 * 3600);
-
-/// Files removed while others wait.
-const REMOVE_AT_ONCE: usize = 64;
+/// The time that work on the folder may take to end with its loader.
+const LAST_WORK: Duration = Duration::from_secs(1);
 
 /// A folder of entries.
 #[derive(Debug)]
@@ -42,8 +39,15 @@ pub(crate) struct Disk {
     capacity: u64,
     /// `None` where nothing can be written.
     ledger: Option<Ledger>,
-    /// A shared lock: if it is free, all writers are gone.
-    users: Mutex<Option<File>>,
+    /// The place among those that write; `None` as the ledger.
+    users: Option<Users>,
+    /// Bytes of entries that were begun and have not ended.
+    reserved: AtomicU64,
+    background: Background,
+    /// This, for the thread of `background`.
+    own: Weak<Self>,
+    /// The process that opened it.
+    process: u32,
     /// The entries that this loader has met.
     planner: Mutex<Planner<()>>,
     swept: AtomicBool,
@@ -86,54 +90,37 @@ pub(crate) struct EntryFile {
 
 impl Disk {
     /// The cache in `folder`, which may grow to `capacity` bytes. If there cannot be one, or it can
-    /// only be read, that is a fault and no failure.
-    pub(crate) fn open(folder: &Path, capacity: u64) -> Self {
-        let mut disk = Self {
-            folder: Folder::new(folder),
+    /// only be read, that is a fault and no failure. Takes no longer for many entries than for few.
+    pub(crate) fn open(folder: &Path, capacity: u64) -> Arc<Self> {
+        let folder = Folder::new(folder);
+        let faults = Faults::default();
+        let open = || {
+            folder.create()?;
+            Ok((Users::open(&folder.users())?, Ledger::open(&folder.usage())?))
+        };
+        let (users, ledger) = match open() {
+            Ok((users, ledger)) => (Some(users), Some(ledger)),
+            Err(error) => {
+                faults.add(folder.path(), "be written to", error);
+                (None, None)
+            }
+        };
+        let disk = Arc::new_cyclic(|own| Self {
+            folder,
             capacity,
-            ledger: None,
-            users: Mutex::default(),
+            ledger,
+            users,
+            reserved: AtomicU64::new(0),
+            background: Background::new(),
+            own: own.clone(),
+            process: process_id(),
             planner: Mutex::new(Planner::new()),
             swept: AtomicBool::new(false),
             counters: Counters::default(),
-            faults: Faults::default(),
-        };
-        match disk.join() {
-            Ok((ledger, users)) => {
-                disk.ledger = Some(ledger);
-                disk.users = Mutex::new(Some(users));
-            }
-            Err(error) => disk.faults.add(disk.folder.path(), "be written to", error),
-        }
+            faults,
+        });
+        disk.enter();
         disk
-    }
-
-    fn join(&self) -> io::Result<(Ledger, File)> {
-        self.folder.create()?;
-        let users = lock_file(&self.folder.users())?;
-        let ledger = Ledger::open(&self.folder.usage())?;
-        if users.try_lock().is_ok() {
-            self.tidy_up(&ledger)?;
-            users.unlock()?;
-        }
-        wait_for(OPEN_WAIT, || users.try_lock_shared())?;
-        Ok((ledger, users))
-    }
-
-    /// Counts the entries while no other process has the folder, and evicts down to the capacity.
-    fn tidy_up(&self, ledger: &Ledger) -> io::Result<()> {
-        self.folder.remove_drafts()?;
-        let mut used = self.folder.used()?;
-        if used > self.capacity {
-            for entry in self.folder.older(None)? {
-                used = used.saturating_sub(remove(&entry.path)?);
-                if used <= self.capacity {
-                    break;
-                }
-            }
-        }
-        self.counters.bytes.store(used, Ordering::Relaxed);
-        ledger.lock()?.set(used)
     }
 
     /// Replaces `bytes` by the entry of `sample`, of at most `limit` bytes, and returns the size of
@@ -220,7 +207,7 @@ impl Disk {
         next: NextUse,
         name: impl Fn(u64) -> Option<Key>,
     ) -> bool {
-        let Some(ledger) = self.ledger.as_ref().filter(|_| !self.faults.hopeless()) else {
+        let Some(ledger) = self.writable().filter(|_| !self.faults.hopeless()) else {
             count(&self.counters.refused);
             return false;
         };
@@ -228,7 +215,7 @@ impl Disk {
             && self.counters.bytes.load(Ordering::Relaxed).saturating_add(bytes) > self.capacity
             && !self.swept.swap(true, Ordering::Relaxed)
         {
-            self.fallible("be cleared of old entries", self.sweep(ledger));
+            self.start_sweep();
         }
         match ledger.lock_within(patience).and_then(|page| self.reserve(page, bytes, next, name)) {
             Ok(true) => true,
@@ -251,19 +238,27 @@ impl Disk {
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) {
         let Some(ledger) = &self.ledger else { return };
-        match self.write(ledger, entry.key, write) {
+        let is_there = match self.write(ledger, entry, write) {
             Ok(true) => {
                 self.faults.wrote();
                 count(&self.counters.inserted);
+                true
             }
             // Another process had the same idea.
-            Ok(false) => self.give_back(ledger, entry.cost),
+            Ok(false) => {
+                self.give_back(ledger, entry.cost);
+                true
+            }
             Err(error) => {
                 self.faults.add(self.folder.path(), "take an entry", error);
-                return self.give_back(ledger, entry.cost);
+                self.give_back(ledger, entry.cost);
+                false
             }
+        };
+        if is_there {
+            lock(&self.planner).insert(entry.number, (), entry.cost, next);
         }
-        lock(&self.planner).insert(entry.number, (), entry.cost, next);
+        self.ended(entry.cost);
     }
 
     /// Releases the bytes of an entry that is not going to be written, at the next chance: this does not
@@ -273,15 +268,36 @@ impl Disk {
             ledger.owe(bytes);
             let left = |used: u64| Some(used.saturating_sub(bytes));
             self.counters.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).ok();
+            self.ended(bytes);
         }
     }
 
-    /// Ends the use of the folder: settles what is owed to the ledger, and leaves the list of users.
+    /// Notes that an entry that was begun has ended.
+    fn ended(&self, bytes: u64) {
+        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
+        self.settle_if_over();
+    }
+
+    /// Ends the use of the folder, once the entries that were begun have ended. Work on the folder is
+    /// not waited for long.
     pub(crate) fn leave(&self) {
-        if let Some(ledger) = &self.ledger {
-            self.give_back(ledger, 0);
+        if process_id() == self.process && self.background.end(LAST_WORK) {
+            self.settle_if_over();
         }
-        drop(lock(&self.users).take());
+    }
+
+    /// Settles what is owed to the ledger and leaves the list of users, if the loader has ended.
+    fn settle_if_over(&self) {
+        let Some((ledger, users)) = self.ledger.as_ref().zip(self.users.as_ref()) else { return };
+        if self.background.has_to_end() && self.reserved.load(Ordering::Relaxed) == 0 {
+            self.give_back(ledger, 0);
+            users.leave();
+        }
+    }
+
+    /// The ledger, if the folder may be changed now.
+    fn writable(&self) -> Option<&Ledger> {
+        self.ledger.as_ref().filter(|_| self.users.as_ref().is_some_and(Users::may_write))
     }
 
     /// Takes `bytes` of the capacity, which others may have to leave for. False when those that
@@ -293,17 +309,32 @@ impl Disk {
         next: NextUse,
         name: impl Fn(u64) -> Option<Key>,
     ) -> io::Result<bool> {
-        let mut used = self.used(&page)?;
+        // Without a number the folder is counted when somebody opens it alone.
+        let Some(used) = page.used().filter(|_| self.users.as_ref().is_some_and(Users::is_member))
+        else {
+            return Ok(false);
+        };
         let over = used.saturating_add(bytes).saturating_sub(self.capacity);
-        if over > 0 {
-            let evicted = lock(&self.planner).evict(over, next).unwrap_or_default();
-            for key in evicted.iter().filter_map(|(sample, _)| name(*sample)) {
-                used = used.saturating_sub(remove(&self.folder.entry(key))?);
-                count(&self.counters.evicted);
-            }
+        let evicted = match over {
+            0 => Vec::new(),
+            over => lock(&self.planner).evict(over, next).unwrap_or_default(),
+        };
+        if !evicted.is_empty() {
+            page.removing(|| {
+                let mut removed = 0;
+                for key in evicted.iter().filter_map(|(sample, _)| name(*sample)) {
+                    removed += remove(&self.folder.entry(key))?;
+                    count(&self.counters.evicted);
+                }
+                Ok(removed)
+            })?;
         }
-        let fits = used.saturating_add(bytes) <= self.capacity;
-        self.set(&mut page, if fits { used + bytes } else { used })?;
+        let fits = page.used().is_some_and(|used| used.saturating_add(bytes) <= self.capacity);
+        if fits {
+            page.reserve(bytes)?;
+            self.reserved.fetch_add(bytes, Ordering::Relaxed);
+        }
+        self.note(&page);
         Ok(fits)
     }
 
@@ -311,17 +342,17 @@ impl Disk {
     fn write(
         &self,
         ledger: &Ledger,
-        key: Key,
+        entry: EntryFile,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<bool> {
         // As the process's mask has it, so that a group can share a cache.
         let mode = Permissions::from_mode(0o666);
         let mut draft = Builder::new().permissions(mode).tempfile_in(self.folder.drafts())?;
         write(draft.as_file_mut())?;
-        let target = self.folder.entry(key);
+        let target = self.folder.entry(entry.key);
         let draft = draft.into_temp_path();
         // Replacing an entry would leave its bytes counted.
-        let page = ledger.lock()?;
+        let mut page = ledger.lock()?;
         if target.exists() {
             return Ok(false);
         }
@@ -330,7 +361,8 @@ impl Disk {
             target.parent().map_or(Ok(()), std::fs::create_dir_all)?;
             error.path.persist(&target)?;
         }
-        drop(page);
+        // The entry is there: without this the folder is only counted sooner.
+        self.fallible("be counted", page.settle(entry.cost));
         Ok(true)
     }
 
@@ -383,49 +415,27 @@ impl Disk {
     }
 
     fn remove_bad(&self, path: &Path) {
-        let Some(ledger) = &self.ledger else { return };
+        let Some(ledger) = self.writable() else { return };
         let removed = ledger.lock().and_then(|mut page| {
-            let used = self.used(&page)?;
-            let removed = remove(path)?;
-            self.set(&mut page, used.saturating_sub(removed))
+            page.removing(|| remove(path))?;
+            self.note(&page);
+            Ok(())
         });
         self.fallible("be rid of a damaged entry", removed);
     }
 
-    /// Removes entries that nobody has used for long, of other data sets or older files, until a
-    /// sixteenth of the capacity is free.
-    fn sweep(&self, ledger: &Ledger) -> io::Result<()> {
-        let Some(before) = SystemTime::now().checked_sub(STALE_AFTER) else { return Ok(()) };
-        let enough = self.capacity - self.capacity / 16;
-        for some in self.folder.older(Some(before))?.chunks(REMOVE_AT_ONCE) {
-            let mut page = ledger.lock()?;
-            let mut used = self.used(&page)?;
-            if used <= enough {
-                break;
-            }
-            for entry in some {
-                used = used.saturating_sub(remove(&entry.path)?);
-                count(&self.counters.evicted);
-            }
-            self.set(&mut page, used)?;
+    /// Notes the bytes in use.
+    fn note(&self, page: &Page<'_>) {
+        if let Some(used) = page.used() {
+            self.counters.bytes.store(used, Ordering::Relaxed);
         }
-        Ok(())
-    }
-
-    /// The bytes in use by the ledger, or by the files if the ledger has no number.
-    fn used(&self, page: &Page<'_>) -> io::Result<u64> {
-        page.used().map_or_else(|| self.folder.used(), Ok)
-    }
-
-    fn set(&self, page: &mut Page<'_>, used: u64) -> io::Result<()> {
-        self.counters.bytes.store(used, Ordering::Relaxed);
-        page.set(used)
     }
 
     /// Gives back what was taken for an entry that is not there.
     fn give_back(&self, ledger: &Ledger, bytes: u64) {
         match ledger.give_back(bytes) {
-            Ok(used) => self.counters.bytes.store(used.unwrap_or_default(), Ordering::Relaxed),
+            Ok(Some(used)) => self.counters.bytes.store(used, Ordering::Relaxed),
+            Ok(None) => {}
             Err(error) => self.faults.add(self.folder.path(), "be locked", error),
         }
     }
@@ -451,6 +461,15 @@ impl Disk {
         stats.bad_entries = value(&counters.bad);
         stats.faults = self.faults.count();
         stats.first_fault = self.faults.first();
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.background.stop();
+        if process_id() == self.process {
+            self.settle_if_over();
+        }
     }
 }
 

@@ -68,27 +68,44 @@ impl Folder {
         self.root.join(shelf).join(file)
     }
 
-    /// Bytes of all entries and drafts.
-    pub(crate) fn used(&self) -> io::Result<u64> {
+    /// True if it has neither entries nor drafts, as far as a look at it tells.
+    pub(crate) fn is_new(&self) -> io::Result<bool> {
+        for shelf in fs::read_dir(&self.root)? {
+            if is_hex(&shelf?, 2) {
+                return Ok(false);
+            }
+        }
+        Ok(fs::read_dir(self.drafts())?.next().is_none())
+    }
+
+    /// Bytes of all entries and drafts. Looking for them ends early with `Interrupted` when `is_over`.
+    pub(crate) fn used(&self, is_over: &dyn Fn() -> bool) -> io::Result<u64> {
         let mut used = 0u64;
-        self.for_each(|_, metadata| used = used.saturating_add(cost(metadata.len())))?;
+        self.for_each(is_over, |_, metadata| used = used.saturating_add(cost(metadata.len())))?;
         for draft in fs::read_dir(self.drafts())? {
             used = used.saturating_add(cost(draft?.metadata().map_or(0, |draft| draft.len())));
         }
         Ok(used)
     }
 
-    /// Entries last used before `before`, or all of them, the oldest first.
-    pub(crate) fn older(&self, before: Option<SystemTime>) -> io::Result<Vec<Removable>> {
+    /// Entries last used before `before`, or all of them, the oldest first, and the bytes of all
+    /// entries. Ends early as [`used`](Self::used).
+    pub(crate) fn older(
+        &self,
+        before: Option<SystemTime>,
+        is_over: &dyn Fn() -> bool,
+    ) -> io::Result<(Vec<Removable>, u64)> {
         let mut older = Vec::new();
-        self.for_each(|entry, metadata| {
+        let mut seen = 0u64;
+        self.for_each(is_over, |entry, metadata| {
+            seen = seen.saturating_add(cost(metadata.len()));
             let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             if before.is_none_or(|before| modified < before) {
                 older.push(Removable { modified, path: entry.path() });
             }
         })?;
         older.sort_unstable_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
-        Ok(older)
+        Ok((older, seen))
     }
 
     /// Removes drafts, whose writers are known to be gone.
@@ -99,13 +116,20 @@ impl Folder {
         Ok(())
     }
 
-    fn for_each(&self, mut visit: impl FnMut(&DirEntry, &Metadata)) -> io::Result<()> {
+    fn for_each(
+        &self,
+        is_over: &dyn Fn() -> bool,
+        mut visit: impl FnMut(&DirEntry, &Metadata),
+    ) -> io::Result<()> {
         for shelf in fs::read_dir(&self.root)? {
             let shelf = shelf?;
             if !is_hex(&shelf, 2) {
                 continue;
             }
             for entry in fs::read_dir(shelf.path())? {
+                if is_over() {
+                    return Err(io::ErrorKind::Interrupted.into());
+                }
                 let entry = entry?;
                 // An entry that was deleted since the listing is skipped.
                 if is_hex(&entry, 62)

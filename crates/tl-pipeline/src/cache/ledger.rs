@@ -2,7 +2,8 @@
 //!
 //! A change holds a lock of the system, which frees the locks of a process that dies. The number
 //! rises before a file is created and falls after one is deleted, so a process that dies in between
-//! leaves it too high, never too low: the bound on the folder holds.
+//! leaves it too high, never too low: the bound on the folder holds. A second number tells that: the
+//! bytes of changes that were begun and have not ended.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -19,15 +20,45 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// longer is stopped, and must not stop others.
 pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(500);
 
-/// The number as it is stored.
+/// The numbers as they are stored.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct Record {
     used: U64,
+    unsettled: U64,
+    /// The checksum of the fields above.
     crc32c: U32,
 }
 
-/// The file with the number.
+impl Record {
+    fn new(Usage { used, unsettled }: Usage) -> Self {
+        let mut record = Self { used: used.into(), unsettled: unsettled.into(), crc32c: 0.into() };
+        record.crc32c = record.own_crc32c().into();
+        record
+    }
+
+    fn own_crc32c(&self) -> u32 {
+        let bytes = self.as_bytes();
+        crc32c(&bytes[..bytes.len() - size_of::<U32>()])
+    }
+
+    /// The numbers, if they are sound.
+    fn usage(&self) -> Option<Usage> {
+        let usage = Usage { used: self.used.get(), unsettled: self.unsettled.get() };
+        (self.crc32c.get() == self.own_crc32c()).then_some(usage)
+    }
+}
+
+/// The bytes of a folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Those in use, or reserved.
+    pub(crate) used: u64,
+    /// Those of entries that are being made or removed.
+    pub(crate) unsettled: u64,
+}
+
+/// The file with the numbers.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     /// Locks of files are between processes, this one is between threads.
@@ -40,8 +71,8 @@ pub(crate) struct Ledger {
 #[derive(Debug)]
 pub(crate) struct Page<'a> {
     file: MutexGuard<'a, File>,
-    /// `None` when the file holds no number: it is new, or the machine went down.
-    used: Option<u64>,
+    /// `None` when the file holds no numbers: it is new, or the machine went down.
+    usage: Option<Usage>,
 }
 
 impl Ledger {
@@ -71,18 +102,16 @@ impl Ledger {
             }
         };
         wait_for(time, || file.try_lock())?;
-        let mut page = Page { file, used: None };
+        let mut page = Page { file, usage: None };
         let mut record = [0; size_of::<Record>()];
-        let read = match page.file.read_exact_at(&mut record, 0) {
+        page.usage = match page.file.read_exact_at(&mut record, 0) {
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
             Err(_) => None,
-            Ok(()) => Record::read_from_bytes(&record).ok(),
+            Ok(()) => Record::read_from_bytes(&record).ok().and_then(|record| record.usage()),
         };
-        let read = read.filter(|record| record.crc32c.get() == crc32c(record.used.as_bytes()));
-        page.used = read.map(|record| record.used.get());
         let owed = self.owed.swap(0, Ordering::Relaxed);
-        if let Some(used) = page.used.filter(|_| owed > 0) {
-            page.set(used.saturating_sub(owed))?;
+        if owed > 0 {
+            page.release(owed)?;
         }
         Ok(page)
     }
@@ -101,15 +130,56 @@ impl Ledger {
 }
 
 impl Page<'_> {
-    pub(crate) fn used(&self) -> Option<u64> {
-        self.used
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        self.usage
     }
 
-    pub(crate) fn set(&mut self, used: u64) -> io::Result<()> {
-        let used = U64::new(used);
-        let record = Record { used, crc32c: crc32c(used.as_bytes()).into() };
-        self.file.write_all_at(record.as_bytes(), 0)?;
-        self.used = Some(used.get());
+    pub(crate) fn used(&self) -> Option<u64> {
+        self.usage.map(|usage| usage.used)
+    }
+
+    /// Notes bytes of an entry that is going to be made.
+    pub(crate) fn reserve(&mut self, bytes: u64) -> io::Result<()> {
+        self.change(|Usage { used, unsettled }| Usage {
+            used: used.saturating_add(bytes),
+            unsettled: unsettled.saturating_add(bytes),
+        })
+    }
+
+    /// Notes that an entry was made of bytes that were reserved.
+    pub(crate) fn settle(&mut self, bytes: u64) -> io::Result<()> {
+        self.change(|usage| Usage { unsettled: usage.unsettled.saturating_sub(bytes), ..usage })
+    }
+
+    /// Notes that no entry is made of bytes that were reserved.
+    pub(crate) fn release(&mut self, bytes: u64) -> io::Result<()> {
+        self.change(|Usage { used, unsettled }| Usage {
+            used: used.saturating_sub(bytes),
+            unsettled: unsettled.saturating_sub(bytes),
+        })
+    }
+
+    /// Notes that entries are removed, whose bytes `remove` returns.
+    pub(crate) fn removing(&mut self, remove: impl FnOnce() -> io::Result<u64>) -> io::Result<()> {
+        self.change(|usage| Usage { unsettled: usage.unsettled.saturating_add(1), ..usage })?;
+        let removed = remove()?;
+        self.change(|Usage { used, unsettled }| Usage {
+            used: used.saturating_sub(removed),
+            unsettled: unsettled.saturating_sub(1),
+        })
+    }
+
+    fn change(&mut self, change: impl FnOnce(Usage) -> Usage) -> io::Result<()> {
+        match self.usage {
+            Some(usage) => self.set(change(usage)),
+            // The next count finds what is there.
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn set(&mut self, usage: Usage) -> io::Result<()> {
+        self.file.write_all_at(Record::new(usage).as_bytes(), 0)?;
+        self.usage = Some(usage);
         Ok(())
     }
 }
@@ -157,23 +227,23 @@ mod tests {
         let path = folder.path().join("usage");
         let ledgers = [Ledger::open(&path).unwrap(), Ledger::open(&path).unwrap()];
         assert_eq!(ledgers[0].lock().unwrap().used(), None);
-        ledgers[0].lock().unwrap().set(0).unwrap();
+        ledgers[0].lock().unwrap().set(Usage::default()).unwrap();
         thread::scope(|scope| {
             for ledger in &ledgers {
                 for _ in 0..3 {
                     scope.spawn(|| {
                         for _ in 0..200 {
-                            let mut page = ledger.lock().unwrap();
-                            let used = page.used().unwrap();
-                            page.set(used + 5).unwrap();
+                            ledger.lock().unwrap().reserve(5).unwrap();
                         }
                     });
                 }
             }
         });
         ledgers[1].give_back(1_000).unwrap();
-        assert_eq!(ledgers[0].lock().unwrap().used(), Some(5_000));
-        assert_eq!(ledgers[1].lock().unwrap().used(), Some(5_000));
+        ledgers[0].lock().unwrap().settle(2_000).unwrap();
+        let usage = Some(Usage { used: 5_000, unsettled: 3_000 });
+        assert_eq!(ledgers[0].lock().unwrap().usage(), usage);
+        assert_eq!(ledgers[1].lock().unwrap().usage(), usage);
     }
 
     #[test]
@@ -184,9 +254,22 @@ mod tests {
         let mut held = ledgers[0].lock().unwrap();
         assert_eq!(ledgers[1].lock().unwrap_err().kind(), io::ErrorKind::TimedOut);
         assert_eq!(ledgers[1].give_back(3).unwrap_err().kind(), io::ErrorKind::TimedOut);
-        held.set(10).unwrap();
+        held.set(Usage { used: 10, unsettled: 0 }).unwrap();
         drop(held);
         assert_eq!(ledgers[1].lock().unwrap().used(), Some(7));
+    }
+
+    #[test]
+    fn a_removal_that_does_not_end_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(&folder.path().join("usage")).unwrap();
+        let mut page = ledger.lock().unwrap();
+        page.set(Usage { used: 90, unsettled: 0 }).unwrap();
+        page.removing(|| Ok(30)).unwrap();
+        assert_eq!(page.usage(), Some(Usage { used: 60, unsettled: 0 }));
+        let refused = || Err(io::ErrorKind::PermissionDenied.into());
+        assert!(page.removing(refused).is_err());
+        assert_eq!(page.usage(), Some(Usage { used: 60, unsettled: 1 }));
     }
 
     #[test]
@@ -194,7 +277,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("usage");
         let ledger = Ledger::open(&path).unwrap();
-        ledger.lock().unwrap().set(77).unwrap();
+        ledger.lock().unwrap().set(Usage { used: 77, unsettled: 5 }).unwrap();
         let whole = std::fs::read(&path).unwrap();
         for bit in 0..whole.len() * 8 {
             let mut damaged = whole.clone();
@@ -202,7 +285,9 @@ mod tests {
             std::fs::write(&path, damaged).unwrap();
             assert_eq!(ledger.lock().unwrap().used(), None, "bit {bit}");
         }
-        // The file after a power cut.
+        // The file of an earlier version, and that after a power cut.
+        std::fs::write(&path, &whole[..12]).unwrap();
+        assert_eq!(ledger.lock().unwrap().used(), None);
         std::fs::write(&path, vec![0; whole.len()]).unwrap();
         assert_eq!(ledger.lock().unwrap().used(), None);
     }

@@ -31,7 +31,7 @@ const WAITING: u64 = 2;
 /// Blocks that are fetched, and those that wait to be written.
 #[derive(Debug)]
 pub(super) struct Shelf {
-    pub(super) disk: Disk,
+    pub(super) disk: Arc<Disk>,
     pub(super) claims: Claims,
     /// All of them, by their numbers.
     pending: Mutex<HashMap<u64, Arc<Assembly>>>,
@@ -69,7 +69,7 @@ pub(crate) enum Begun {
 }
 
 impl Shelf {
-    pub(super) fn new(disk: Disk, budget: u64) -> Self {
+    pub(super) fn new(disk: Arc<Disk>, budget: u64) -> Self {
         let claims = Claims::open(&disk.folder().claims()).unwrap_or_default();
         Self {
             disk,
@@ -273,8 +273,8 @@ impl Shelf {
         // A thread that waits for a disk ends by itself.
         if !has_writer {
             drop(writer.map(thread::JoinHandle::join));
-            self.disk.leave();
         }
+        self.disk.leave();
     }
 
     /// True if no memory is in use or reserved.

@@ -45,12 +45,29 @@ fn stats(disk: &Disk) -> CacheStats {
 
 /// The files of all entries.
 fn files(root: &Path) -> Vec<PathBuf> {
-    let older = Folder::new(root).older(None).unwrap();
+    let (older, _) = Folder::new(root).older(None, &|| false).unwrap();
     older.into_iter().map(|entry| entry.path).collect()
 }
 
 fn ledger_says(disk: &Disk) -> Option<u64> {
     disk.ledger.as_ref().unwrap().lock().unwrap().used()
+}
+
+/// Waits for work on the folder.
+fn worked(disk: &Disk) {
+    assert!(disk.background.wait(Duration::from_secs(60)));
+}
+
+/// The cache, once its folder is counted.
+fn counted(root: &Path, capacity: u64) -> Arc<Disk> {
+    let disk = Disk::open(root, capacity);
+    worked(&disk);
+    disk
+}
+
+/// Writes what another process leaves that dies while it makes an entry.
+fn leave_reserved(disk: &Disk, bytes: u64) {
+    disk.ledger.as_ref().unwrap().lock().unwrap().reserve(bytes).unwrap();
 }
 
 fn age(path: &Path, hours: u64) {
@@ -116,7 +133,7 @@ fn no_number_of_writers_exceeds_the_capacity() {
                     }
                     // Nothing leaves and nothing is renamed while it is counted.
                     let page = disk.ledger.as_ref().unwrap().lock().unwrap();
-                    let used = folder.used().unwrap();
+                    let used = folder.used(&|| false).unwrap();
                     assert!(used <= page.used().unwrap(), "{used}");
                     assert!(page.used().unwrap() <= CAPACITY, "{page:?}");
                 }
@@ -126,7 +143,7 @@ fn no_number_of_writers_exceeds_the_capacity() {
     let [one, other] = [stats(&disks[0]), stats(&disks[1])];
     assert_eq!((one.faults, other.faults, one.bad_entries), (0, 0, 0), "{:?}", one.first_fault);
     assert!(one.disk.evicted > 0 && other.disk.evicted > 0);
-    let used = folder.used().unwrap();
+    let used = folder.used(&|| false).unwrap();
     drop(disks);
     assert_eq!(ledger_says(&Disk::open(root.path(), CAPACITY)), Some(used));
 }
@@ -168,29 +185,99 @@ fn what_the_dead_left_is_cleared_when_nobody_else_is_there() {
     // Died while writing: a draft, and bytes that were reserved.
     let draft = disk.folder.drafts().join("draft-of-the-dead");
     fs::write(&draft, [1; 5_000]).unwrap();
-    disk.ledger.as_ref().unwrap().lock().unwrap().set(99 * 4096).unwrap();
-    let other = Disk::open(root.path(), LIMIT);
+    leave_reserved(&disk, 98 * 4096);
+    let other = counted(root.path(), LIMIT);
     assert!(draft.exists(), "it may be being written");
     assert_eq!(ledger_says(&other), Some(99 * 4096));
     drop((disk, other));
-    let later = Disk::open(root.path(), LIMIT);
+    let later = counted(root.path(), LIMIT);
     assert!(!draft.exists());
     assert_eq!(ledger_says(&later), Some(4096));
     assert!(finds(&later, 1, 100, None));
 }
 
 #[test]
-fn a_lost_number_is_counted_anew() {
+fn a_lost_number_is_counted_when_nobody_else_is_there() {
     let root = tempfile::tempdir().unwrap();
-    let disk = Disk::open(root.path(), 3 * 4096);
-    insert(&disk, 1, 100, None);
-    fs::write(disk.folder.usage(), b"").unwrap();
-    insert(&disk, 2, 100, None);
-    assert_eq!(ledger_says(&disk), Some(2 * 4096));
-    fs::write(disk.folder.usage(), b"garbage that is long").unwrap();
-    insert(&disk, 3, 100, None);
-    insert(&disk, 4, 100, None);
+    for lost in [&b""[..], b"garbage that is long"] {
+        let disk = counted(root.path(), 3 * 4096);
+        insert(&disk, 1, 100, None);
+        fs::write(disk.folder.usage(), lost).unwrap();
+        insert(&disk, 2, 100, None);
+        assert_eq!((ledger_says(&disk), files(root.path()).len()), (None, 1));
+        assert!(finds(&disk, 1, 100, None));
+        assert_eq!(stats(&disk).faults, 0);
+    }
+    let disk = counted(root.path(), 3 * 4096);
+    assert_eq!(ledger_says(&disk), Some(4096));
+    for sample in 2..5 {
+        insert(&disk, sample, 100, None);
+    }
     assert_eq!((ledger_says(&disk), files(root.path()).len()), (Some(3 * 4096), 3));
+}
+
+#[test]
+fn opening_waits_neither_for_a_count_nor_for_one_who_counts() {
+    let root = tempfile::tempdir().unwrap();
+    let disk = Disk::open(root.path(), LIMIT);
+    insert(&disk, 1, 100, None);
+    leave_reserved(&disk, 4096);
+    drop(disk);
+    let disk = Disk::open(root.path(), LIMIT);
+    // The thread has the folder, or has counted it.
+    assert!(disk.background.is_started());
+    worked(&disk);
+    assert_eq!(ledger_says(&disk), Some(4096));
+    drop(disk);
+    // Another process counts.
+    let users = File::open(Folder::new(root.path()).users()).unwrap();
+    users.lock().unwrap();
+    let disk = Disk::open(root.path(), LIMIT);
+    assert!(finds(&disk, 1, 100, None), "entries are read meanwhile");
+    insert(&disk, 2, 100, None);
+    assert_eq!(files(root.path()).len(), 1, "and none is written");
+    users.unlock().unwrap();
+    insert(&disk, 2, 100, None);
+    assert_eq!((files(root.path()).len(), stats(&disk).faults), (2, 0));
+}
+
+#[test]
+fn a_folder_that_was_left_in_order_is_not_counted() {
+    let root = tempfile::tempdir().unwrap();
+    let disk = Disk::open(root.path(), LIMIT);
+    insert(&disk, 1, 100, None);
+    insert(&disk, 2, 100, None);
+    // Deleted by hand.
+    fs::remove_file(disk.folder.entry(key(2))).unwrap();
+    disk.leave();
+    drop(disk);
+    let disk = counted(root.path(), LIMIT);
+    assert_eq!((ledger_says(&disk), stats(&disk).disk.bytes), (Some(2 * 4096), 2 * 4096));
+    drop(disk);
+    // It is counted once there is no room.
+    let disk = counted(root.path(), 2 * 4096);
+    insert(&disk, 3, 100, None);
+    worked(&disk);
+    insert(&disk, 3, 100, None);
+    assert_eq!((ledger_says(&disk), files(root.path()).len()), (Some(2 * 4096), 2));
+}
+
+#[test]
+fn entries_that_end_after_the_loader_are_settled() {
+    let root = tempfile::tempdir().unwrap();
+    let disk = Disk::open(root.path(), LIMIT);
+    assert!(disk.begin(4096, LOCK_WAIT, None, |_| None));
+    assert!(disk.begin(8192, LOCK_WAIT, None, |_| None));
+    disk.leave();
+    let other = Disk::open(root.path(), LIMIT);
+    worked(&other);
+    assert_eq!(ledger_says(&other), Some(3 * 4096), "it is still used");
+    disk.abandon(4096);
+    disk.abandon(8192);
+    assert_eq!(ledger_says(&other), Some(0));
+    drop(other);
+    let users = File::open(disk.folder.users()).unwrap();
+    users.try_lock().unwrap();
 }
 
 #[test]
@@ -202,7 +289,7 @@ fn a_smaller_capacity_cuts_the_folder_down_to_the_newest() {
         age(&disk.folder.entry(key(sample)), 11 - sample);
     }
     drop(disk);
-    let disk = Disk::open(root.path(), 4 * 4096);
+    let disk = counted(root.path(), 4 * 4096);
     assert_eq!(ledger_says(&disk), Some(4 * 4096));
     for sample in 0..10 {
         assert_eq!(finds(&disk, sample, 100, None), sample >= 6);
@@ -222,6 +309,8 @@ fn only_what_nobody_uses_makes_room_for_strangers() {
     let disk = Disk::open(root.path(), 4 * 4096);
     // Found, and so not to be evicted any more.
     assert!(finds(&disk, 2, 100, None));
+    disk.start_sweep();
+    worked(&disk);
     for sample in 4..7 {
         insert(&disk, sample, 100, Some(sample));
     }
@@ -243,12 +332,13 @@ fn files_of_others_are_left_alone() {
         fs::write(stranger, [0; 9_000]).unwrap();
         age(stranger, 1_000);
     }
-    let disk = Disk::open(root.path(), 4096);
+    let disk = counted(root.path(), 4096);
     assert_eq!(ledger_says(&disk), Some(4096));
     insert(&disk, 2, 100, Some(1));
-    drop(Disk::open(root.path(), 0));
+    worked(&disk);
+    drop(counted(root.path(), 0));
     drop(disk);
-    drop(Disk::open(root.path(), 0));
+    drop(counted(root.path(), 0));
     assert_eq!(files(root.path()).len(), 0);
     assert!(strangers.iter().all(|stranger| stranger.exists()));
 }
