@@ -13,6 +13,7 @@ use tl_transform::Draw;
 
 use crate::cache::{Blocks, CacheKind, PayloadForm, Wanted};
 use crate::metrics::WorkerMetrics;
+use crate::reader::fetch_block;
 use crate::row::Interrupted;
 use crate::run::Run;
 use crate::sample::Stored;
@@ -159,7 +160,8 @@ impl<'r> RowSource<'r> {
     /// Takes the bytes from a block on disk, or one that is on its way there. What cannot be unpacked is
     /// fetched once more, past the cache.
     fn read_block(&self, blocks: &Blocks, bytes: &mut Vec<u8>) -> bool {
-        blocks.read(self.sample(), bytes, &|| self.run.is_over())
+        let fetch = || fetch_block(&self.run, self.sample());
+        blocks.read(self.sample(), bytes, &|| self.run.is_over(), &fetch)
             && self.run.dataset().unpack(self.sample(), bytes).is_ok()
     }
 

@@ -29,6 +29,8 @@ use crate::stage::Stage;
 use crate::trace::{Event, EventBuffer, EventKind};
 use crate::work::Work;
 
+pub(crate) use self::planned::fetch_block;
+
 pub use counters::ReaderStats;
 pub(crate) use counters::{ReaderCounters, Waits, nanoseconds};
 pub(crate) use lead::bytes as lead_bytes;

@@ -104,7 +104,7 @@ impl Blocks {
 
     /// True if a block of usual size would be kept, as far as this loader knows.
     pub(crate) fn may_take(&self) -> bool {
-        self.shelf.disk.has_room(self.layouts.usual_bytes())
+        self.shelf.takes(self.layouts.usual_bytes())
     }
 
     /// The samples of the block that a sample is in; `None` if it cannot be kept.
@@ -123,15 +123,19 @@ impl Blocks {
         Shelf::begin(&self.shelf, layout, extra, is_over)
     }
 
-    /// Replaces `bytes` by the stored bytes of a sample. False where they have to be fetched.
+    /// Replaces `bytes` by the stored bytes of a sample. False where they have to be fetched. `fetch`
+    /// requests the block, and returns false where it is not kept: nobody has requested it, or a process
+    /// that did has died.
     pub(crate) fn read(
         &self,
         sample: u64,
         bytes: &mut Vec<u8>,
         is_over: &dyn Fn() -> bool,
+        fetch: &dyn Fn() -> bool,
     ) -> bool {
         let Some(number) = self.layouts.number(sample) else { return false };
         let mut pause = PAUSE;
+        let mut is_fetched = false;
         loop {
             if let Some(block) = self.shelf.pending(number)
                 && let Some(part) = block.wait_for(self.layouts.place(number, sample), is_over)
@@ -148,12 +152,44 @@ impl Blocks {
                 self.shelf.claims.forget(number);
                 return true;
             }
-            if !is_awaited || is_over() {
+            if is_over() {
                 return false;
             }
+            if !is_awaited {
+                self.shelf.claims.note_left(number, key);
+                if is_fetched || !fetch() {
+                    return false;
+                }
+                is_fetched = true;
+                continue;
+            }
+            // A process that dies meanwhile leaves the block to this one.
+            is_fetched = false;
             thread::sleep(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+
+    /// Notes that a block is not kept: its samples come alone.
+    pub(crate) fn refuse(&self, number: u64) {
+        self.shelf.refuse(number);
+    }
+
+    /// As [`refuse`](Self::refuse), by one of its samples.
+    pub(crate) fn refuse_block_of(&self, sample: u64) {
+        if let Some(number) = self.layouts.number(sample) {
+            self.refuse(number);
+        }
+    }
+
+    /// True if a block was not kept in this epoch.
+    pub(crate) fn has_failed(&self, number: u64) -> bool {
+        self.shelf.has_failed(number)
+    }
+
+    /// Tries all blocks again.
+    pub(crate) fn forgive(&self) {
+        self.shelf.forgive();
     }
 
     /// Counts a sample that had to be fetched.

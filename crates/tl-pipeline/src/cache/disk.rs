@@ -230,14 +230,14 @@ impl Disk {
         }
     }
 
-    /// Writes an entry whose bytes are reserved.
+    /// Writes an entry whose bytes are reserved. False if there is none then.
     pub(crate) fn finish(
         &self,
         entry: EntryFile,
         next: NextUse,
         write: impl FnOnce(&mut File) -> io::Result<()>,
-    ) {
-        let Some(ledger) = &self.ledger else { return };
+    ) -> bool {
+        let Some(ledger) = &self.ledger else { return false };
         let is_there = match self.write(ledger, entry, write) {
             Ok(true) => {
                 self.faults.wrote();
@@ -259,6 +259,7 @@ impl Disk {
             lock(&self.planner).insert(entry.number, (), entry.cost, next);
         }
         self.ended(entry.cost);
+        is_there
     }
 
     /// Releases the bytes of an entry that is not going to be written, at the next chance: this does not
@@ -375,7 +376,7 @@ impl Disk {
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         let fits =
             self.counters.bytes.load(Ordering::Relaxed).saturating_add(bytes) <= self.capacity;
-        let is_usable = self.ledger.is_some() && !self.faults.hopeless();
+        let is_usable = self.ledger.is_some() && !self.faults.hopeless() && bytes <= self.capacity;
         is_usable && (fits || !self.swept.load(Ordering::Relaxed))
     }
 

@@ -45,6 +45,13 @@ pub(super) struct Part {
     pub(super) wanted: Wanted,
 }
 
+impl Part {
+    /// The bytes of the sample.
+    pub(super) fn bytes(&self) -> u64 {
+        self.wanted.range.end - self.wanted.range.start
+    }
+}
+
 /// The rows that are not requested yet, as far as they are known.
 #[derive(Debug)]
 pub(super) struct Plan {

@@ -61,6 +61,11 @@ impl Planner {
         self.first_rows_end
     }
 
+    /// Whether a row that somebody waits for at the start is known and not requested.
+    pub(super) fn has_first_row(&mut self) -> bool {
+        self.plan.next().is_some() && self.plan.row() < self.first_rows_end
+    }
+
     /// Whether no row is left to look at.
     pub(super) fn knows_all(&self) -> bool {
         self.plan.next_unknown() >= self.rows.end

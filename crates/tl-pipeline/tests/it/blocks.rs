@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tbl_format::SampleFormat;
-use tbl_io::{NewSample, StreamWriter, WriteOptions};
+use tbl_io::{ByteLocks, NewSample, StreamWriter, WriteOptions};
 use tl_pipeline::{
     Blocks, CacheKind, CacheStats, Dataset, Deal, Fields, Loader, LoaderConfig, OnError,
     PipelineError, Readers, Shard, Shuffle, Tail, Work,
@@ -196,6 +196,59 @@ fn ranks_with_one_folder_fetch_every_block_once() {
 }
 
 #[test]
+fn a_block_of_a_process_that_died_is_fetched_whole() {
+    let (store, all) = stored(96, 20_000, Duration::from_millis(1));
+    let shuffle = Shuffle::Block { blocks: Blocks::Samples(8), window: 4 };
+    let expected = epoch(&store, plain(shuffle, 4), 0).batches;
+    let folder = tempfile::tempdir().unwrap();
+    let cache = disk(CacheKind::Blocks, folder.path(), 8 << 20);
+    let loader =
+        Loader::new(store.open_all(&[URL]), LoaderConfig { cache, ..plain(shuffle, 4) }).unwrap();
+    // Another process fetches all blocks, and dies.
+    let claims = ByteLocks::open(&folder.path().join("turboloader-cache-1/claims")).unwrap();
+    assert!((0..=u16::MAX).all(|byte| claims.try_lock(byte).unwrap()));
+    store.received();
+    thread::scope(|scope| {
+        let run = scope.spawn(|| record(&loader, 0));
+        thread::sleep(Duration::from_millis(200));
+        drop(claims);
+        assert!(run.join().unwrap() == expected);
+    });
+    drop(loader);
+    let received = store.received();
+    assert!(received <= all + all / 50, "{received} of {all}");
+    // A busy machine may be too slow for one.
+    assert!(entries(folder.path()).len() >= 10);
+}
+
+#[test]
+fn a_full_cache_takes_no_more_requests_than_none() {
+    let (store, _) = stored(300, 20_000, Duration::from_millis(2));
+    for shuffle in [Shuffle::Full, Shuffle::Block { blocks: Blocks::Samples(16), window: 8 }] {
+        let requests = |config| {
+            let loader = Loader::new(store.open_all(&[URL]), config).unwrap();
+            let before = store.reads();
+            let batches = record(&loader, 0);
+            // On a busy machine workers read rows before they are requested.
+            let late = loader.stats().readers.late;
+            drop(loader);
+            (batches, store.reads() - before - late)
+        };
+        let (expected, without) = requests(plain(shuffle, 8));
+        let folder = tempfile::tempdir().unwrap();
+        let cached = || {
+            let cache = disk(CacheKind::Blocks, folder.path(), 1 << 20);
+            LoaderConfig { cache, ..plain(shuffle, 8) }
+        };
+        requests(cached());
+        let (found, with) = requests(cached());
+        assert!(found == expected);
+        println!("{shuffle}: {with} requests with a full cache, {without} without one");
+        assert!(with <= without + without / 5 + 3, "{shuffle}: {with}, {without} without a cache");
+    }
+}
+
+#[test]
 fn a_damaged_block_is_fetched_again() {
     let (store, all) = stored(64, 3_000, Duration::from_millis(1));
     let shuffle = Shuffle::Block { blocks: Blocks::Samples(8), window: 2 };
@@ -230,7 +283,10 @@ fn a_damaged_block_is_fetched_again() {
         let Run { batches, received, alone, stats } = epoch(&store, cached(), 1);
         assert!(batches == expected);
         assert_eq!((stats.bad_entries, stats.faults), (1, 0), "{stats:?}");
-        assert!(received > 0 && received <= all / 4 + alone, "{received} of {all}");
+        assert!(
+            received > 0 && received <= all / 4 + alone,
+            "{received} of {all}, {alone} {stats:?}"
+        );
         fill();
     }
 }
@@ -284,9 +340,13 @@ fn a_disk_that_refuses_blocks_changes_nothing() {
     store.received();
     assert!(record(&loader, 1) == expected);
     let late = loader.stats().readers.late;
+    let faults = loader.cache_stats().faults;
     drop(loader);
     let received = store.received();
-    assert!(received <= all + (4 + late) * 3_750, "{received} of {all}");
+    // Samples of a block that is not written may come once more.
+    assert!((1..=20).contains(&faults), "{faults}");
+    let again = 4 + late + faults * 8;
+    assert!(received <= all + again * 3_750, "{received} of {all}, {faults} faults");
     assert!(entries(folder.path()).is_empty());
     let ledger = fs::read(folder.path().join("turboloader-cache-1/usage")).unwrap();
     assert_eq!(ledger[..8], [0; 8], "nothing is reserved");

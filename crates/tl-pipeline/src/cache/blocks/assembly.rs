@@ -31,7 +31,15 @@ pub(crate) struct Assembly {
     /// Signalled when a sample has arrived, or none will.
     changed: Condvar,
     /// The requests that bring the samples. They end with the block, not with the epoch.
-    requests: Mutex<Vec<UnderWay>>,
+    requests: Mutex<Vec<Request>>,
+}
+
+/// A request of samples.
+struct Request {
+    #[expect(dead_code, reason = "the request ends when this is dropped")]
+    read: UnderWay,
+    /// Whether it also brings samples to rows.
+    has_rows: bool,
 }
 
 struct State {
@@ -70,9 +78,15 @@ impl Assembly {
         }
     }
 
-    /// Keeps a request of its samples until the block has arrived.
-    pub(crate) fn hold(&self, request: UnderWay) {
-        lock(&self.requests).push(request);
+    /// Keeps a request of its samples until the block has arrived. `has_rows` tells whether it also
+    /// brings samples to rows, and so is of use when the block has failed.
+    pub(crate) fn hold(&self, read: UnderWay, has_rows: bool) {
+        let mut requests = lock(&self.requests);
+        requests.push(Request { read, has_rows });
+        drop(requests);
+        if lock(&self.state).has_failed {
+            self.cancel_extra();
+        }
     }
 
     /// True if samples are still of use.
@@ -113,10 +127,21 @@ impl Assembly {
         }
     }
 
-    /// Gives the block up, unless all of it has arrived.
+    /// Gives the block up, unless all of it has arrived. Requests that are for it alone end.
     pub(crate) fn fail(&self) {
+        self.fail_if(|_| true);
+    }
+
+    /// Gives the block up if nothing of it has arrived.
+    pub(crate) fn fail_if_empty(&self) {
+        let is_empty =
+            |state: &State| state.samples.iter().flatten().all(|sample| sample.is_empty());
+        self.fail_if(is_empty);
+    }
+
+    fn fail_if(&self, is_given_up: impl Fn(&State) -> bool) {
         let mut state = lock(&self.state);
-        if state.has_failed || state.missing == 0 {
+        if state.has_failed || state.missing == 0 || !is_given_up(&state) {
             return;
         }
         state.has_failed = true;
@@ -125,6 +150,16 @@ impl Assembly {
         drop(state);
         self.changed.notify_all();
         self.shelf.abandon(self, charged, 0);
+        self.cancel_extra();
+    }
+
+    /// Ends the requests that bring samples to no row.
+    fn cancel_extra(&self) {
+        let mut requests = lock(&self.requests);
+        let (kept, ended) = std::mem::take(&mut *requests).into_iter().partition(|r| r.has_rows);
+        *requests = kept;
+        drop(requests);
+        drop::<Vec<_>>(ended);
     }
 
     /// Ends the requests of samples.
@@ -168,5 +203,49 @@ impl Assembly {
         file.write_all(table.as_bytes())?;
         file.write_all(Trailer::of_block(self.key, at, &table).as_bytes())?;
         file.flush()
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use tl_handoff::sync::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::cache::blocks::Begun;
+    use crate::cache::blocks::layout::Member;
+    use crate::cache::disk::Disk;
+
+    /// A request that tells when it has ended.
+    struct Request(Arc<AtomicBool>);
+
+    impl Drop for Request {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn requests_for_a_failed_block_alone_end() {
+        let root = tempfile::tempdir().unwrap();
+        let shelf = Arc::new(Shelf::new(Disk::open(root.path(), 1 << 20), 1000));
+        let members =
+            vec![Member { sample: 8, range: 100..103 }, Member { sample: 9, range: 110..115 }];
+        let layout = Layout { number: 8, key: Key([7; 32]), object: 0, members, bytes: 8 };
+        let Begun::Here(block) = Shelf::begin(&shelf, &layout, 5, &|| false) else {
+            panic!("nobody else fetches it");
+        };
+        let [with_rows, alone, late] = [(); 3].map(|()| Arc::new(AtomicBool::new(false)));
+        let request = |ended: &Arc<AtomicBool>| UnderWay::new(Request(Arc::clone(ended)));
+        block.hold(request(&with_rows), true);
+        block.hold(request(&alone), false);
+        block.receive(0, vec![1; 3]);
+        block.fail_if_empty();
+        assert!(!alone.load(Ordering::Relaxed), "something has arrived");
+        block.fail();
+        block.hold(request(&late), false);
+        let have_ended = [&with_rows, &alone, &late].map(|ended| ended.load(Ordering::Relaxed));
+        assert_eq!(have_ended, [false, true, true]);
+        assert!(shelf.has_failed(8) && shelf.pending(8).is_none());
+        shelf.close();
     }
 }

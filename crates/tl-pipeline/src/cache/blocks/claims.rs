@@ -95,6 +95,13 @@ impl Claims {
         since.is_some_and(|since| since.elapsed() < PATIENCE) && self.are_taken(key)
     }
 
+    /// Notes that nobody fetches a block any more, so that the next one to do so is waited for.
+    pub(super) fn note_left(&self, number: u64, key: Key) {
+        if !self.are_taken(key) {
+            self.forget(number);
+        }
+    }
+
     /// Notes that a block has come.
     pub(super) fn forget(&self, number: u64) {
         lock(&self.of_others).remove(&number);

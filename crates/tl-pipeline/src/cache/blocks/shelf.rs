@@ -1,6 +1,6 @@
 //! The blocks of a loader that are on their way to the disk, and the thread that writes them.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use tl_handoff::sync::{
@@ -35,6 +35,8 @@ pub(super) struct Shelf {
     pub(super) claims: Claims,
     /// All of them, by their numbers.
     pending: Mutex<HashMap<u64, Arc<Assembly>>>,
+    /// The numbers of blocks that did not arrive or were not written in this epoch.
+    failed: Mutex<HashSet<u64>>,
     /// The most bytes of memory that they have.
     budget: u64,
     room: Mutex<Room>,
@@ -75,6 +77,7 @@ impl Shelf {
             disk,
             claims,
             pending: Mutex::default(),
+            failed: Mutex::default(),
             budget,
             room: Mutex::default(),
             changed: Condvar::new(),
@@ -88,9 +91,24 @@ impl Shelf {
         lock(&self.pending).get(&number).cloned()
     }
 
-    /// Whether a block could be kept, as far as that is known.
-    pub(super) fn takes(&self, layout: &Layout) -> bool {
-        layout.bytes <= self.budget && self.disk.has_room(cost_of(layout))
+    /// Whether a block of so many bytes could be kept, as far as that is known.
+    pub(super) fn takes(&self, bytes: u64) -> bool {
+        bytes <= self.budget && self.disk.has_room(bytes)
+    }
+
+    /// Notes that a block is not kept.
+    pub(super) fn refuse(&self, number: u64) {
+        lock(&self.failed).insert(number);
+    }
+
+    /// Tries all blocks again.
+    pub(super) fn forgive(&self) {
+        lock(&self.failed).clear();
+    }
+
+    /// True if a block was not kept in this epoch.
+    pub(super) fn has_failed(&self, number: u64) -> bool {
+        lock(&self.failed).contains(&number)
     }
 
     /// See [`Blocks::begin`](super::Blocks::begin).
@@ -104,7 +122,7 @@ impl Shelf {
         if shelf.pending(number).is_some() {
             return Begun::Elsewhere;
         }
-        if !shelf.takes(layout) || !shelf.start_writer() {
+        if !shelf.takes(layout.bytes) || !shelf.start_writer() {
             return Begun::Nowhere;
         }
         if !shelf.claims.take(key) {
@@ -129,7 +147,17 @@ impl Shelf {
             return Begun::Nowhere;
         }
         let assembly = Arc::new(Assembly::new(shelf, layout, cost, reserved));
-        lock(&shelf.pending).insert(number, Arc::clone(&assembly));
+        let mut pending = lock(&shelf.pending);
+        if pending.contains_key(&number) || shelf.disk.contains(key) {
+            // Another thread began it meanwhile, and perhaps has written it.
+            drop(pending);
+            shelf.disk.abandon(cost);
+            shelf.claims.release(key);
+            shelf.release(reserved, 0);
+            return Begun::Elsewhere;
+        }
+        pending.insert(number, Arc::clone(&assembly));
+        drop(pending);
         Begun::Here(assembly)
     }
 
@@ -189,6 +217,7 @@ impl Shelf {
 
     /// Gives up a block that is not written.
     pub(super) fn abandon(&self, block: &Assembly, held: u64, waiting: u64) {
+        self.refuse(block.number);
         self.disk.abandon(block.cost);
         self.retire(block, held, waiting);
     }
@@ -241,7 +270,9 @@ impl Shelf {
                 self.abandon(&block, charged, charged);
             } else {
                 let file = EntryFile { number: block.number, key: block.key, cost: block.cost };
-                self.disk.finish(file, None, |file| block.write_to(file));
+                if !self.disk.finish(file, None, |file| block.write_to(file)) {
+                    self.refuse(block.number);
+                }
                 self.retire(&block, charged, charged);
             }
             drop(block);
