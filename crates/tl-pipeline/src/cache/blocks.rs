@@ -213,10 +213,7 @@ impl Blocks {
                 return true;
             }
             Ok(false) => disk.discard(number, key),
-            Err(error) => {
-                disk.fault(&disk.folder().entry(key), "be read", error);
-                disk.forget(number);
-            }
+            Err(error) => disk.not_read(number, key, error),
         }
         self.entries.close(number);
         false

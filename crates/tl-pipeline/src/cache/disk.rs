@@ -4,18 +4,19 @@
 //! Nothing is synced: after a power cut an entry may be there without its bytes, which its trailer
 //! tells, and then it is made again. Waiting for the disk would protect what can be made anew.
 
-use std::fs::{File, Metadata, Permissions};
-use std::io::{self, Read, Write};
+use std::collections::HashSet;
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tempfile::Builder;
 use tl_handoff::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, Weak, lock, process_id};
 use zerocopy::IntoBytes;
 
 use crate::cache::background::Background;
-use crate::cache::entry::{self, Trailer};
+use crate::cache::entry::Trailer;
 use crate::cache::fault::Faults;
 use crate::cache::folder::{Folder, cost, remove};
 use crate::cache::key::Key;
@@ -24,10 +25,13 @@ use crate::cache::planner::{NextUse, Planner};
 use crate::cache::stats::{CacheStats, LevelStats};
 use crate::cache::users::Users;
 
+mod reading;
 mod upkeep;
 
+pub(crate) use self::reading::{note_use, renew};
+
 /// An entry found says that it is in use by its time of change, which is renewed after this long.
-const RENEW_AFTER: Duration = Duration::from_secs(12 * 3600);
+pub(crate) const RENEW_AFTER: Duration = Duration::from_secs(12 * 3600);
 
 /// The time that work on the folder may take to end with its loader.
 const LAST_WORK: Duration = Duration::from_secs(1);
@@ -53,6 +57,8 @@ pub(crate) struct Disk {
     swept: AtomicBool,
     counters: Counters,
     faults: Faults,
+    /// Entries that cannot be read and not be removed either. They are not tried again.
+    unusable: Mutex<HashSet<Key>>,
 }
 
 #[derive(Debug, Default)]
@@ -118,48 +124,10 @@ impl Disk {
             swept: AtomicBool::new(false),
             counters: Counters::default(),
             faults,
+            unusable: Mutex::default(),
         });
         disk.enter();
         disk
-    }
-
-    /// Replaces `bytes` by the entry of `sample`, of at most `limit` bytes, and returns the size of
-    /// its image.
-    pub(crate) fn get(
-        &self,
-        sample: u64,
-        key: Key,
-        limit: u64,
-        next: NextUse,
-        bytes: &mut Vec<u8>,
-    ) -> Option<(u32, u32)> {
-        let path = self.folder.entry(key);
-        let found = match read(&path, limit, bytes) {
-            Ok(()) => entry::check(bytes, key),
-            Err(error) if is_missing(&error) => {
-                count(&self.counters.misses);
-                lock(&self.planner).remove(sample);
-                return None;
-            }
-            Err(error) => {
-                count(&self.counters.misses);
-                self.faults.add(&path, "be read", error);
-                return None;
-            }
-        };
-        let Some((payload, size)) = found else {
-            count(&self.counters.misses);
-            self.discard(sample, key);
-            return None;
-        };
-        count(&self.counters.hits);
-        let mut planner = lock(&self.planner);
-        if planner.touch(sample, next).is_none() {
-            planner.insert(sample, (), cost(bytes.len() as u64), next);
-        }
-        drop(planner);
-        bytes.truncate(payload);
-        Some(size)
     }
 
     /// True if this loader has found or written the entry of `sample`. Another process may have
@@ -170,7 +138,7 @@ impl Disk {
 
     /// True if an entry of this name exists now, sound or not.
     pub(crate) fn contains(&self, key: Key) -> bool {
-        self.folder.entry(key).exists()
+        self.folder.entry(key).exists() && !self.is_unusable(key)
     }
 
     /// True if an entry of usual size would be stored, as far as this loader knows.
@@ -187,7 +155,9 @@ impl Disk {
     /// Keeps an entry, unless it is the one that is needed last. `name` gives the names of others.
     pub(crate) fn insert(&self, new: NewEntry<'_>, name: impl Fn(u64) -> Option<Key>) {
         let bytes = cost(new.payload.len() as u64 + Trailer::BYTES as u64);
-        if self.begin(bytes, LOCK_WAIT, new.next, name) {
+        if self.is_unusable(new.key) {
+            count(&self.counters.refused);
+        } else if self.begin(bytes, LOCK_WAIT, new.next, name) {
             let trailer = Trailer::new(new.key, new.payload, new.size);
             let file = EntryFile { number: new.sample, key: new.key, cost: bytes };
             self.finish(file, new.next, |draft| {
@@ -282,9 +252,10 @@ impl Disk {
     /// Ends the use of the folder, once the entries that were begun have ended. Work on the folder is
     /// not waited for long.
     pub(crate) fn leave(&self) {
-        if process_id() == self.process && self.background.end(LAST_WORK) {
-            self.settle_if_over();
+        if process_id() != self.process || !self.background.end(LAST_WORK) {
+            return;
         }
+        self.settle_if_over();
     }
 
     /// Settles what is owed to the ledger and leaves the list of users, if the loader has ended.
@@ -403,26 +374,9 @@ impl Disk {
         lock(&self.planner).remove(number);
     }
 
-    /// Notes a failure of the file of an entry.
+    /// Notes a failure.
     pub(crate) fn fault(&self, path: &Path, action: &'static str, error: io::Error) {
         self.faults.add(path, action, error);
-    }
-
-    /// Removes a damaged entry and counts it.
-    pub(crate) fn discard(&self, number: u64, key: Key) {
-        count(&self.counters.bad);
-        self.remove_bad(&self.folder.entry(key));
-        self.forget(number);
-    }
-
-    fn remove_bad(&self, path: &Path) {
-        let Some(ledger) = self.writable() else { return };
-        let removed = ledger.lock().and_then(|mut page| {
-            page.removing(|| remove(path))?;
-            self.note(&page);
-            Ok(())
-        });
-        self.fallible("be rid of a damaged entry", removed);
     }
 
     /// Notes the bytes in use.
@@ -474,36 +428,8 @@ impl Drop for Disk {
     }
 }
 
-pub(crate) fn is_missing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
 fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
-}
-
-/// Replaces `bytes` by a file of at most `limit` bytes and a trailer. More than that is cut off,
-/// and then no entry.
-fn read(path: &Path, limit: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
-    let mut file = File::open(path)?;
-    let metadata = file.metadata()?;
-    let len = metadata.len().min(limit.saturating_add(Trailer::BYTES as u64));
-    let len = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    bytes.try_reserve(len.saturating_sub(bytes.len()))?;
-    // No `clear` first: only bytes beyond the previous length need zeroing.
-    bytes.resize(len, 0);
-    file.read_exact(bytes)?;
-    renew(&file, &metadata);
-    Ok(())
-}
-
-/// Notes the use of an entry in its time of change.
-pub(crate) fn renew(file: &File, metadata: &Metadata) {
-    let age = metadata.modified().ok().and_then(|modified| modified.elapsed().ok());
-    if age.is_some_and(|age| age > RENEW_AFTER) {
-        // A user without write permission cannot keep entries from becoming stale either.
-        drop(file.set_modified(SystemTime::now()));
-    }
 }
 
 #[cfg(test)]

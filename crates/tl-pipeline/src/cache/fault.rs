@@ -39,8 +39,17 @@ pub(crate) struct Faults {
 
 impl Faults {
     pub(crate) fn add(&self, path: &Path, action: &'static str, source: io::Error) {
-        self.count.fetch_add(1, Ordering::Relaxed);
         self.in_a_row.fetch_add(1, Ordering::Relaxed);
+        self.keep(path, action, source);
+    }
+
+    /// Adds the fault of an entry that was to be read, which tells nothing of others.
+    pub(crate) fn add_read(&self, path: &Path, source: io::Error) {
+        self.keep(path, "be read", source);
+    }
+
+    fn keep(&self, path: &Path, action: &'static str, source: io::Error) {
+        self.count.fetch_add(1, Ordering::Relaxed);
         let mut first = lock(&self.first);
         first.get_or_insert_with(|| {
             Arc::new(CacheFault { path: path.to_path_buf(), action, source })

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use tl_handoff::sync::{Arc, Mutex, lock};
 
@@ -23,6 +24,8 @@ const PART: u64 = 4;
 pub(super) struct Entries {
     open: Mutex<Open>,
     most: usize,
+    /// The time after which the use of an entry that stays open is noted again.
+    note_after: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -37,6 +40,8 @@ struct Open {
 struct Used {
     entry: Arc<Entry>,
     last: u64,
+    /// The time at which its use was last noted in the folder.
+    noted: Instant,
 }
 
 /// The entry of a block.
@@ -74,7 +79,8 @@ impl Entry {
 impl Entries {
     pub(super) fn new() -> Self {
         let part = usize::try_from(most_descriptors() / PART).unwrap_or(MOST_OPEN);
-        Self { open: Mutex::default(), most: part.clamp(1, MOST_OPEN) }
+        let most = part.clamp(1, MOST_OPEN);
+        Self { open: Mutex::default(), most, note_after: disk::RENEW_AFTER }
     }
 
     /// The entry of a block of `samples` samples, if it is on disk and sound.
@@ -88,8 +94,10 @@ impl Entries {
         if let Some(entry) = self.opened(number) {
             return Some(entry);
         }
-        let path = disk.folder().entry(key);
-        match read_end(&path, key, samples()) {
+        if disk.is_unusable(key) {
+            return None;
+        }
+        match read_end(&disk.folder().entry(key), key, samples()) {
             Ok(Some(entry)) => {
                 disk.met(number, entry.file_bytes);
                 Some(self.keep(number, Arc::new(entry)))
@@ -99,10 +107,7 @@ impl Entries {
                 None
             }
             Err(error) => {
-                if !disk::is_missing(&error) {
-                    disk.fault(&path, "be read", error);
-                }
-                disk.forget(number);
+                disk.not_read(number, key, error);
                 None
             }
         }
@@ -114,7 +119,16 @@ impl Entries {
         let last = open.uses;
         let used = open.by_number.get_mut(&number)?;
         used.last = last;
-        Some(Arc::clone(&used.entry))
+        let is_due = used.noted.elapsed() >= self.note_after;
+        if is_due {
+            used.noted = Instant::now();
+        }
+        let entry = Arc::clone(&used.entry);
+        drop(open);
+        if is_due {
+            disk::note_use(&entry.file);
+        }
+        Some(entry)
     }
 
     fn keep(&self, number: u64, entry: Arc<Entry>) -> Arc<Entry> {
@@ -126,7 +140,8 @@ impl Entries {
             }
         }
         let last = open.uses;
-        open.by_number.insert(number, Used { entry: Arc::clone(&entry), last });
+        let used = Used { entry: Arc::clone(&entry), last, noted: Instant::now() };
+        open.by_number.insert(number, used);
         entry
     }
 
@@ -158,4 +173,34 @@ fn most_descriptors() -> u64 {
 fn most_descriptors() -> u64 {
     // The usual limit of macOS.
     256
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use zerocopy::IntoBytes;
+
+    use super::*;
+    use crate::cache::entry::Trailer;
+
+    #[test]
+    fn an_entry_that_stays_open_stays_in_use() {
+        let root = tempfile::tempdir().unwrap();
+        let disk = Disk::open(root.path(), 1 << 20);
+        let key = Key([7; 32]);
+        let path = disk.folder().entry(key);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let table = [Slot::new(0, b"sample")];
+        let trailer = Trailer::of_block(key, 6, &table);
+        std::fs::write(&path, [b"sample", table.as_bytes(), trailer.as_bytes()].concat()).unwrap();
+        let entries = Entries { note_after: Duration::ZERO, ..Entries::new() };
+        let age = || path.metadata().unwrap().modified().unwrap().elapsed().unwrap_or_default();
+        entries.get(&disk, 0, key, || 1).unwrap();
+        let long_ago = SystemTime::now() - Duration::from_secs(30 * 3600);
+        File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
+        assert!(age() > Duration::from_secs(24 * 3600));
+        entries.get(&disk, 0, key, || 1).unwrap();
+        assert!(age() < Duration::from_secs(3600));
+    }
 }

@@ -122,7 +122,8 @@ impl Shelf {
         if shelf.pending(number).is_some() {
             return Begun::Elsewhere;
         }
-        if !shelf.takes(layout.bytes) || !shelf.start_writer() {
+        let takes = shelf.takes(layout.bytes) && !shelf.disk.is_unusable(key);
+        if !takes || !shelf.start_writer() {
             return Begun::Nowhere;
         }
         if !shelf.claims.take(key) {

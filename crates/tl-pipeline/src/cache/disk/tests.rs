@@ -1,5 +1,6 @@
 use std::fs;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use tl_handoff::sync::thread;
 
@@ -316,6 +317,30 @@ fn only_what_nobody_uses_makes_room_for_strangers() {
     }
     let found: Vec<u64> = (0..7).filter(|&sample| finds(&disk, sample, 100, Some(9))).collect();
     assert_eq!(found, [0, 2, 3, 4]);
+}
+
+#[test]
+fn an_entry_that_cannot_be_read_nor_removed_is_tried_once() {
+    let root = tempfile::tempdir().unwrap();
+    let disk = Disk::open(root.path(), LIMIT);
+    // A folder is not read, and not removed as a file.
+    fs::create_dir_all(disk.folder.entry(key(1))).unwrap();
+    for _ in 0..40 {
+        assert!(!finds(&disk, 1, 100, None));
+        insert(&disk, 1, 100, None);
+        assert!(!disk.contains(key(1)));
+    }
+    let once = stats(&disk);
+    assert_eq!((once.faults, once.disk.misses, once.disk.refused), (2, 40, 40));
+    assert!(once.first_fault.unwrap().to_string().contains("cannot be read"));
+    insert(&disk, 2, 100, None);
+    assert!(finds(&disk, 2, 100, None), "others are kept");
+    // Damage in a folder that cannot be changed now.
+    let path = disk.folder.entry(key(2));
+    fs::write(&path, b"damage").unwrap();
+    disk.users.as_ref().unwrap().pause();
+    assert!(!finds(&disk, 2, 100, None) && !finds(&disk, 2, 100, None));
+    assert_eq!(stats(&disk).bad_entries, 1);
 }
 
 #[test]
