@@ -7,6 +7,7 @@ mod background;
 mod blocks;
 mod disk;
 mod entry;
+mod errands;
 mod fault;
 mod folder;
 mod key;

@@ -47,9 +47,20 @@ impl Background {
     /// # Errors
     /// The thread cannot be started.
     pub(super) fn start(&self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        if self.has_to_end() {
+            return Ok(());
+        }
+        self.start_last(work)
+    }
+
+    /// As [`start`](Self::start), also when the work should end: for what ends it.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub(super) fn start_last(&self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let mut thread = lock(&self.thread);
         let mut is_busy = lock(&self.shared.is_busy);
-        if *is_busy || self.has_to_end() || process_id() != self.process {
+        if *is_busy || process_id() != self.process {
             return Ok(());
         }
         *is_busy = true;

@@ -255,14 +255,21 @@ impl Disk {
         if process_id() != self.process || !self.background.end(LAST_WORK) {
             return;
         }
-        self.settle_if_over();
+        // The disk may not answer.
+        if self.ledger.as_ref().is_some_and(Ledger::has_debts) {
+            self.settle_on_thread(LAST_WORK);
+        } else {
+            self.settle_if_over();
+        }
     }
 
     /// Settles what is owed to the ledger and leaves the list of users, if the loader has ended.
     fn settle_if_over(&self) {
         let Some((ledger, users)) = self.ledger.as_ref().zip(self.users.as_ref()) else { return };
         if self.background.has_to_end() && self.reserved.load(Ordering::Relaxed) == 0 {
-            self.give_back(ledger, 0);
+            if ledger.has_debts() {
+                self.give_back(ledger, 0);
+            }
             users.leave();
         }
     }

@@ -121,6 +121,11 @@ impl Ledger {
         self.owed.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// True if bytes are to be released.
+    pub(crate) fn has_debts(&self) -> bool {
+        self.owed.load(Ordering::Relaxed) > 0
+    }
+
     /// Releases the bytes reserved for a file that was not written, and returns the bytes in use.
     /// If the lock is not available, they are released at the next chance.
     pub(crate) fn give_back(&self, bytes: u64) -> io::Result<Option<u64>> {

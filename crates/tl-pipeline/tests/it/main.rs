@@ -5,6 +5,7 @@
 mod allocations;
 mod archives;
 mod arrow_files;
+mod bad_disks;
 mod block_processes;
 mod blocks;
 mod buckets;

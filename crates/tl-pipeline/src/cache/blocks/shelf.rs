@@ -13,13 +13,15 @@ use super::layout::Layout;
 use crate::cache::CacheStats;
 use crate::cache::disk::{Disk, EntryFile};
 use crate::cache::entry;
+use crate::cache::errands::Errands;
 use crate::cache::folder::cost;
 
 /// The time after which a thread that waits looks whether its run is over.
 pub(super) const TICK: Duration = Duration::from_millis(20);
 
 /// The wait for others that change the ledger: longer ones would hold up requests.
-const PATIENCE: Duration = Duration::from_millis(20);
+const PATIENCE: Duration =
+    Duration::from_millis(if cfg!(feature = "shuttle") { 600_000 } else { 20 });
 
 /// How long the last blocks of a loader are written after it is dropped.
 const LAST_WRITES: Duration = Duration::from_secs(1);
@@ -42,6 +44,7 @@ pub(super) struct Shelf {
     room: Mutex<Room>,
     /// Signalled when `room` changes.
     changed: Condvar,
+    errands: Errands,
     dropped: AtomicU64,
     bytes: AtomicU64,
 }
@@ -81,6 +84,7 @@ impl Shelf {
             budget,
             room: Mutex::default(),
             changed: Condvar::new(),
+            errands: Errands::new(),
             dropped: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
         }
@@ -142,7 +146,7 @@ impl Shelf {
             return Begun::Nowhere;
         }
         let cost = cost_of(layout);
-        if !shelf.disk.begin(cost, PATIENCE, None, |_| None) {
+        if !shelf.reserve_on_disk(cost) {
             shelf.release(reserved, 0);
             shelf.claims.release(key);
             return Begun::Nowhere;
@@ -183,6 +187,24 @@ impl Shelf {
                 return false;
             }
             room = wait_timeout(&self.changed, room, TICK);
+        }
+    }
+
+    /// Reserves bytes of the folder. A disk that does not answer is too slow for the block.
+    fn reserve_on_disk(&self, cost: u64) -> bool {
+        let (disk, other) = (Arc::clone(&self.disk), Arc::clone(&self.disk));
+        let begin = move || disk.begin(cost, PATIENCE, None, |_| None);
+        // Longer than the lock is waited for.
+        match self.errands.within(2 * PATIENCE, begin, move || other.abandon(cost)) {
+            Ok(Some(is_reserved)) => is_reserved,
+            Ok(None) => {
+                self.count_dropped();
+                false
+            }
+            Err(error) => {
+                self.disk.fault(self.disk.folder().path(), "start its thread", error);
+                false
+            }
         }
     }
 
@@ -306,6 +328,7 @@ impl Shelf {
         if !has_writer {
             drop(writer.map(thread::JoinHandle::join));
         }
+        self.errands.end(ends.saturating_duration_since(Instant::now()));
         self.disk.leave();
     }
 

@@ -63,6 +63,15 @@ impl Disk {
         });
     }
 
+    /// Settles what is owed when the loader has ended, on the thread, which is waited for at most this
+    /// long.
+    pub(super) fn settle_on_thread(&self, at_most: Duration) {
+        let Some(disk) = self.own.upgrade() else { return self.settle_if_over() };
+        if self.background.start_last(move || disk.settle_if_over()).is_ok() {
+            self.background.end(at_most);
+        }
+    }
+
     /// Does work on the thread; false if it cannot be started.
     fn start(&self, work: impl FnOnce(&Self) + Send + 'static) -> bool {
         let Some(disk) = self.own.upgrade() else { return false };
@@ -122,7 +131,8 @@ impl Disk {
         let Some(before) = SystemTime::now().checked_sub(STALE_AFTER) else { return Ok(0) };
         let enough = self.capacity - self.capacity / PART;
         let (older, seen) = self.folder.older(Some(before), &|| self.background.has_to_end())?;
-        let unseen = ledger.lock()?.used().unwrap_or_default().saturating_sub(seen);
+        let Usage { used, unsettled } = ledger.lock()?.usage().unwrap_or_default();
+        let unseen = used.saturating_sub(unsettled).saturating_sub(seen);
         for some in older.chunks(REMOVE_AT_ONCE) {
             let mut page = ledger.lock()?;
             if page.used().is_none_or(|used| used <= enough) || self.background.has_to_end() {
