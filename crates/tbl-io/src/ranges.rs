@@ -79,6 +79,12 @@ pub trait Ranges: Send + Sync + fmt::Debug {
         ""
     }
 
+    /// Whether the object is asked for with credentials, so that others may not be meant to read it. The
+    /// default is false.
+    fn is_secret(&self) -> bool {
+        false
+    }
+
     /// Fills `bytes` from `offset` on. Blocks.
     ///
     /// # Errors

@@ -151,6 +151,11 @@ impl Source {
         }
     }
 
+    /// Whether the bytes are an object that is asked for with credentials.
+    pub fn is_secret(&self) -> bool {
+        self.ranges().is_some_and(|ranges| ranges.is_secret())
+    }
+
     /// The object, if the bytes are in a store.
     pub(crate) fn ranges(&self) -> Option<&Arc<dyn Ranges>> {
         match &self.backing {

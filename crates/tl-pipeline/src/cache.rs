@@ -35,6 +35,7 @@ pub(crate) use self::memory::PayloadForm;
 use self::memory::{Block, Memory};
 pub(crate) use self::planner::NextUse;
 use crate::dataset::Dataset;
+use crate::note::LoaderNote;
 use crate::panics::catch_panic;
 
 /// The caches of a loader. The default is none.
@@ -136,6 +137,16 @@ impl Caches {
             disk: Disk::open(&disk.folder, disk.bytes),
         });
         Self { memory, disk, blocks }
+    }
+
+    /// What its user should know about the cache on disk.
+    pub(crate) fn notes(&self, dataset: &Dataset) -> Vec<LoaderNote> {
+        let of_samples = self.disk.as_ref().map(|level| level.disk.folder());
+        let folder = of_samples.or(self.blocks.as_ref().map(Blocks::folder));
+        let folder = folder.filter(|folder| folder.is_open() && dataset.has_secrets());
+        let open = folder.map(|folder| LoaderNote::OpenCache { folder: folder.path().to_owned() });
+        let large = self.blocks.as_ref().and_then(Blocks::note);
+        large.into_iter().chain(open).collect()
     }
 
     /// The cache of blocks.

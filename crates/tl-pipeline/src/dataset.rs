@@ -21,6 +21,7 @@ use tl_handoff::sync::Arc;
 
 use crate::error::{EmptyError, PipelineError, SampleError, SampleFault};
 use crate::panics::catch_panic;
+use crate::placement::is_secret;
 use crate::table::{self, Table, TableLabels, TableSource};
 use crate::tokens::check_sources;
 use labels::GIVEN_TO_TABLE;
@@ -432,6 +433,11 @@ impl Dataset {
     /// Whether a part of it is in a store.
     pub(crate) fn is_remote(&self) -> bool {
         self.shards().iter().any(|shard| shard.location().url().is_some())
+    }
+
+    /// Whether a part of it is read with credentials.
+    pub(crate) fn has_secrets(&self) -> bool {
+        self.shards().iter().any(|shard| is_secret(&**shard))
     }
 
     /// Tells the system that sample `index` will be read soon. Nothing happens past the end.

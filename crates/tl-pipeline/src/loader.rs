@@ -135,6 +135,7 @@ impl Loader {
         let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
         let caches = open_caches(&config, &dataset, &sequence);
+        notes.extend(caches.notes(&dataset));
         let shared = Shared {
             dataset,
             config,

@@ -2,8 +2,9 @@
 
 use std::any::Any;
 use std::fmt;
+use std::path::PathBuf;
 
-use tbl_io::{Location, Note, SampleSource, TarArchive};
+use tbl_io::{Escaped, Location, Note, SampleSource, TarArchive};
 use tl_decode::{Color, PixelType, Reductions};
 
 use crate::audit::{AuditEntry, Outcome};
@@ -64,6 +65,19 @@ pub enum LoaderNote {
     FullShuffle {
         /// The requests of an epoch of this rank, at most.
         requests: u64,
+    },
+    /// The cache of blocks keeps nothing, because blocks take more memory than there is for them until they
+    /// are written.
+    LargeBlocks {
+        /// The bytes of a block, on average.
+        bytes: u64,
+        /// The most that it may have: half of the bytes that are read ahead.
+        most: u64,
+    },
+    /// Objects that are read with credentials are kept in a folder that all users of the machine can read.
+    OpenCache {
+        /// The folder.
+        folder: PathBuf,
     },
     /// Archives in stores have no shard index and were read whole to find their samples.
     UnindexedArchives {
@@ -167,6 +181,20 @@ impl fmt::Display for LoaderNote {
                  shuffle block:sourcex8 unpacks each block once, and `tl convert` stores samples \
                  without blocks",
                 bytes >> 10
+            ),
+            Self::LargeBlocks { bytes, most } => write!(
+                f,
+                "a block for the cache has {} KiB, and {} KiB are the most for one: nothing is kept; read \
+                 ahead at least {} MiB",
+                bytes.div_ceil(1 << 10),
+                most >> 10,
+                bytes.saturating_mul(2).div_ceil(1 << 20)
+            ),
+            Self::OpenCache { folder } => write!(
+                f,
+                "all users of this machine can read the cache in {}, and its data is read with \
+                 credentials; `chmod o-rx` the folder",
+                Escaped(folder.as_os_str().as_encoded_bytes())
             ),
             Self::FullShuffle { requests } => write!(
                 f,

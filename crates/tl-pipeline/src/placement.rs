@@ -20,6 +20,15 @@ pub(crate) fn has_neighbours(source: &dyn SampleSource) -> bool {
     requested_samples(source).is_some_and(|samples| samples.source().is_some())
 }
 
+/// Whether a source is read with credentials, by its first sample.
+pub(crate) fn is_secret(source: &dyn SampleSource) -> bool {
+    let Some(samples) = source.stored_samples() else { return false };
+    match samples.source() {
+        Some(object) => object.is_secret(),
+        None => samples.stored(0).ok().flatten().is_some_and(|stored| stored.source.is_secret()),
+    }
+}
+
 /// The place of a sample: in the object that has all samples of its source, or the whole of its own.
 pub(crate) fn requested_range(source: &dyn SampleSource, index: u64) -> Option<Range<u64>> {
     let samples = requested_samples(source)?;

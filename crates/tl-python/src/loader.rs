@@ -232,6 +232,7 @@ impl PyLoader {
         disk.extend([
             ("bytes_from_blocks", stats.bytes_from_blocks),
             ("dropped_blocks", stats.dropped_blocks),
+            ("large_blocks", stats.large_blocks),
             ("bad_entries", stats.bad_entries),
             ("faults", stats.faults),
         ]);

@@ -125,6 +125,15 @@ impl Bucket {
         }
     }
 
+    /// Whether requests have credentials.
+    pub(crate) fn is_signed(&self) -> bool {
+        match &self.kind {
+            Kind::Client(client) => client.has_credentials,
+            Kind::Hub(hub) => hub.has_token(),
+            Kind::Web(_) => false,
+        }
+    }
+
     /// The client of a bucket; `None` for the hub and web servers, which are only read.
     pub(crate) fn client(&self) -> Option<&Client> {
         match &self.kind {

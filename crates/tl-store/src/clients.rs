@@ -37,6 +37,8 @@ pub(crate) struct Client {
     /// The address of the store, unless it is the usual one.
     pub(crate) endpoint: Option<String>,
     pub(crate) unpinned: bool,
+    /// Whether requests are signed.
+    pub(crate) has_credentials: bool,
 }
 
 /// A client of S3, for requests that `object_store` does not make.
@@ -245,7 +247,16 @@ fn s3<C: HttpConnector>(
     let unpinned = common.unpinned;
     let parts = store.clone();
     let signed = (!is_anonymous).then(|| Signed { signer: store.clone(), http });
-    Ok(Client { pages: store.clone(), parts, kind: Store::S3, signed, store, endpoint, unpinned })
+    Ok(Client {
+        pages: store.clone(),
+        parts,
+        kind: Store::S3,
+        signed,
+        store,
+        endpoint,
+        unpinned,
+        has_credentials: !is_anonymous,
+    })
 }
 
 /// Refuses half a key and an empty one, which requests would be signed with whatever else there is.
@@ -353,6 +364,7 @@ fn gcs<C: HttpConnector>(
         store,
         endpoint,
         unpinned,
+        has_credentials: !is_anonymous,
     })
 }
 
@@ -421,7 +433,8 @@ fn azure<C: HttpConnector>(
     ];
     let uses_cli = is_set(value(AzureConfigKey::UseAzureCli));
     let has_any = uses_cli || given.into_iter().any(|key| value(key).is_some());
-    if common.anonymous || is_set(value(AzureConfigKey::SkipSignature)) {
+    let is_anonymous = common.anonymous || is_set(value(AzureConfigKey::SkipSignature));
+    if is_anonymous {
         builder = builder.with_skip_signature(true);
     } else if !(has_any || common.instance) {
         return Err(OptionError::NoCredentials { store: STORE });
@@ -439,6 +452,7 @@ fn azure<C: HttpConnector>(
         store,
         endpoint,
         unpinned,
+        has_credentials: !is_anonymous,
     })
 }
 

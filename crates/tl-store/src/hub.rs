@@ -92,6 +92,11 @@ struct FileAt {
 }
 
 impl Hub {
+    /// Whether requests have a token.
+    pub(crate) fn has_token(&self) -> bool {
+        self.bearer.is_some()
+    }
+
     pub(crate) fn new(
         gate: Gate,
         repository: Repository,

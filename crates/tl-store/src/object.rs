@@ -177,6 +177,10 @@ impl Ranges for StoredObject {
         }
     }
 
+    fn is_secret(&self) -> bool {
+        !self.hidden().is_empty() || self.version.bucket.is_signed()
+    }
+
     fn background(&self) -> Option<&dyn BackgroundReads> {
         Some(self)
     }

@@ -22,9 +22,11 @@ use self::entries::Entries;
 use self::layout::Layouts;
 use self::shelf::Shelf;
 use crate::cache::disk::Disk;
+use crate::cache::folder::Folder;
 use crate::cache::key::Key;
 use crate::cache::{CacheStats, DiskCache};
 use crate::dataset::Dataset;
+use crate::note::LoaderNote;
 use crate::order::Sequence;
 
 pub(crate) use self::assembly::Assembly;
@@ -70,6 +72,17 @@ impl Blocks {
             keys: Mutex::default(),
             process: process_id(),
         }
+    }
+
+    /// The folder of entries.
+    pub(crate) fn folder(&self) -> &Folder {
+        self.shelf.disk.folder()
+    }
+
+    /// The note on blocks that are too large to be kept.
+    pub(crate) fn note(&self) -> Option<LoaderNote> {
+        let (bytes, most) = (self.layouts.usual_bytes(), self.shelf.budget());
+        (bytes > most).then_some(LoaderNote::LargeBlocks { bytes, most })
     }
 
     /// True if the block of a sample is on disk, as far as a look at the folder tells.

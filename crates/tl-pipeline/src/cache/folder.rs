@@ -4,6 +4,7 @@
 
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -40,6 +41,14 @@ impl Folder {
     /// Creates the folder if it is missing.
     pub(crate) fn create(&self) -> io::Result<()> {
         fs::create_dir_all(self.drafts())
+    }
+
+    /// True if users other than the owner and its group can list and read it.
+    pub(crate) fn is_open(&self) -> bool {
+        let mode =
+            |path: &Path| path.metadata().map_or(0, |metadata| metadata.permissions().mode());
+        let Ok(root) = self.root.canonicalize() else { return false };
+        mode(&root) & 0o005 == 0o005 && root.ancestors().all(|folder| mode(folder) & 0o001 > 0)
     }
 
     /// Locked by every process that uses the folder, for as long as it does.

@@ -16,6 +16,8 @@ pub struct CacheStats {
     pub disk: LevelStats,
     /// Blocks that were given up because the disk was too slow to take them.
     pub dropped_blocks: u64,
+    /// Blocks that were not kept because they have more than half of the bytes that are read ahead.
+    pub large_blocks: u64,
     /// Bytes of samples that blocks on disk had.
     pub bytes_from_blocks: u64,
     /// Entries on disk that were damaged, and were removed and made again.

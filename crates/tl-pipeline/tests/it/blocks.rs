@@ -1,6 +1,7 @@
 //! A cache of blocks changes no batch, and saves what it holds.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -9,8 +10,8 @@ use proptest::prelude::*;
 use tbl_format::SampleFormat;
 use tbl_io::{ByteLocks, NewSample, StreamWriter, WriteOptions};
 use tl_pipeline::{
-    Blocks, CacheKind, CacheStats, Dataset, Deal, Fields, Loader, LoaderConfig, OnError,
-    PipelineError, Readers, Shard, Shuffle, Tail, Work,
+    Blocks, CacheKind, CacheStats, Dataset, Deal, Fields, Loader, LoaderConfig, LoaderNote,
+    OnError, PipelineError, Readers, Shard, Shuffle, Tail, Work,
 };
 
 use crate::caches::{disk, memory};
@@ -371,6 +372,34 @@ fn blocks_are_on_disk_and_requested() {
     let readers = Readers::Threads(2);
     let error = message(LoaderConfig { cache, readers, ..config(Work::Bytes) });
     assert!(error.starts_with("a cache of blocks keeps what is requested from stores"), "{error}");
+}
+
+#[test]
+fn notes_name_blocks_that_are_too_large_and_folders_that_others_read() {
+    let (store, _) = stored(64, 50_000, Duration::ZERO);
+    let secret = MemoryStore::with_credentials();
+    secret.put(URL, store.get(URL));
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("turboloader-cache-1");
+    let notes = |store: &MemoryStore, read_ahead_bytes, mode: u32| {
+        // Folders of tests are their user's own.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let cache = disk(CacheKind::Blocks, folder.path(), 8 << 20);
+        let config = LoaderConfig { cache, read_ahead_bytes, ..plain(Shuffle::Full, 4) };
+        let loader = Loader::new(store.open_all(&[URL]), config).unwrap();
+        let _ = record(&loader, 0);
+        (loader.notes(), loader.cache_stats().large_blocks)
+    };
+    let is_large = |note: &LoaderNote| matches!(note, LoaderNote::LargeBlocks { .. });
+    let (found, _) = notes(&store, 64 << 20, 0o755);
+    assert!(!found.iter().any(is_large), "{found:?}");
+    let (found, large) = notes(&store, 1 << 20, 0o755);
+    assert!(found.iter().any(is_large), "{found:?}");
+    assert_eq!(large, 0, "none is begun");
+    let open = LoaderNote::OpenCache { folder: root };
+    assert!(!found.contains(&open), "nothing is secret");
+    assert!(notes(&secret, 64 << 20, 0o755).0.contains(&open));
+    assert!(!notes(&secret, 64 << 20, 0o700).0.contains(&open));
 }
 
 #[test]

@@ -40,6 +40,8 @@ type Version = (u64, Arc<[u8]>);
 
 #[derive(Debug, Default)]
 struct Shared {
+    /// Whether objects are asked for with credentials.
+    is_secret: bool,
     objects: Mutex<BTreeMap<String, Version>>,
     /// True if objects have a local copy.
     has_copies: bool,
@@ -58,6 +60,10 @@ struct Shared {
 }
 
 impl MemoryStore {
+    pub(crate) fn with_credentials() -> Self {
+        Self(Arc::new(Shared { is_secret: true, ..Shared::default() }))
+    }
+
     pub(crate) fn with_latency(latency: Duration) -> Self {
         Self(Arc::new(Shared { latency, ..Shared::default() }))
     }
@@ -223,6 +229,10 @@ impl Ranges for StoredObject {
             copied.map_err(|fault| PartFault { part: number, fault })?;
         }
         Ok(())
+    }
+
+    fn is_secret(&self) -> bool {
+        self.shared.is_secret
     }
 
     fn local(&self) -> Option<Source> {

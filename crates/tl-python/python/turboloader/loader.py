@@ -457,8 +457,9 @@ class DataLoader(Generic[Format, Names]):
         ``entries`` and ``bytes`` are what a cache has now, ``hits`` and ``misses`` how often a
         sample was found or not, ``inserted``, ``refused`` and ``evicted`` what became of others.
         ``"disk"`` also has ``bytes_from_blocks``, the bytes of samples that blocks had,
-        ``dropped_blocks``, those that the disk was too slow to take, ``bad_entries``, which were
-        damaged, and ``faults``, what the disk refused.
+        ``dropped_blocks``, those that the disk was too slow to take, ``large_blocks``, which have
+        more than half of ``read_ahead``, ``bad_entries``, which were damaged, and ``faults``, what
+        the disk refused.
         """
         return self._native.cache_stats()
 

@@ -46,6 +46,7 @@ pub(super) struct Shelf {
     changed: Condvar,
     errands: Errands,
     dropped: AtomicU64,
+    large: AtomicU64,
     bytes: AtomicU64,
 }
 
@@ -86,8 +87,14 @@ impl Shelf {
             changed: Condvar::new(),
             errands: Errands::new(),
             dropped: AtomicU64::new(0),
+            large: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
         }
+    }
+
+    /// The most bytes of a block.
+    pub(super) fn budget(&self) -> u64 {
+        self.budget
     }
 
     /// A block that is fetched here.
@@ -125,6 +132,9 @@ impl Shelf {
         let Layout { number, key, .. } = *layout;
         if shelf.pending(number).is_some() {
             return Begun::Elsewhere;
+        }
+        if layout.bytes > shelf.budget {
+            shelf.large.fetch_add(1, Ordering::Relaxed);
         }
         let takes = shelf.takes(layout.bytes) && !shelf.disk.is_unusable(key);
         if !takes || !shelf.start_writer() {
@@ -353,6 +363,7 @@ impl Shelf {
     pub(super) fn add_stats(&self, stats: &mut CacheStats) {
         self.disk.add_stats(stats);
         stats.dropped_blocks = self.dropped.load(Ordering::Relaxed);
+        stats.large_blocks = self.large.load(Ordering::Relaxed);
         stats.bytes_from_blocks = self.bytes.load(Ordering::Relaxed);
     }
 }
