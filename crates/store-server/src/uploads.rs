@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
-use http::header::{ETAG, HeaderName, IF_NONE_MATCH};
+use http::header::{DATE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH};
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::combinators::BoxBody;
 
@@ -15,6 +15,9 @@ use crate::dialect::{Dialect, element, elements, escape, query_value, unescape};
 use crate::service::Service;
 
 type Answer = Response<BoxBody<Bytes, io::Error>>;
+
+/// The time of a listing of uploads, shortly after all of them were begun.
+const NOW: &str = "Sat, 01 Jan 2022 00:00:02 GMT";
 
 /// Parts that are not an object yet.
 #[derive(Debug, Default)]
@@ -309,7 +312,9 @@ impl Service {
         }
         let end = format!("<IsTruncated>{is_cut}</IsTruncated></ListMultipartUploadsResult>");
         text.push_str(&end);
-        Response::new(instant(text.into()))
+        let mut answer = Response::new(instant(text.into()));
+        answer.headers_mut().insert(DATE, HeaderValue::from_static(NOW));
+        answer
     }
 }
 

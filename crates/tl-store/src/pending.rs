@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use http::header::DATE;
 use http::{Method, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use object_store::client::HttpRequest;
@@ -34,6 +35,8 @@ pub struct PendingUpload {
     pub object: Location,
     /// The time at which it was begun, if the store says so.
     pub begun: Option<SystemTime>,
+    /// The time since then, by the clock of the store.
+    pub age: Option<Duration>,
     key: String,
     id: String,
 }
@@ -44,6 +47,8 @@ struct Page {
     uploads: Vec<Found>,
     /// The key and the identity that the next page follows.
     next: Option<[String; 2]>,
+    /// The time of the store.
+    now: Option<SystemTime>,
 }
 
 #[derive(Debug)]
@@ -76,7 +81,9 @@ impl Signed {
             return Err(refusal(&parts, body).await);
         }
         let body = Limited::new(body, MAX_DOCUMENT).collect().await.map_err(|_| not_read())?;
-        Page::parse(&body.to_bytes()).ok_or_else(not_read)
+        let mut page = Page::parse(&body.to_bytes()).ok_or_else(not_read)?;
+        page.now = parts.headers.get(DATE).and_then(|date| parse_date(date.to_str().ok()?));
+        Ok(page)
     }
 }
 
@@ -126,11 +133,28 @@ fn parse_time(text: &str) -> Option<SystemTime> {
     let year = number(0, 4).filter(|year| is_utc && (1970..=9999).contains(year))?;
     let month = number(5, 7).filter(|month| (1..=12).contains(month))?;
     let day = number(8, 10).filter(|day| (1..=31).contains(day))?;
+    time_of(year, month, day, text.get(11..19)?)
+}
+
+/// Reads the date of an answer: `Mon, 31 Jan 2022 12:00:00 GMT`.
+fn parse_date(text: &str) -> Option<SystemTime> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let (_, date) = text.strip_suffix(" GMT")?.split_once(", ")?;
+    let month = MONTHS.iter().position(|name| date.get(3..6) == Some(name))? as u64 + 1;
+    let day = date.get(0..2)?.parse().ok().filter(|day| (1..=31).contains(day))?;
+    let year = date.get(7..11)?.parse().ok().filter(|year| (1970..=9999).contains(year))?;
+    time_of(year, month, day, date.get(12..20)?)
+}
+
+/// A time of a day, `12:34:56`.
+fn time_of(year: u64, month: u64, day: u64, time: &str) -> Option<SystemTime> {
+    let number = |start: usize| time.get(start..start + 2)?.parse::<u64>().ok();
     // Days since 1970, in years that begin in March (Hinnant 2014).
     let year = year - u64::from(month <= 2);
     let days = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let days = 365 * year + year / 4 - year / 100 + year / 400 + days;
-    let seconds = number(11, 13)? * 3_600 + number(14, 16)? * 60 + number(17, 19)?;
+    let seconds = number(0)? * 3_600 + number(3)? * 60 + number(6)?;
     let since = days.checked_sub(719_468)? * 86_400 + seconds;
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(since))
 }
@@ -174,12 +198,13 @@ impl RemoteStores {
             ));
         };
         let listing = all(bucket, signed, key);
-        let found = net.engine().block_on(listing).and_then(|listed| listed)?;
-        let pending = found.into_iter().map(|Found { key, id, begun }| PendingUpload {
-            object: Location::new(format!("s3://{name}/{key}")),
-            begun,
-            key,
-            id,
+        let Listing { found, now } = net.engine().block_on(listing).and_then(|listed| listed)?;
+        let pending = found.into_iter().map(|found| PendingUpload {
+            object: Location::new(format!("s3://{name}/{}", found.key)),
+            begun: found.begun,
+            age: found.age(now),
+            key: found.key,
+            id: found.id,
         });
         Ok(pending.collect())
     }
@@ -206,12 +231,21 @@ impl RemoteStores {
     }
 }
 
+impl Found {
+    /// The time since it was begun.
+    fn age(&self, now: SystemTime) -> Option<Duration> {
+        self.begun.map(|begun| now.duration_since(begun).unwrap_or_default())
+    }
+}
+
+/// The uploads below a prefix, and the time of the store.
+struct Listing {
+    found: Vec<Found>,
+    now: SystemTime,
+}
+
 /// All uploads below a prefix.
-async fn all(
-    bucket: Arc<Bucket>,
-    signed: Signed,
-    prefix: String,
-) -> Result<Vec<Found>, RangeFault> {
+async fn all(bucket: Arc<Bucket>, signed: Signed, prefix: String) -> Result<Listing, RangeFault> {
     let mut found = Vec::new();
     let mut next = None;
     loop {
@@ -220,7 +254,8 @@ async fn all(
         found.extend(page.uploads.into_iter().filter(|upload| upload.key.starts_with(&prefix)));
         // A store that names the same place again would be asked for ever.
         if page.next.is_none() || page.next == next {
-            return Ok(found);
+            // Only a store that does not tell the time is trusted to have that of this machine.
+            return Ok(Listing { found, now: page.now.unwrap_or_else(SystemTime::now) });
         }
         next = page.next;
     }
@@ -241,6 +276,18 @@ mod tests {
         assert_eq!(seconds("2026-11-26T15:30:00.123Z"), Some(1_795_707_000));
         for wrong in ["", "2022-13-01T00:00:00Z", "1969-01-01T00:00:00Z", "2022-01-01 00:00:00Z"] {
             assert_eq!(seconds(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn dates_of_answers_are_read() {
+        let same = |date, time| assert_eq!(parse_date(date).unwrap(), parse_time(time).unwrap());
+        same("Sat, 01 Jan 2022 00:00:00 GMT", "2022-01-01T00:00:00Z");
+        same("Tue, 29 Feb 2000 12:34:56 GMT", "2000-02-29T12:34:56Z");
+        for wrong in
+            ["", "Sat, 01 Jan 2022", "Sat, 32 Jan 2022 00:00:00 GMT", "x, y GMT", "é, é GMT"]
+        {
+            assert_eq!(parse_date(wrong), None, "{wrong}");
         }
     }
 

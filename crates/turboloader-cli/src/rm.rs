@@ -1,6 +1,6 @@
 //! `tl rm --uploads`: the parts that interrupted uploads left in a bucket.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::Serialize;
 use tbl_io::Location;
@@ -60,11 +60,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let mut stdout = Stdout::open()?;
     let stores = global.remote();
-    let now = SystemTime::now();
     let mut left = 0;
     let mut failed = 0;
     for upload in stores.pending_uploads(&Location::new(&args.prefix))? {
-        let age = upload.begun.map(|begun| now.duration_since(begun).unwrap_or_default());
+        let age = upload.age;
         if age.unwrap_or_default() < args.older {
             left += 1;
             continue;
