@@ -64,6 +64,15 @@ impl Cause {
         }
     }
 
+    /// Whether another object has the name, or another request makes one at the same time. A store has
+    /// other conflicts, such as one with a lease or a policy.
+    pub(crate) fn is_in_the_way(&self) -> bool {
+        let Self::Status { status, code, .. } = self else { return false };
+        let conflicts = ["BlobAlreadyExists", "ConditionalRequestConflict", "PreconditionFailed"];
+        let is_conflict = code.as_deref().is_some_and(|code| conflicts.contains(&code));
+        *status == 412 || *status == 409 && is_conflict
+    }
+
     /// Whether the store asks for fewer requests.
     pub(crate) fn is_throttling(&self) -> bool {
         matches!(self, Self::Status { status, code, .. }
@@ -141,5 +150,23 @@ impl From<NoAnswer> for Cause {
             NoAnswer::Forbidden { host } => Self::Forbidden { host },
             NoAnswer::Broken(error) => Self::Broken(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn not_every_conflict_is_an_object_in_the_way() {
+        let is_in_the_way = |status, code: Option<&str>| {
+            Cause::Status { status, code: code.map(Into::into), retry_after: None }.is_in_the_way()
+        };
+        assert!(is_in_the_way(412, None));
+        assert!(is_in_the_way(409, Some("BlobAlreadyExists")));
+        assert!(is_in_the_way(409, Some("ConditionalRequestConflict")));
+        assert!(!is_in_the_way(409, Some("LeaseAlreadyPresent")));
+        assert!(!is_in_the_way(409, Some("OperationAborted")));
+        assert!(!is_in_the_way(409, None) && !is_in_the_way(403, Some("BlobAlreadyExists")));
     }
 }

@@ -11,7 +11,6 @@ use tbl_io::{RangeFault, Upload};
 
 use crate::answer::Head;
 use crate::bucket::Key;
-use crate::cause::Cause;
 use crate::engine::{Task, received, stopped};
 use crate::net::Net;
 use crate::parts::{Assembly, Layout};
@@ -315,7 +314,7 @@ fn refused(failed: Failed<'_>) -> io::Error {
 
 /// The error of a request that makes an object, which another may have made.
 fn not_made(object: &NewObject, failed: Failed<'_>) -> io::Error {
-    if object.is_new && matches!(failed.cause, Cause::Status { status: 409 | 412, .. }) {
+    if object.is_new && failed.cause.is_in_the_way() {
         return exists();
     }
     refused(failed)
