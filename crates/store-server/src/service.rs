@@ -84,6 +84,8 @@ pub struct Service {
     pub least_part: usize,
     /// Whether all parts of an upload but the last must have the same length, as in Cloudflare R2.
     pub wants_equal_parts: bool,
+    /// Whether requests that complete an upload are refused with 503.
+    pub completes_nothing: bool,
     /// The most uploads of a page of their listing.
     pub uploads_per_page: usize,
     pub(crate) uploads: Uploads,
@@ -126,6 +128,7 @@ impl Service {
             key: None,
             least_part: 5 << 20,
             wants_equal_parts: true,
+            completes_nothing: false,
             uploads_per_page: 1_000,
             uploads: Uploads::default(),
             link: Link::default(),

@@ -237,6 +237,9 @@ impl Service {
         if self.is_in_the_way(name, headers) {
             return self.in_the_way();
         }
+        if self.completes_nothing {
+            return self.refuse(503, "SlowDown");
+        }
         let text = String::from_utf8_lossy(body);
         let named: Vec<Named> = if self.dialect == Dialect::Azure {
             let ids = elements(&text, "Uncommitted").into_iter().chain(elements(&text, "Latest"));

@@ -64,6 +64,21 @@ impl Cause {
         }
     }
 
+    /// Whether the store may have done what was asked, and the answer was lost.
+    pub(crate) fn may_be_done(&self) -> bool {
+        match self {
+            Self::Broken(_) | Self::Silent(_) | Self::Short { .. } | Self::Unfinished { .. } => {
+                true
+            }
+            Self::Status { status, .. } => *status < 300 || *status >= 500,
+            Self::Defect(_)
+            | Self::OtherRegion { .. }
+            | Self::Forbidden { .. }
+            | Self::Key(_)
+            | Self::Credentials(_) => false,
+        }
+    }
+
     /// Whether another object has the name, or another request makes one at the same time. A store has
     /// other conflicts, such as one with a lease or a policy.
     pub(crate) fn is_in_the_way(&self) -> bool {

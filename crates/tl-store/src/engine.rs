@@ -98,15 +98,30 @@ impl Engine {
         result.recv().map_err(|_| stopped())
     }
 
-    /// Waits for a future, for this long at most, whether the thread's work is over or not.
-    pub(crate) fn wait_for(
+    /// Waits for a future, for this long at most, whether the thread's work is over or not. `None` if that
+    /// is too short.
+    pub(crate) fn wait_for<T: Send + 'static>(
         &self,
-        future: impl Future<Output = ()> + Send + 'static,
+        future: impl Future<Output = T> + Send + 'static,
         at_most: Duration,
-    ) {
-        if let Ok((_task, done)) = self.run(future) {
-            // It is done, or its time is over.
-            done.recv_timeout(at_most).unwrap_or_default();
+    ) -> Option<T> {
+        let (_task, done) = self.run(future).ok()?;
+        done.recv_timeout(at_most).ok()
+    }
+
+    /// As [`block_on`](Self::block_on), but waits a while for the end of a future when the thread's work
+    /// is over.
+    pub(crate) fn block_on_and_for<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+        then: Duration,
+    ) -> Result<T, RangeFault> {
+        let (_task, result) = self.run(future)?;
+        match received(&result) {
+            Err(RangeFault::Interrupted) => {
+                result.recv_timeout(then).map_err(|_| RangeFault::Interrupted)
+            }
+            received => received,
         }
     }
 }

@@ -143,20 +143,9 @@ impl Failed<'_> {
 
     /// Whether the store may have done what was asked, and the answer was lost.
     pub(crate) fn may_be_done(&self) -> bool {
-        match &self.cause {
-            Cause::Broken(_)
-            | Cause::Silent(_)
-            | Cause::Short { .. }
-            | Cause::Unfinished { .. } => true,
-            // A try before this one may have made the object that is now in the way, or used the upload up.
-            Cause::Status { status: 400 | 404 | 409 | 412, .. } => self.tries.sent() > 1,
-            Cause::Status { status, .. } => *status < 300 || *status >= 500,
-            Cause::Defect(_)
-            | Cause::OtherRegion { .. }
-            | Cause::Forbidden { .. }
-            | Cause::Key(_)
-            | Cause::Credentials(_) => false,
-        }
+        // A try before this one may have made the object that is now in the way, or used the upload up.
+        let is_second = matches!(self.cause, Cause::Status { status: 400 | 404 | 409 | 412, .. });
+        self.cause.may_be_done() || is_second && self.tries.sent() > 1
     }
 }
 

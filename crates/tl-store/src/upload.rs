@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use object_store::multipart::PartId;
@@ -14,6 +15,7 @@ use crate::bucket::Key;
 use crate::engine::{Task, received, stopped};
 use crate::net::Net;
 use crate::parts::{Assembly, Layout};
+use crate::pending;
 use crate::put::NewObject;
 use crate::tries::{Failed, repeated};
 use crate::version::Version;
@@ -37,6 +39,10 @@ pub(crate) struct StoreUpload {
     assembly: Assembly,
     /// The identity of the upload, once it is begun. It is ended when this is dropped.
     id: Option<Arc<String>>,
+    /// The time at which the upload was to begin.
+    begun: Option<Instant>,
+    /// Whether the store may have begun an upload whose identity did not arrive.
+    is_lost: Arc<AtomicBool>,
     done: Vec<Option<PartId>>,
     sender: mpsc::Sender<Arrival>,
     arrivals: mpsc::Receiver<Arrival>,
@@ -89,6 +95,8 @@ impl StoreUpload {
             earlier,
             assembly: Assembly::new(Layout::new(0)),
             id: None,
+            begun: None,
+            is_lost: Arc::default(),
             done: Vec::new(),
             sender,
             arrivals,
@@ -135,7 +143,10 @@ impl StoreUpload {
         }
         let id = match &self.id {
             Some(id) => Arc::clone(id),
-            None => Arc::clone(self.id.insert(self.begin()?)),
+            None => {
+                let id = self.begin()?;
+                Arc::clone(self.id.insert(id))
+            }
         };
         let object = self.object.clone();
         let report = Report { number, sender: self.sender.clone(), part: None };
@@ -149,10 +160,14 @@ impl StoreUpload {
         Ok(())
     }
 
-    fn begin(&self) -> io::Result<Arc<String>> {
+    fn begin(&mut self) -> io::Result<Arc<String>> {
+        self.begun = Some(Instant::now());
         let object = self.object.clone();
-        let begun = async move { object.begin().await.map_err(refused) };
-        self.net.engine().block_on(begun).map_err(io::Error::other)?.map(Arc::new)
+        let is_lost = Arc::clone(&self.is_lost);
+        let begun = async move { object.begin(&is_lost).await.map_err(refused) };
+        // An upload whose identity is known can be ended.
+        let begun = self.net.engine().block_on_and_for(begun, ABORT);
+        begun.map_err(io::Error::other)?.map(Arc::new)
     }
 
     /// Waits for one of the parts under way.
@@ -176,50 +191,55 @@ impl StoreUpload {
     }
 
     /// Ends the upload. Only the process that began it does so.
-    fn abort(&mut self) {
+    ///
+    /// # Errors
+    /// The identity of an upload that may be left.
+    fn abort(&mut self) -> Result<(), String> {
         self.under_way.clear();
-        let Some(id) = self.id.take() else { return };
+        let id = self.id.take();
+        let is_lost = self.is_lost.swap(false, Ordering::Relaxed);
+        if id.is_none() && !is_lost || !self.net.engine().is_of_this_process() {
+            return Ok(());
+        }
         let object = self.object.clone();
-        let aborted = async move {
-            // `tl rm --uploads` lists what is left.
-            drop(object.abort(&id).await);
+        let own = id.clone();
+        let within = self.begun.map(|begun| begun.elapsed()).unwrap_or_default();
+        let ended = async move {
+            let ended = match &own {
+                Some(id) => object.abort(id).await.is_ok(),
+                None => true,
+            };
+            ended && (!is_lost || pending::end_lost(&object, within).await.is_ok())
         };
-        self.net.engine().wait_for(aborted, ABORT);
-    }
-}
-
-impl Upload for StoreUpload {
-    fn expect(&mut self, bytes: u64) {
-        self.assembly.set_layout(Layout::new(bytes));
+        match self.net.engine().wait_for(ended, ABORT) {
+            Some(true) => Ok(()),
+            Some(false) | None => Err(id.map_or_else(String::new, |id| (*id).clone())),
+        }
     }
 
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.fill(self.assembly.end(), bytes)
+    /// Ends the upload that an error stopped; the error says so if that fails.
+    fn failed(&mut self, error: io::Error) -> io::Error {
+        match self.abort() {
+            Ok(()) => error,
+            Err(id) => io::Error::new(error.kind(), Left { source: error, id }),
+        }
     }
 
-    fn skip_to(&mut self, position: u64) -> io::Result<()> {
-        self.assembly.skip_to(position)
-    }
-
-    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.fill(offset, bytes)
-    }
-
-    fn finish(mut self: Box<Self>) -> io::Result<()> {
+    fn complete(&mut self) -> io::Result<()> {
         let len = self.assembly.end();
         let left = self.assembly.finish()?;
         let object = self.object.clone();
         let earlier = self.earlier.take();
-        let engine = Arc::clone(&self.net);
-        let engine = engine.engine();
+        let net = Arc::clone(&self.net);
         if self.id.is_none() {
             // At most the first part has bytes.
             let bytes = left.into_iter().next().map(|(_, bytes)| bytes).unwrap_or_default();
             let stored = async move {
                 let tag = object.put(bytes).await;
-                confirmed(&object, tag, len, earlier.as_ref()).await
+                let made = Made { len, earlier: earlier.as_ref(), upload: None };
+                confirmed(&object, tag, made).await
             };
-            return engine.finish(stored).map_err(io::Error::other)?;
+            return net.engine().finish(stored).map_err(io::Error::other)?;
         }
         for (number, bytes) in left {
             self.send(number, bytes)?;
@@ -234,21 +254,94 @@ impl Upload for StoreUpload {
             if object.is_new && found(&object).await?.is_some() {
                 return Err(exists());
             }
+            let upload = Some(Parts { id: &id, count: parts.len() });
             let tag = object.complete(&id, parts).await;
-            confirmed(&object, tag, len, earlier.as_ref()).await
+            confirmed(&object, tag, Made { len, earlier: earlier.as_ref(), upload }).await
         };
         // Whether there is an object now must be known.
-        engine.finish(completed).map_err(io::Error::other)??;
-        // There is nothing to end.
+        net.engine().finish(completed).map_err(io::Error::other)??;
+        // There is nothing to end but what a lost answer left.
         self.id = None;
+        // The object is there: no error says that parts of another upload are.
+        drop(self.abort());
         Ok(())
+    }
+}
+
+/// An error after which the store keeps parts of an upload.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{source}; the upload {id:?} could not be ended, and its parts are kept and paid for: end it with \
+     `tl rm --uploads`"
+)]
+struct Left {
+    source: io::Error,
+    id: String,
+}
+
+impl Upload for StoreUpload {
+    fn expect(&mut self, bytes: u64) {
+        self.assembly.set_layout(Layout::new(bytes));
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.fill(self.assembly.end(), bytes).map_err(|error| self.failed(error))
+    }
+
+    fn skip_to(&mut self, position: u64) -> io::Result<()> {
+        self.assembly.skip_to(position)
+    }
+
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.fill(offset, bytes).map_err(|error| self.failed(error))
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.complete().map_err(|error| self.failed(error))
     }
 }
 
 impl Drop for StoreUpload {
     fn drop(&mut self) {
-        self.abort();
+        // `tl rm --uploads` lists what is left.
+        drop(self.abort());
     }
+}
+
+/// An object as it should be.
+struct Made<'a> {
+    len: u64,
+    /// The object that had the name before.
+    earlier: Option<&'a Head>,
+    upload: Option<Parts<'a>>,
+}
+
+/// The upload of an object.
+struct Parts<'a> {
+    id: &'a str,
+    count: usize,
+}
+
+impl Made<'_> {
+    /// Whether an object is the one that was written, when the answer to that got lost.
+    async fn is(&self, object: &NewObject, head: &Head) -> bool {
+        let earlier = self.earlier.map(|earlier| &earlier.version);
+        let may_be = head.len == self.len
+            && head.version != Version::Unknown
+            && earlier != Some(&head.version);
+        let Some(Parts { id, count }) = self.upload.as_ref().filter(|_| may_be) else {
+            return may_be;
+        };
+        // In S3 the tag of an object of parts ends with their number.
+        let parts = head.version.parts().filter(|_| is_s3(object));
+        // An upload that is still there has made no object.
+        parts.is_none_or(|parts| parts == *count)
+            && !pending::is_pending(object, id).await.unwrap_or(false)
+    }
+}
+
+fn is_s3(object: &NewObject) -> bool {
+    object.bucket.client().is_some_and(crate::clients::Client::is_s3)
 }
 
 /// Reads back the length of an object that was written, and finds out whether it was if the answer
@@ -256,22 +349,16 @@ impl Drop for StoreUpload {
 async fn confirmed(
     object: &NewObject,
     written: Result<Option<String>, Failed<'_>>,
-    len: u64,
-    earlier: Option<&Head>,
+    made: Made<'_>,
 ) -> io::Result<()> {
+    let len = made.len;
     let key = Key::Path { path: object.path.clone(), version: None };
     let head = async || repeated(&object.bucket, || object.bucket.head(&key)).await;
     let tag = match written {
         Ok(tag) => tag,
         Err(failed) if failed.may_be_done() => {
-            let is_done = |head: Head| {
-                let earlier = earlier.map(|earlier| &earlier.version);
-                head.len == len
-                    && head.version != Version::Unknown
-                    && earlier != Some(&head.version)
-            };
             return match head().await {
-                Ok(head) if is_done(head.clone()) => Ok(()),
+                Ok(head) if made.is(object, &head).await => Ok(()),
                 Ok(_) | Err(_) => Err(not_made(object, failed)),
             };
         }
@@ -283,9 +370,8 @@ async fn confirmed(
         return Err(io::Error::new(io::ErrorKind::InvalidData, text));
     }
     // Other stores have tags of other kinds.
-    let is_s3 = object.bucket.client().is_some_and(crate::clients::Client::is_s3);
     let tag = tag.as_deref().map_or(Version::Unknown, Version::of_tag);
-    if is_s3 && tag != Version::Unknown && head.version != tag {
+    if is_s3(object) && tag != Version::Unknown && head.version != tag {
         let found = head.version.pin(object.bucket.endpoint.as_deref());
         return Err(io::Error::other(RangeFault::Changed { found }));
     }

@@ -75,6 +75,14 @@ impl Version {
         }
     }
 
+    /// The number of parts of an object of S3 by its tag, `HASH-PARTS`.
+    pub(crate) fn parts(&self) -> Option<usize> {
+        let Self::Tag { tag, is_weak: false } = self else { return None };
+        let (hash, parts) = tag.split_once('-')?;
+        let is_hash = hash.len() == 32 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        parts.parse().ok().filter(|_| is_hash)
+    }
+
     /// The value of `If-Match`, which compares strongly: a weak tag would never match.
     pub(crate) fn if_match(&self) -> Option<String> {
         match self {
@@ -101,6 +109,15 @@ mod tests {
             for endpoint in [None, Some("http://127.0.0.1:9000")] {
                 assert_eq!(Version::of_pin(&version.pin(endpoint)), version);
             }
+        }
+    }
+
+    #[test]
+    fn tags_of_parts_have_their_number() {
+        let parts = |tag: &str| Version::of_tag(tag).parts();
+        assert_eq!(parts("\"0123456789abcdef0123456789abcdef-17\""), Some(17));
+        for other in ["\"0123456789abcdef0123456789abcdef\"", "\"abc-3\"", "0x8DC", ""] {
+            assert_eq!(parts(other), None, "{other}");
         }
     }
 
