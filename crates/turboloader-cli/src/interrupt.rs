@@ -10,6 +10,9 @@ use tbl_io::Location;
 
 use crate::failure::Failure;
 
+/// The end of a message.
+const INTERRUPTED: &str = ": interrupted, nothing is written";
+
 /// The state that the handlers of signals look at. They stay for the life of the process.
 struct Signals {
     /// Whether a signal ends the process at once, as it does without a handler.
@@ -41,6 +44,7 @@ impl Signals {
 
 /// Does work that writes `destination`. If that is in a store, Ctrl-C ends the work, whose upload ends
 /// with it, instead of the process; a second one ends the process. A local file needs nothing of this.
+/// Work on several files has this around all of it, too, so that Ctrl-C between two of them ends it.
 pub(crate) fn undone<T>(
     destination: &Path,
     work: impl FnOnce() -> Result<T, Failure>,
@@ -49,15 +53,24 @@ pub(crate) fn undone<T>(
         return work();
     }
     let Signals { ends, has_come } = Signals::get();
-    ends.store(false, Ordering::Relaxed);
+    let is_outermost = ends.swap(false, Ordering::Relaxed);
     let done = tbl_io::interruptible(|| has_come.load(Ordering::Relaxed), work);
-    ends.store(true, Ordering::Relaxed);
-    let is_over = has_come.swap(false, Ordering::Relaxed);
-    if is_over && done.is_err() {
-        let destination = Location::new(destination);
-        return Err(Failure::system(format_args!(
-            "{destination}: interrupted, nothing is written"
-        )));
+    let is_over = has_come.load(Ordering::Relaxed);
+    if is_outermost {
+        ends.store(true, Ordering::Relaxed);
+        has_come.store(false, Ordering::Relaxed);
     }
-    done
+    let failure = match done {
+        Err(failure) if is_over => failure.to_string(),
+        done => return done,
+    };
+    // Of several files the one that was being written is named.
+    if failure.contains(INTERRUPTED) {
+        return Err(Failure::system(failure));
+    }
+    // What the store keeps of an upload is said too.
+    let left = failure.find("; the upload ").and_then(|place| failure.get(place..));
+    let destination = Location::new(destination);
+    let left = left.unwrap_or_default();
+    Err(Failure::system(format_args!("{destination}{INTERRUPTED}{left}")))
 }

@@ -71,8 +71,12 @@ pub(crate) struct Args {
     pub(crate) force: bool,
 }
 
-/// Splits.
+/// Splits. Ctrl-C between two shards ends it as in the middle of one.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    interrupt::undone(&args.output, || split(args, global))
+}
+
+fn split(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let dataset = convert::open(global, &[&args.file])?;
     let sources = dataset.shards();
     let selection = convert::select(&dataset)?;

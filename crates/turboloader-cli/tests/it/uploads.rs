@@ -222,6 +222,44 @@ fn ctrl_c_ends_the_upload() {
 }
 
 #[test]
+fn ctrl_c_between_shards_ends_the_command() {
+    let root = tempfile::tempdir().unwrap();
+    let source = archive(root.path());
+    let mut service = empty_store();
+    // Most of the time of a shard goes to requests before and after its bytes.
+    service.speed.first_byte = Duration::from_millis(40);
+    let store = Store::new(Arc::new(service));
+    for number in 0..8_u32 {
+        let to = format!("s3://b/{number}/k-{{}}.tbl");
+        let child = Command::new("env")
+            .args(["--default-signal=INT", env!("CARGO_BIN_EXE_tl"), "split", "--quiet"])
+            .arg(&source)
+            .args(["-o", &to, "--shards", "24", "--index"])
+            .args(store.arguments())
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("tl starts");
+        let is_there =
+            |shard: u32| store.service.objects.content(&format!("b/{number}/k-{shard:05}.tbl"));
+        let begun = Instant::now();
+        while is_there(0).is_none() {
+            assert!(begun.elapsed() < PATIENCE);
+            thread::yield_now();
+        }
+        thread::park_timeout(Duration::from_millis(25 * u64::from(number)));
+        let id = child.id().to_string();
+        let sent = Command::new("sh").args(["-c", "kill -INT \"$0\"", &id]).status();
+        assert!(sent.unwrap().success());
+        let message = finished(child.wait_with_output().unwrap()).error(2);
+        assert!(message.ends_with(": interrupted, nothing is written"), "{message}");
+        assert_eq!(store.service.pending_uploads(), []);
+        assert!(is_there(23).is_none());
+        assert!(store.service.objects.content(&format!("b/{number}/k.tlidx")).is_none());
+    }
+}
+
+#[test]
 fn a_store_that_refuses_has_its_reason_named() {
     let root = tempfile::tempdir().unwrap();
     let source = archive(root.path());
