@@ -106,6 +106,9 @@ fn split(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     for path in paths.iter().chain(&index) {
         stores.create(&Location::new(path), placement)?;
     }
+    if let Some(index) = index.as_ref().filter(|_| is_local) {
+        remove_index(index)?;
+    }
     let mut options = ConvertOptions::new(kind);
     (options.sync, options.overwrite) = (!args.no_sync, args.force);
     let mut class_names = 0;
@@ -129,6 +132,17 @@ fn split(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
         interrupt::undone(&index, || Ok(index_shards(&stores, &paths, &index, options)?))?;
     }
     Ok(Verdict::Good)
+}
+
+/// Removes the index that is going to be replaced: its name tells that all shards are there. In a store
+/// the earlier one stays, and reading by it is an error at the first shard of another version.
+fn remove_index(index: &Path) -> Result<(), Failure> {
+    match fs::remove_file(index) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(Failure::Io { path: index.to_owned(), source })
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// The samples of each shard. An empty data set has one empty shard.

@@ -102,6 +102,18 @@ fn the_index_of_shards_comes_last() {
         assert!(uploaded == std::fs::read(folder.join(name)).unwrap(), "{name}");
     }
     assert!(folder.join("train.tlidx").exists());
+    // A second run that does not come to its end: files of more than 50 KiB are refused.
+    let to = folder.join("train-{}.tar");
+    let limited = Command::new("sh")
+        .args(["-c", "ulimit -f 100; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_tl")])
+        .args(split(to.to_str().unwrap()))
+        .args(["--force"])
+        .output()
+        .unwrap();
+    assert!(!limited.status.success());
+    assert!(!folder.join("train.tlidx").exists(), "it says that all shards are there");
+    assert!(folder.join("train-00000.tar").exists());
+    tl([&split(to.to_str().unwrap())[..], &["--force".to_owned()]].concat()).good();
     let digest = |of: &str| {
         let text = store.run(&["digest", of]).text();
         text.split_whitespace().next().unwrap().to_owned()
