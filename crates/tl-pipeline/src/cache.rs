@@ -139,7 +139,7 @@ impl Caches {
         Self { memory, disk, blocks }
     }
 
-    /// What its user should know about the cache on disk.
+    /// Notes on the cache on disk.
     pub(crate) fn notes(&self, dataset: &Dataset) -> Vec<LoaderNote> {
         let of_samples = self.disk.as_ref().map(|level| level.disk.folder());
         let folder = of_samples.or(self.blocks.as_ref().map(Blocks::folder));

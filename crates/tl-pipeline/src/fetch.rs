@@ -13,7 +13,7 @@ use tl_transform::Draw;
 
 use crate::cache::{Blocks, CacheKind, PayloadForm, Wanted};
 use crate::metrics::WorkerMetrics;
-use crate::reader::fetch_block;
+use crate::reader::requests::fetch_block;
 use crate::row::Interrupted;
 use crate::run::Run;
 use crate::sample::Stored;

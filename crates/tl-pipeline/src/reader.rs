@@ -6,30 +6,29 @@
 
 mod counters;
 mod lead;
+mod log;
 mod plan;
 mod planned;
 mod planner;
+pub(crate) mod requests;
 #[cfg(feature = "simulate")]
 pub mod simulate;
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tbl_io::{PageCache, SampleSource, SampleSourceExt, StoredBytes};
 use tl_handoff::sync::{Arc, thread};
 use tl_handoff::window::{Admission, Claim, Fetched, Window};
 
+use self::log::Log;
 use crate::crew::until_over;
 use crate::note::LoaderNote;
 use crate::panics::catch_panic;
 use crate::placement::requested_samples;
 use crate::readers::{REMOTE_READERS, Readers, THREADS_INSTEAD};
 use crate::run::{EpochOrder, Run};
-use crate::stage::Stage;
-use crate::trace::{Event, EventBuffer, EventKind};
 use crate::work::Work;
-
-pub(crate) use self::planned::fetch_block;
 
 pub use counters::ReaderStats;
 pub(crate) use counters::{ReaderCounters, Waits, nanoseconds};
@@ -176,35 +175,6 @@ fn find(run: &Run, sample: u64, row: u64, scratch: &mut Vec<u8>) -> Option<Wante
     // Under a budget, what does not fit is left to its worker, which has room for it or says so.
     let fits = !run.memory().is_bounded() || bytes <= run.config().read_ahead_bytes;
     fits.then_some(Wanted { row, sample, stored, bytes })
-}
-
-/// Counts and traces what a reader reads.
-struct Log {
-    counters: Arc<ReaderCounters>,
-    events: Option<EventBuffer>,
-}
-
-impl Log {
-    fn new(run: &Run, reader: usize) -> Self {
-        let shared = run.shared();
-        let events = shared.trace.as_ref().map(|trace| trace.reader(reader));
-        Self { counters: Arc::clone(&shared.counters.readers), events }
-    }
-
-    /// Records that `sample` was read, from `start` on, in a lane next to those of other reads.
-    fn read(&mut self, sample: u64, lane: u32, start: Instant, fetched: &Fetched) {
-        let now = Instant::now();
-        let time = now.saturating_duration_since(start);
-        self.counters.read(fetched.bytes.len(), time);
-        if let Some(events) = &mut self.events {
-            let kind = EventKind::Stage(Stage::Read);
-            events.push_beside(lane, Event::new(kind, start, time, sample));
-            let ahead = self.counters.window.ready() + 1;
-            events.push(Event::new(EventKind::ReadAhead, now, Duration::ZERO, ahead));
-            // A reader may sleep for long.
-            events.flush();
-        }
-    }
 }
 
 /// Reads one sample at a time until no rows are left.

@@ -81,7 +81,8 @@ impl Blocks {
 
     /// The note on blocks that are too large to be kept.
     pub(crate) fn note(&self) -> Option<LoaderNote> {
-        let (bytes, most) = (self.layouts.usual_bytes(), self.shelf.budget());
+        let bytes = self.layouts.usual_bytes();
+        let most = self.shelf.budget();
         (bytes > most).then_some(LoaderNote::LargeBlocks { bytes, most })
     }
 

@@ -182,7 +182,8 @@ mod tests {
         let undone = Arc::new(AtomicU64::new(0));
         let hangs = lock(&disk);
         let within = || {
-            let (disk, undone) = (Arc::clone(&disk), Arc::clone(&undone));
+            let disk = Arc::clone(&disk);
+            let undone = Arc::clone(&undone);
             let work = move || {
                 drop(lock(&disk));
                 true

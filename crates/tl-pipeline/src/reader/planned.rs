@@ -2,7 +2,6 @@
 //! background, many at once, in the requests that a [`Planner`] chooses.
 
 mod blocks;
-mod delivery;
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -12,17 +11,16 @@ use tl_handoff::sync::{Arc, Mutex};
 use tl_handoff::window::{MAX_ROWS, Window};
 
 use self::blocks::HeldBack;
-use self::delivery::{RequestLog, Target, start};
+use super::log::Log;
 use super::plan::{Part, Plan, Wanted};
 use super::planner::Planner;
-use super::{Log, Lookup, Watch};
+use super::requests::{RequestLog, Target, start};
+use super::{Lookup, Watch};
 use crate::batching::Batching;
 use crate::cache::{Assembly, Layout};
 use crate::placement::{has_neighbours, requested_range};
 use crate::run::Run;
 use crate::work::Work;
-
-pub(crate) use self::blocks::fetch_block;
 
 /// The rows that the plan looks ahead at most: it lists them. More than a window of the usual block
 /// shuffles has.

@@ -202,7 +202,8 @@ impl Shelf {
 
     /// Reserves bytes of the folder. A disk that does not answer is too slow for the block.
     fn reserve_on_disk(&self, cost: u64) -> bool {
-        let (disk, other) = (Arc::clone(&self.disk), Arc::clone(&self.disk));
+        let disk = Arc::clone(&self.disk);
+        let other = Arc::clone(&self.disk);
         let begin = move || disk.begin(cost, PATIENCE, None, |_| None);
         // Longer than the lock is waited for.
         match self.errands.within(2 * PATIENCE, begin, move || other.abandon(cost)) {

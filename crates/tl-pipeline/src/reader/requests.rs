@@ -1,7 +1,7 @@
-//! Requests, and what they bring.
+//! Requests of samples, by their rows or for blocks that a cache keeps, and what they bring.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,9 @@ use tbl_io::{PartReceiver, UnderWay};
 use tl_handoff::sync::{Arc, Mutex, lock};
 use tl_handoff::window::{Fetched, Window};
 
-use super::Log;
-use crate::cache::Assembly;
+use super::log::Log;
+use super::plan::{GAP, LARGEST, Part};
+use crate::cache::{Assembly, Begun, Layout, Member};
 use crate::placement::requested_samples;
 use crate::run::Run;
 
@@ -53,6 +54,60 @@ pub(super) fn start(
         None => Cow::Owned(samples.stored(index).ok()??.source),
     };
     Some(object.background()?.start(ranges, needed_in, Box::new(delivery)))
+}
+
+/// Requests the block of a sample that a worker needs now, of which no row is requested. False if it
+/// is not kept.
+pub(crate) fn fetch_block(run: &Run, sample: u64) -> bool {
+    let Some((window, blocks)) = run.window().zip(run.caches().blocks()) else { return false };
+    let block = blocks.may_take().then(|| blocks.layout(sample)).flatten();
+    let Some(block) = block.filter(|block| !blocks.has_failed(block.number)) else { return false };
+    match blocks.begin(&block, block.bytes, &|| run.is_over()) {
+        Begun::Here(assembly) => {
+            for targets in requests_of(&block, &[], |_| true) {
+                let needed_in = Some(Duration::ZERO);
+                let read = start(run, window, None, targets, needed_in, Some(&assembly));
+                if let Some(read) = read {
+                    assembly.hold(read, false);
+                }
+            }
+            true
+        }
+        Begun::Elsewhere => true,
+        Begun::Nowhere => false,
+    }
+}
+
+/// The requests that bring samples of a block, of which `parts` have rows: several where much lies
+/// between two of them.
+pub(super) fn requests_of(
+    block: &Layout,
+    parts: &[Part],
+    is_wanted: impl Fn(&Target) -> bool,
+) -> Vec<VecDeque<Target>> {
+    let rows: HashMap<u64, u64> = parts.iter().map(|part| (part.wanted.sample, part.row)).collect();
+    let target = |(place, member): (usize, &Member)| Target {
+        range: member.range.clone(),
+        sample: member.sample,
+        row: rows.get(&member.sample).copied(),
+        place,
+    };
+    let mut targets: Vec<Target> = block.members.iter().enumerate().map(target).collect();
+    targets.retain(|target| !target.range.is_empty() && is_wanted(target));
+    targets.sort_by_key(|target| target.range.start);
+    let mut requests: Vec<VecDeque<Target>> = Vec::new();
+    for target in targets {
+        let follows = |request: &&mut VecDeque<Target>| {
+            let first = &request[0].range;
+            let last = &request[request.len() - 1].range;
+            target.range.start - last.end <= GAP && target.range.end - first.start <= LARGEST
+        };
+        match requests.last_mut().filter(follows) {
+            Some(request) => request.push_back(target),
+            None => requests.push(VecDeque::from([target])),
+        }
+    }
+    requests
 }
 
 /// Brings the samples of a request to their rows, and to the block that is collected.
