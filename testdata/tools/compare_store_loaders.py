@@ -24,6 +24,7 @@ import argparse
 import collections
 import concurrent.futures
 import contextlib
+import functools
 import importlib
 import io
 import itertools
@@ -62,6 +63,7 @@ class Task:
     """The place of the data, and the settings of one run."""
 
     def __init__(self, endpoint, workers, scratch):
+        self.folder = os.environ["STORE_FOLDER"]
         self.endpoint = endpoint
         self.workers = workers
         self.scratch = scratch
@@ -75,25 +77,40 @@ class Task:
         return DataLoader(dataset, num_workers=self.workers, persistent_workers=kept, **settings)
 
 
-def turboloader(path, **settings):
+def turboloader(path, share=None, is_local=False, **settings):
     def make(task):
         import turboloader
 
-        if "cache" in settings:
+        if share is not None:
             folder = f"{task.scratch}/cache"
-            settings["cache"] = turboloader.Cache(disk=settings["cache"], folder=folder)
+            cache = turboloader.Cache(disk=cache_bytes(share), folder=folder, blocks=True)
+            settings["cache"] = cache
         options = {"endpoint": task.endpoint, "region": KEYS["AWS_REGION"]}
         loader = turboloader.DataLoader(
-            f"s3://data/{path}",
+            f"{task.folder}/data/{path}" if is_local else f"s3://data/{path}",
             batch_size=BATCH,
             num_workers=task.workers,
             decode=False,
-            store=options,
+            store=None if is_local else options,
             **settings,
         )
         return loader, lambda batch: batch["bytes"]
 
     return make
+
+
+def blocks(shuffle):
+    """Makes loaders with blocks in a cache on disk for a part of the data."""
+
+    def make(task, share):
+        return turboloader(TBL, share, shuffle=shuffle)(task)
+
+    return make
+
+
+def cache_bytes(share):
+    """Returns the bytes of a cache for a part of the data; room for all of it is more than that."""
+    return 1 << 32 if share == 1 else int(share * sum(len(content) for _, content in samples()))
 
 
 def webdataset(task):
@@ -175,12 +192,16 @@ def boto3(task):
     return task.torch_loader(Objects(), shuffle=True), list
 
 
-def streaming(task):
+def streaming(task, share=None):
     import streaming
     import torch.utils.data
 
     dataset = streaming.StreamingDataset(
-        remote="s3://data/mds", local=f"{task.scratch}/mds", shuffle=True, batch_size=BATCH
+        remote="s3://data/mds",
+        local=f"{task.scratch}/mds",
+        shuffle=True,
+        batch_size=BATCH,
+        cache_limit=None if share is None else cache_bytes(share),
     )
 
     def forget_client(_):
@@ -192,7 +213,7 @@ def streaming(task):
     return loader, lambda batch: [sample["image"] for sample in batch]
 
 
-def litdata(task):
+def litdata(task, share=1):
     import litdata
     import litdata.streaming.downloader
 
@@ -202,7 +223,7 @@ def litdata(task):
         "s3://data/litdata",
         cache_dir=f"{task.scratch}/litdata",
         shuffle=True,
-        max_cache_size="25GB",
+        max_cache_size=cache_bytes(share),
         storage_options={"endpoint_url": task.endpoint},
     )
     kept = task.workers > 0
@@ -239,10 +260,6 @@ LOADERS = {
     "tbl-full": Loader(
         "turboloader, TBL", turboloader(TBL, shuffle=True), OURS, 1, "full shuffle"
     ),
-    "tbl-cache": Loader(
-        "turboloader, TBL, `Cache`",
-        turboloader(TBL, shuffle="block:16x64", cache="4GiB"), OURS, 1, "`block:16x64`",
-    ),
     "tar-index": Loader(
         "turboloader, TAR with shard index",
         turboloader("tar/train.tlidx", shuffle="block:16x64"), OURS, 1, "`block:16x64`",
@@ -270,6 +287,22 @@ LOADERS = {
         "s3torchconnector, map style, objects", s3torchconnector_map,
         ["s3torchconnector", "torch"], 8, "full shuffle", 1,
     ),
+    "tbl-local": Loader(
+        "turboloader, local TBL", turboloader(TBL, is_local=True, shuffle="block:16x64"), OURS, 1,
+        "`block:16x64`", 4,
+    ),
+} | {
+    f"{key}-cache-{percent}": Loader(
+        f"{name}, cache of {percent} %", functools.partial(make, share=percent / 100), packages,
+        workers, setting, 4,
+    )
+    for percent in (100, 50, 10)
+    for key, name, make, packages, workers, setting in (
+        ("tbl", "turboloader, TBL", blocks("block:16x64"), OURS, 1, "`block:16x64`"),
+        ("tbl-full", "turboloader, TBL", blocks("full"), OURS, 1, "full shuffle"),
+        ("litdata", "LitData", litdata, ["litdata", "torch"], 1, "shuffle"),
+        ("streaming", "MosaicML Streaming", streaming, ["streaming", "torch", "boto3"], 8, "`py1e`"),
+    )
 }
 
 
@@ -537,8 +570,8 @@ def partial_rate(record):
     return last["samples"] / last["seconds"] if last and not record["epochs"] else None
 
 
-def both(records, value, digits):
-    found = [of_epoch(records, epoch, value) for epoch in (0, 1)]
+def of_epochs(records, value, digits):
+    found = [of_epoch(records, epoch, value) for epoch in range(4)]
     return " / ".join(f"{statistics.median(f):.{digits}f}" for f in found if f)
 
 
@@ -554,11 +587,11 @@ def contents(records):
 
 def table(records):
     print(
-        "| store | loader | setting | epoch 1, samples/s | epoch 2 | first batch, s "
-        "| requests per 1000 samples, epoch 1 / 2 | received / used, epoch 1 / 2 | finished "
+        "| store | loader | setting | epoch 1, samples/s | epoch 2 | last epoch | first batch, s "
+        "| requests per 1000 samples, by epoch | received / used, by epoch | finished "
         "| wrong, lost, repeated samples |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     for setting, key in itertools.product(SETTINGS, LOADERS):
         of_loader = [r for r in records if (r["setting"], r["loader"]) == (setting, key)]
         for workers in sorted({record["workers"] for record in of_loader}):
@@ -587,9 +620,10 @@ def row(setting, loader, records):
         f"{workers}, {loader.setting}",
         first,
         spread(of_epoch(timed, 1, rate), 0),
+        spread(of_epoch(timed, loader.epochs - 1, rate), 0) if loader.epochs > 2 else "",
         spread([record["first"] for record in timed], 2),
-        both(timed, lambda e: e["requests"] * 1000 / e["samples"], 0),
-        both(timed, lambda e: e["received"] / e["bytes"], 2),
+        of_epochs(timed, lambda e: e["requests"] * 1000 / e["samples"], 0),
+        of_epochs(timed, lambda e: e["received"] / e["bytes"], 2),
         "; ".join(finished).replace("|", "\\|"),
         contents(records),
     ]
@@ -618,6 +652,7 @@ def main():
     parser.add_argument("--results", type=pathlib.Path, help="default WORK/results.jsonl")
     arguments = parser.parse_args()
     os.environ["STORE_PHOTOS"] = str(arguments.photos.resolve())
+    os.environ["STORE_FOLDER"] = str((arguments.work / "store").resolve())
     Store.program = arguments.store
     arguments.work.mkdir(parents=True, exist_ok=True)
     results = arguments.results or arguments.work / "results.jsonl"
