@@ -143,6 +143,31 @@ fn hidden_beside(target: &Path, folder: &Path) -> io::Result<tempfile::NamedTemp
 #[cfg(unix)]
 const CREATE_MODE: u32 = 0o666;
 
+/// Removes the temporary files that killed processes left in `folder`: those of files whose names
+/// `is_target` accepts. Linux leaves some only on file systems without unnamed files, such as NFS, or
+/// if a process is killed while it replaces a file. Nobody may be writing these files.
+///
+/// # Errors
+/// Whatever the operating system reports.
+pub fn remove_drafts(folder: &Path, is_target: impl Fn(&OsStr) -> bool) -> io::Result<u64> {
+    let mut removed = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if draft_target(&entry.file_name()).is_some_and(&is_target) {
+            fs::remove_file(entry.path())?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// The target of the temporary file with this name, which [`hidden_beside`] made.
+fn draft_target(name: &OsStr) -> Option<&OsStr> {
+    let name = name.as_bytes().strip_prefix(b".")?.strip_suffix(b".partial")?;
+    let dot = name.iter().rposition(|&byte| byte == b'.')?;
+    name.get(..dot).map(OsStr::from_bytes)
+}
+
 /// Creates a file without a name in `folder`; `None` where that is not supported.
 #[cfg(target_os = "linux")]
 fn create_unnamed(folder: &Path) -> io::Result<Option<File>> {
@@ -291,6 +316,22 @@ mod tests {
         let refused = AtomicFile::create(&target, KEEP).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::NotFound);
         assert!(!refused.to_string().contains("partial"), "{refused}");
+    }
+
+    #[test]
+    fn drafts_of_killed_processes_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.tbl", "b.tbl"] {
+            let (_, path) = hidden_beside(Path::new(name), folder.path()).unwrap().into_parts();
+            path.keep().unwrap();
+        }
+        for name in [".a.tbl", "a.tbl", ".partial"] {
+            fs::write(folder.path().join(name), b"of somebody").unwrap();
+        }
+        assert_eq!(remove_drafts(folder.path(), |name| name == "a.tbl").unwrap(), 1);
+        let left = names(folder.path());
+        assert_eq!(left.len(), 4);
+        assert!(left[1].starts_with(".b.tbl.") && left[0] == ".a.tbl", "{left:?}");
     }
 
     #[test]

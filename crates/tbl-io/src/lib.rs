@@ -61,7 +61,7 @@ mod view;
 mod write_error;
 mod writer;
 
-pub use atomic_file::{AtomicFile, Placement};
+pub use atomic_file::{AtomicFile, Placement, remove_drafts};
 pub use braces::expand_braces;
 pub use byte_locks::ByteLocks;
 pub use convert::{

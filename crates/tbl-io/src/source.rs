@@ -138,7 +138,10 @@ impl Source {
 
     /// The version of the bytes: that of an object, or the time at which a local file was last
     /// changed.
-    pub(crate) fn version(&self) -> Result<Pin, ReadError> {
+    ///
+    /// # Errors
+    /// [`ReadError::Io`].
+    pub fn version(&self) -> Result<Pin, ReadError> {
         match &self.backing {
             Backing::File(file) => {
                 let io_error = |error| ReadError::io(&self.location, error);

@@ -1,5 +1,6 @@
 //! Options of the writer, and the summary that it returns.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
@@ -75,6 +76,18 @@ impl FromStr for Compression {
         // A message is one line.
         let text = || Escaped(text.as_bytes()).to_string();
         compression.ok_or_else(|| CompressionError { text: text() })
+    }
+}
+
+impl fmt::Display for Compression {
+    /// The text that [`from_str`](Self::from_str) reads, or `as-stored`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Lz4 => f.write_str("lz4"),
+            Self::Zstd(level) => write!(f, "zstd:{}", level.get()),
+            Self::AsStored => f.write_str("as-stored"),
+        }
     }
 }
 
