@@ -5,6 +5,7 @@
 #[cfg(feature = "tables")]
 mod date_time;
 mod explain;
+pub mod job;
 mod moments;
 mod notes;
 #[cfg(feature = "parquet")]
@@ -12,6 +13,7 @@ mod panics;
 mod prepare;
 mod recipe_file;
 pub mod sheet;
+mod statistics;
 mod stores;
 mod survey;
 #[cfg(feature = "tables")]
@@ -26,6 +28,7 @@ pub use notes::ConversionNotes;
 pub use panics::catches as catches_panics;
 pub use prepare::{HeaderCheck, Probe, Rasterize, RowIndexer, Square, SquareError, StrictDecode};
 pub use recipe_file::{RecipeFileError, read_recipe};
+pub use statistics::{Statistics, WholeSum};
 pub use stores::stores;
 pub use survey::{Sides, Survey};
 #[cfg(feature = "tables")]

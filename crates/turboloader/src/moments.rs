@@ -17,7 +17,7 @@ pub struct Moments {
 }
 
 /// The most channels of a pixel.
-const MOST_CHANNELS: usize = 4;
+pub(crate) const MOST_CHANNELS: usize = 4;
 
 /// The sum of the values of each channel, and that of their squares.
 #[derive(Clone, Copy, Debug)]
@@ -138,7 +138,7 @@ impl Moments {
 }
 
 /// Adds up an image of integers; 2^32 pixels of 16 bits, far more than a decoder makes, fit 64 bits.
-fn add_whole<const C: usize, const N: usize>(
+pub(crate) fn add_whole<const C: usize, const N: usize>(
     sums: &mut [[u128; 2]; MOST_CHANNELS],
     pixels: &[u8],
     load: impl Fn([u8; N]) -> u64,
@@ -160,9 +160,9 @@ fn add_whole<const C: usize, const N: usize>(
 
 /// Mean and deviation of integers as shares of `most`.
 #[expect(clippy::cast_precision_loss, reason = "means are real numbers")]
-fn whole([sum, squares]: [u128; 2], count: u64, most: f64) -> (f64, f64) {
+pub(crate) fn whole([sum, squares]: [u128; 2], count: u64, most: f64) -> (f64, f64) {
     // Exact up to here: the difference of two large sums.
-    let spread = squares * u128::from(count) - sum * sum;
+    let spread = squares.saturating_mul(count.into()).saturating_sub(sum.saturating_mul(sum));
     let count = count as f64;
     (sum as f64 / count / most, (spread as f64).sqrt() / count / most)
 }

@@ -187,6 +187,12 @@ impl Rasterize {
         }
     }
 
+    /// Decodes a sample, and returns its pixels.
+    pub(crate) fn pixels(&mut self, entry: &Entry<'_>, bytes: &[u8]) -> Result<&[u8], Refusal> {
+        self.decode(entry, bytes)?;
+        Ok(&self.image.data)
+    }
+
     /// The sample's pixels in `self.image`.
     fn decode(&mut self, entry: &Entry<'_>, bytes: &[u8]) -> Result<(), Refusal> {
         if entry.format != SampleFormat::RawU8 {

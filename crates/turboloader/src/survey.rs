@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tbl_format::SampleFormat;
+use tbl_io::Entry;
 use tl_decode::{DecodeError, Defect, probe};
 use tl_pipeline::{
     DatasetView, ErrorBudget, Loader, LoaderConfig, OnError, PipelineError, SampleError,
@@ -107,28 +108,13 @@ impl Survey {
         let dataset = view.dataset();
         // Its bytes were read, so there is one.
         let entry = dataset.entry(index).ok();
-        let format = entry.as_ref().map_or(SampleFormat::Unknown, |entry| entry.format);
-        let says_image = matches!(
-            format,
-            SampleFormat::Jpeg
-                | SampleFormat::Png
-                | SampleFormat::WebP
-                | SampleFormat::Bmp
-                | SampleFormat::Tiff
-        );
-        let found = match entry.filter(|_| format == SampleFormat::RawU8) {
-            Some(entry) => Ok((format.to_string(), entry.width, entry.height)),
-            None => probe(bytes).map(|info| (info.format.to_string(), info.width, info.height)),
-        };
-        let format = match found {
-            Ok((format, width, height)) => {
-                self.widths.add(width);
-                self.heights.add(height);
-                format.to_lowercase()
+        let format = match ImageHeader::of(entry.as_ref(), bytes) {
+            Ok(Some(header)) => {
+                self.widths.add(header.width);
+                self.heights.add(header.height);
+                header.format
             }
-            Err(DecodeError::Malformed(Defect::UnknownFormat { .. })) if !says_image => {
-                "other".to_owned()
-            }
+            Ok(None) => OTHER_FORMAT.to_owned(),
             Err(error) => {
                 self.damage(&dataset.sample_error(index, SampleFault::from(error)));
                 return;
@@ -151,6 +137,45 @@ impl Survey {
         // The audit lists the first ones.
         let all = loader.stats().skipped;
         self.damaged_count += all.saturating_sub(audit.len() as u64);
+    }
+}
+
+/// The format of samples that are not images.
+pub(crate) const OTHER_FORMAT: &str = "other";
+
+/// The statements of an image's header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ImageHeader {
+    /// In lower case.
+    pub(crate) format: String,
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+}
+
+impl ImageHeader {
+    /// That of a sample; `None` for data that neither is an image nor is called one.
+    pub(crate) fn of(entry: Option<&Entry<'_>>, bytes: &[u8]) -> Result<Option<Self>, DecodeError> {
+        let stated = entry.map_or(SampleFormat::Unknown, |entry| entry.format);
+        let says_image = matches!(
+            stated,
+            SampleFormat::Jpeg
+                | SampleFormat::Png
+                | SampleFormat::WebP
+                | SampleFormat::Bmp
+                | SampleFormat::Tiff
+        );
+        if let Some(entry) = entry.filter(|_| stated == SampleFormat::RawU8) {
+            let format = stated.to_string().to_lowercase();
+            return Ok(Some(Self { format, width: entry.width, height: entry.height }));
+        }
+        match probe(bytes) {
+            Ok(info) => {
+                let format = info.format.to_string().to_lowercase();
+                Ok(Some(Self { format, width: info.width, height: info.height }))
+            }
+            Err(DecodeError::Malformed(Defect::UnknownFormat { .. })) if !says_image => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -5,6 +5,8 @@
 mod block_cache;
 #[cfg(feature = "remote")]
 mod elastic;
+#[cfg(all(feature = "arrow", feature = "remote"))]
+mod job;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(feature = "remote")]

@@ -1,0 +1,340 @@
+//! Jobs over many shards: each is converted, checked or counted by itself, and has a record that says
+//! how that went. The record is written last, so that a job that is started again does what has none.
+//!
+//! [`Job::run`] does all of it on threads of one machine. Engines that spread work over machines call
+//! [`Task::run`] for each shard and give the records to a [`Report`], with the same results.
+
+mod record;
+mod report;
+mod task;
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use tbl_io::{ErrorKind, Location, ReadError, Stores, WriteError, remove_drafts};
+use tl_pipeline::Fault;
+
+pub use record::{Finding, Record, Status};
+pub use report::{Report, Totals};
+pub use task::{Outcome, OutputFormat, Task};
+
+/// The folder of the records of a conversion, below that of the files. Readers of folders pass over
+/// names that begin with an underscore.
+const RECORDS: &[u8] = b"_records";
+
+/// The time of a wait for a shard before an interrupt is looked for.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Data sets, each of which is the work of one task.
+#[derive(Clone, Debug)]
+pub struct Job {
+    task: Task,
+    shards: Vec<Shard>,
+    /// The folders for files and records.
+    folders: BTreeSet<Location>,
+}
+
+/// A data set, and the places of its results. Local paths are absolute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// The data set.
+    pub source: Location,
+    /// The file to write, if the task writes one.
+    pub output: Option<Location>,
+    /// The place of its record; none in a job that always begins anew.
+    pub record: Option<Location>,
+}
+
+/// The reason why a job ends.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
+pub enum JobError {
+    /// The sources cannot be listed.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The report cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A folder for results cannot be made, or not cleaned.
+    #[error("{location}: {source}")]
+    Folder { location: Location, source: io::Error },
+    /// Two shards would have one output.
+    #[error("several shards would become {output}: give them other names")]
+    SameOutput { output: Location },
+    /// The shards of an index would become one file.
+    #[error("{index}: is a shard index, expected its shards: pass a pattern such as *.tar")]
+    ShardIndex { index: Location },
+    /// A conversion has no folder.
+    #[error("a conversion needs a folder for its files")]
+    NoOutput,
+    /// No thread can be started.
+    #[error("worker {worker} of {workers} cannot be started: {source}")]
+    NotStarted { worker: usize, workers: usize, source: io::Error },
+    /// The caller or an interrupt has ended the job.
+    #[error("stopped after {done} of {shards} shards; the same command continues")]
+    Stopped { done: usize, shards: usize },
+}
+
+impl Fault for JobError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Read(error) => error.kind(),
+            Self::Write(error) => error.kind(),
+            Self::Folder { .. } | Self::NotStarted { .. } | Self::Stopped { .. } => {
+                ErrorKind::System
+            }
+            Self::SameOutput { .. } | Self::ShardIndex { .. } | Self::NoOutput => {
+                ErrorKind::Setting
+            }
+        }
+    }
+}
+
+/// The places for the results of a job: folders as paths or URLs.
+#[derive(Clone, Debug, Default)]
+pub struct JobFolders {
+    /// The folder for the files of a conversion.
+    pub output: Option<Location>,
+    /// The folder for records, by default `_records` in that of the files. Without either, a job
+    /// begins anew each time.
+    pub records: Option<Location>,
+}
+
+impl Job {
+    /// A job over all that the sources [stand for](Stores::expand). Local folders for results are made.
+    ///
+    /// A conversion writes a file for each shard, with the shard's name and the format's extension. It
+    /// replaces a file of that name that has no record.
+    ///
+    /// # Errors
+    /// [`JobError`], also for two shards of one name in a conversion.
+    pub fn new<L: AsRef<OsStr>>(
+        stores: &Stores,
+        sources: &[L],
+        task: Task,
+        folders: &JobFolders,
+    ) -> Result<Self, JobError> {
+        let output = folders.output.as_ref().map(absolute).transpose()?;
+        let records = match (&folders.records, &output) {
+            (Some(records), _) => Some(absolute(records)?),
+            (None, Some(output)) => Some(output.join(RECORDS)),
+            (None, None) => None,
+        };
+        let mut shards = Vec::new();
+        let mut outputs = BTreeSet::new();
+        for source in stores.expand_all(sources)? {
+            if source.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tlidx")) {
+                return Err(JobError::ShardIndex { index: stores.printable(&source) });
+            }
+            let source = absolute(&source)?;
+            let output = match (task.extension(), &output) {
+                (None, _) => None,
+                (Some(_), None) => return Err(JobError::NoOutput),
+                (Some(extension), Some(folder)) => {
+                    Some(folder.join(&output_name(&source, extension)))
+                }
+            };
+            if let Some(output) =
+                output.as_ref().filter(|output| !outputs.insert((*output).clone()))
+            {
+                return Err(JobError::SameOutput { output: stores.printable(output) });
+            }
+            let named = output.as_ref().unwrap_or(&source);
+            let record = records.as_ref().map(|records| records.join(&record_name(named, &task)));
+            shards.push(Shard { source, output, record });
+        }
+        let folders = output.into_iter().chain(records).collect::<BTreeSet<Location>>();
+        for location in &folders {
+            if let Some(path) = location.path() {
+                let fault = |source| JobError::Folder { location: location.clone(), source };
+                fs::create_dir_all(path).map_err(fault)?;
+            }
+        }
+        Ok(Self { task, shards, folders })
+    }
+
+    /// The work on each shard.
+    #[must_use]
+    pub const fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// The shards, in the order of the sources.
+    #[must_use]
+    pub fn shards(&self) -> &[Shard] {
+        &self.shards
+    }
+
+    /// Does what has no record yet on `threads` threads, writes the report, and returns its totals.
+    /// `on_shard` hears of each shard as it is done, with its number, and ends the job where it
+    /// breaks off.
+    ///
+    /// Damaged shards, and those that the system refuses, do not end a job: [`Totals`] counts them.
+    ///
+    /// # Errors
+    /// [`JobError::Write`], [`JobError::NotStarted`], [`JobError::Stopped`].
+    pub fn run(
+        &self,
+        stores: &Stores,
+        threads: NonZeroUsize,
+        mut report: Report,
+        on_shard: &mut dyn FnMut(usize, &Outcome) -> ControlFlow<()>,
+    ) -> Result<Totals, JobError> {
+        let shards = self.shards.len();
+        let workers = threads.get().min(shards);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let next = AtomicUsize::new(0);
+        // Bounded, so that threads wait for a report that is slow.
+        let (sender, receiver) = mpsc::sync_channel(workers);
+        thread::scope(|scope| {
+            let receiver = receiver;
+            let _stop = StopOnDrop(Arc::clone(&is_over));
+            for worker in 0..workers {
+                let sender = sender.clone();
+                let is_over = Arc::clone(&is_over);
+                let next = &next;
+                let work = move || {
+                    let has_ended = Arc::clone(&is_over);
+                    tbl_io::interruptible(
+                        move || has_ended.load(Ordering::Relaxed),
+                        || {
+                            while !is_over.load(Ordering::Relaxed) {
+                                let number = next.fetch_add(1, Ordering::Relaxed);
+                                let Some(shard) = self.shards.get(number) else { return };
+                                let outcome = self.task.run(stores, shard);
+                                // The job has ended.
+                                let Ok(()) = sender.send(Done { number, outcome }) else { return };
+                            }
+                        },
+                    );
+                };
+                let started = thread::Builder::new().spawn_scoped(scope, work);
+                started.map_err(|source| JobError::NotStarted { worker, workers, source })?;
+            }
+            drop(sender);
+            for done in 0..shards {
+                let stopped = || JobError::Stopped { done, shards };
+                let Done { number, outcome } = loop {
+                    if tbl_io::is_interrupted() {
+                        return Err(stopped());
+                    }
+                    match receiver.recv_timeout(PATIENCE) {
+                        Ok(done) => break done,
+                        Err(mpsc::RecvTimeoutError::Timeout) => {}
+                        Err(mpsc::RecvTimeoutError::Disconnected) => return Err(stopped()),
+                    }
+                };
+                if on_shard(number, &outcome).is_break() {
+                    return Err(stopped());
+                }
+                report.add(number, outcome.record)?;
+            }
+            Ok(())
+        })?;
+        report.finish()
+    }
+
+    /// Whether an object or a file is a result of this job.
+    fn has_result(&self) -> impl Fn(&Location) -> bool {
+        let results = self.shards.iter().flat_map(|shard| shard.output.iter().chain(&shard.record));
+        let results: BTreeSet<Location> = results.cloned().collect();
+        move |location| results.contains(location)
+    }
+
+    /// Removes what killed processes left of this job's results: temporary files and, in S3, uploads.
+    /// No task of the job may be under way.
+    ///
+    /// # Errors
+    /// [`JobError::Folder`], [`JobError::Read`].
+    pub fn clean_up(
+        &self,
+        #[cfg(feature = "remote")] remote: &tl_store::RemoteStores,
+    ) -> Result<(), JobError> {
+        let has_result = self.has_result();
+        for folder in &self.folders {
+            if let Some(path) = folder.path() {
+                let is_result = |name: &OsStr| has_result(&folder.join(name.as_bytes()));
+                let fault = |source| JobError::Folder { location: folder.clone(), source };
+                remove_drafts(path, is_result).map_err(fault)?;
+            }
+            #[cfg(feature = "remote")]
+            if folder.scheme() == Some("s3") {
+                for upload in remote.pending_uploads(&folder.join(b""))? {
+                    if has_result(&upload.object) {
+                        remote.end_upload(&upload)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A shard's result on its way to the report.
+struct Done {
+    number: usize,
+    outcome: Outcome,
+}
+
+/// Ends the threads however the job ends.
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A path that means the same in every folder; a URL does anyway.
+fn absolute(location: &Location) -> Result<Location, JobError> {
+    let Some(path) = location.path() else { return Ok(location.clone()) };
+    let fault = |source| JobError::Folder { location: location.clone(), source };
+    std::path::absolute(path).map(Location::new).map_err(fault)
+}
+
+/// The name of the file that a shard becomes.
+fn output_name(source: &Location, extension: &str) -> Vec<u8> {
+    let name = source.file_name();
+    // A folder may end with a slash.
+    let path = PathBuf::from(OsString::from_vec(source.as_os_str().as_bytes().to_vec()));
+    let name = if name.is_empty() { path.file_name().unwrap_or_default().as_bytes() } else { name };
+    let stem = Path::new(OsStr::from_bytes(name)).file_stem().unwrap_or_default().as_bytes();
+    // `a.tar.gz` and `a.tar.zst` are `a`.
+    let stem = stem.strip_suffix(b".tar").unwrap_or(stem);
+    [stem, b".", extension.as_bytes()].concat()
+}
+
+/// The name of the record of a shard, or of its output, which no other has in this job.
+fn record_name(named: &Location, task: &Task) -> Vec<u8> {
+    let name = named.file_name();
+    let name = if task.extension().is_some() {
+        name.to_vec()
+    } else {
+        // Shards in several folders may have one name.
+        let digest =
+            named.as_os_str().as_bytes().iter().fold(FNV_BASIS, |digest, &byte| {
+                (digest ^ u64::from(byte)).wrapping_mul(FNV_PRIME)
+            });
+        let name = OsStr::from_bytes(name.get(..MAX_NAME_BYTES).unwrap_or(name)).as_bytes();
+        [name, format!("-{digest:016x}-{}", task.name()).as_bytes()].concat()
+    };
+    [&name[..], b".json"].concat()
+}
+
+/// How much of a shard's name its record has in its own; file systems take 255 bytes.
+const MAX_NAME_BYTES: usize = 180;
+
+/// Of the hash FNV-1a of 64 bits.
+const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0100_0000_01b3;
