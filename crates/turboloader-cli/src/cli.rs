@@ -58,6 +58,7 @@ commands! {
     Cat => cat,
     Extract => extract,
     Verify => verify,
+    Stats => stats,
     Digest => digest,
     #[cfg(feature = "tables")]
     Find => table::find,

@@ -14,12 +14,14 @@ use tbl_io::{
     Prepare, SampleSource, Selection, SourceKind, Stores, Target as FileKind,
 };
 use tl_pipeline::Dataset;
+use turboloader::job::{OutputFormat, Task};
 use turboloader::{ConversionNotes, Probe, Rasterize, RowIndexer, Square};
 
-use crate::args::{GlobalArgs, ViewArgs};
+use crate::args::{GlobalArgs, JobArgs, ViewArgs};
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::interrupt;
+use crate::job;
 use crate::output::{self, Progress};
 
 mod metadata;
@@ -34,6 +36,11 @@ mod metadata;
 /// the destination, into TMPDIR if that is in a store, or into the folder of --unpack.
 /// Several data sets are joined by class name. A label that cannot be read ends the conversion.
 ///
+/// With --each every source becomes a file of its own in the folder DST, several at the same time: a
+/// job over thousands of shards. It writes a record for each shard when its file is complete. Started
+/// again, the command converts what has no record, and shards that were changed since or are converted
+/// with other options. A damaged shard is reported, and the others are converted.
+///
 /// Examples:
 ///   tl convert train.tar -o train.tbl
 ///   tl convert train.tar.gz -o train.tbl
@@ -44,6 +51,7 @@ mod metadata;
 ///   tl convert train.tbl -o train.tar --to tar
 ///   tl convert train.tbl -o train.parquet
 ///   tl convert train.tar -o s3://bucket/train.tbl
+///   tl convert --each 's3://raw/train-{000..127}.tar' -o s3://bucket/train --report train.jsonl
 ///   tl convert train.tar -o val.tbl --split 0.9,0.1@0 --part 1 --stratify
 ///   tl convert train.tar -o train.tbl --metadata description.json
 ///   tl convert train.csv -o train.tbl --label-column class
@@ -67,9 +75,16 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "SRC")]
     pub(crate) sources: Vec<PathBuf>,
 
-    /// The file to write, or the URL of an object: s3://, gs:// or az://
+    /// The file to write, or the URL of an object: s3://, gs:// or az://; with --each the folder
     #[arg(short, long, value_name = "DST")]
     pub(crate) output: PathBuf,
+
+    /// Convert every source into a file of its own, which replaces one that is there
+    #[arg(long, conflicts_with_all = ["size", "metadata", "no_sync", "force"])]
+    pub(crate) each: bool,
+
+    #[command(flatten)]
+    pub(crate) job: JobArgs,
 
     /// The format to write (default: by the extension of DST, for tar, idv, csv and parquet;
     /// otherwise tbl2)
@@ -161,6 +176,12 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     if args.metadata.is_some() && !matches!(to, Target::Tbl2 | Target::Raw | Target::Tbl1) {
         return Err(Failure::Usage { what: "--metadata is for TBL files" });
     }
+    if args.each {
+        return convert_each(args, to, compression, global);
+    }
+    if args.job.is_given() {
+        return Err(job::NEEDS_EACH);
+    }
     #[cfg(feature = "tables")]
     if let Some(verdict) = crate::table::convert::run(args, to, global)? {
         return Ok(verdict);
@@ -212,6 +233,32 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         ));
     }
     Ok(Verdict::Good)
+}
+
+/// Converts every source into a file of its own.
+fn convert_each(
+    args: &Args,
+    to: Target,
+    compression: Compression,
+    global: &GlobalArgs,
+) -> Result<Verdict, Failure> {
+    if args.view.is_given() {
+        let what = "options that select samples are for one data set: leave out --each";
+        return Err(Failure::Usage { what });
+    }
+    let to = match to {
+        Target::Tbl2 => OutputFormat::Tbl,
+        Target::Tbl1 => OutputFormat::Tbl1,
+        Target::Tar => OutputFormat::Tar,
+        Target::Parquet => OutputFormat::Parquet,
+        Target::Raw | Target::Idv | Target::Csv => {
+            return Err(Failure::Usage { what: "--each writes tbl2, tbl1, tar or parquet" });
+        }
+    };
+    let task = Task::Convert { to, compression, jpeg_index: args.jpeg_index };
+    let output = Some(args.output.as_path());
+    let totals = job::run(&args.sources, task, output, &args.job, args.jobs, global)?;
+    job::verdict(&totals)
 }
 
 impl Target {

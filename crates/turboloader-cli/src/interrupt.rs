@@ -1,4 +1,5 @@
-//! Ctrl-C during work on a store, of which parts are left there if the process just ends.
+//! Ctrl-C during work that ends by itself: on a store, where parts would be left if the process just
+//! ended, and on many shards.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,14 +53,8 @@ pub(crate) fn undone<T>(
     if Location::new(destination).url().is_none() {
         return work();
     }
-    let Signals { ends, has_come } = Signals::get();
-    let is_outermost = ends.swap(false, Ordering::Relaxed);
-    let done = tbl_io::interruptible(|| has_come.load(Ordering::Relaxed), work);
-    let is_over = has_come.load(Ordering::Relaxed);
-    if is_outermost {
-        ends.store(true, Ordering::Relaxed);
-        has_come.store(false, Ordering::Relaxed);
-    }
+    let mut is_over = false;
+    let done = ended(&mut is_over, work);
     let failure = match done {
         Err(failure) if is_over => failure.to_string(),
         done => return done,
@@ -73,4 +68,18 @@ pub(crate) fn undone<T>(
     let destination = Location::new(destination);
     let left = left.unwrap_or_default();
     Err(Failure::system(format_args!("{destination}{INTERRUPTED}{left}")))
+}
+
+/// Does work that Ctrl-C ends, instead of the process; a second one ends the process. `is_over` is
+/// whether one came.
+pub(crate) fn ended<T>(is_over: &mut bool, work: impl FnOnce() -> T) -> T {
+    let Signals { ends, has_come } = Signals::get();
+    let is_outermost = ends.swap(false, Ordering::Relaxed);
+    let done = tbl_io::interruptible(|| has_come.load(Ordering::Relaxed), work);
+    *is_over = has_come.load(Ordering::Relaxed);
+    if is_outermost {
+        ends.store(true, Ordering::Relaxed);
+        has_come.store(false, Ordering::Relaxed);
+    }
+    done
 }

@@ -20,6 +20,7 @@ mod figures;
 mod index;
 mod info;
 mod interrupt;
+mod job;
 mod ls;
 mod merge;
 mod output;
@@ -30,6 +31,7 @@ mod repair;
 #[cfg(feature = "remote")]
 mod rm;
 mod split;
+mod stats;
 #[cfg(feature = "tables")]
 mod table;
 mod tar_to_tbl;

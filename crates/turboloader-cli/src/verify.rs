@@ -8,11 +8,13 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use tbl_io::{Finding, Location, Prepare, VerifySummary};
+use turboloader::job::Task;
 use turboloader::{HeaderCheck, StrictDecode};
 
-use crate::args::{GlobalArgs, KeyArgs};
+use crate::args::{GlobalArgs, JobArgs, KeyArgs};
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
+use crate::job;
 use crate::output::{self, Progress, Stdout};
 use crate::text::{Key, one_line};
 
@@ -36,9 +38,13 @@ pub(crate) const MAX_LISTED: usize = 10_000;
 /// For a TBF segment every checksum, gap and region is checked, also compressed ones, and encrypted
 /// ones with their key. Without the key they are listed and the command exits with 2.
 ///
+/// With --each the files are checked by themselves, on several threads: a job over thousands of shards,
+/// which continues when it is started again.
+///
 /// Examples:
 ///   tl verify train.tbl --decode
 ///   tl verify 's3://bucket/train-{000..127}.tar'
+///   tl verify 's3://bucket/train-{000..127}.tar' --each --records checked --report checked.jsonl
 ///   tl verify segment.tbf --key-file segment.key
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -46,6 +52,13 @@ pub(crate) struct Args {
     /// TAR archives, folders or TBL files, checked as one data set; or an IDV file or a TBF segment
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+
+    /// Check each file by itself
+    #[arg(long)]
+    pub(crate) each: bool,
+
+    #[command(flatten)]
+    pub(crate) job: JobArgs,
 
     /// Decode every image as well, and compare stored row indexes with the images
     #[arg(long)]
@@ -65,6 +78,12 @@ pub(crate) struct Args {
 
 /// Checks.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    if args.each {
+        return check_each(args, global);
+    }
+    if args.job.is_given() {
+        return Err(job::NEEDS_EACH);
+    }
     #[cfg(feature = "tables")]
     if let Some(verdict) = crate::table::verify::run(args, global)? {
         return Ok(verdict);
@@ -75,6 +94,18 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     } else {
         check(args, HeaderCheck::default, global)
     }
+}
+
+/// Checks shards by themselves.
+fn check_each(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    let mut stdout = Stdout::open()?;
+    let task = Task::Verify { decode: args.decode };
+    let totals = job::run(&args.files, task, None, &args.job, args.jobs, global)?;
+    if args.json {
+        stdout.bytes(totals.line().as_bytes())?;
+        stdout.finish()?;
+    }
+    job::verdict(&totals)
 }
 
 /// The output of `--json`.

@@ -11,6 +11,7 @@ mod extraction;
 mod formats;
 #[cfg(target_os = "linux")]
 mod interrupts;
+mod jobs;
 mod labels;
 #[cfg(target_os = "linux")]
 mod limits;

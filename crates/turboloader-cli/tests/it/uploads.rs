@@ -17,7 +17,7 @@ use crate::support::{finished, json_lines, tar, tl, write};
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// An archive of images of noise, with more bytes than two parts of an upload have.
-fn archive(folder: &Path) -> PathBuf {
+pub(crate) fn archive(folder: &Path) -> PathBuf {
     let noise = |seed: u32| -> Vec<u8> {
         let mut state = seed * 2 + 1;
         let mut next = || {
@@ -36,7 +36,7 @@ fn archive(folder: &Path) -> PathBuf {
     write(folder, "train.tar", &tar(&members))
 }
 
-fn empty_store() -> Service {
+pub(crate) fn empty_store() -> Service {
     let folder = tempfile::tempdir().expect("a temporary folder");
     write(folder.path(), "there", b"a bucket has an object");
     Arc::into_inner(service(folder.path())).expect("nobody else has it")
@@ -136,7 +136,7 @@ fn the_index_of_shards_comes_last() {
 }
 
 /// A store that takes a quarter of a second for the archive.
-fn slow() -> Service {
+pub(crate) fn slow() -> Service {
     let mut service = empty_store();
     service.speed.first_byte = Duration::from_millis(10);
     service.speed.rate = 40e6;
