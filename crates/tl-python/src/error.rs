@@ -13,6 +13,7 @@ use tbl_io::{ConvertError, ErrorKind, Location, ReadError, WriteError};
 use tl_decode::DecodeError;
 use tl_pipeline::{Fault, PipelineError, SampleError, SampleFault, SamplerError, TableError};
 use tl_transform::{PlanError, RecipeError, StepError};
+use turboloader::job::JobError;
 
 pub(crate) use exception::{Class, Error};
 
@@ -67,6 +68,16 @@ impl From<ConvertError> for Error {
             ConvertError::Write(error) => error.into(),
             ConvertError::TooManySamples { .. } => Self::of_class(&error, Class::Format),
             _ => Self::of(&error, Class::Sample, Class::Internal),
+        }
+    }
+}
+
+impl From<JobError> for Error {
+    fn from(error: JobError) -> Self {
+        match error {
+            JobError::Read(error) => error.into(),
+            JobError::Write(error) => error.into(),
+            _ => Self::of(&error, Class::Format, Class::Setting),
         }
     }
 }

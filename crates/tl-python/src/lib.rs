@@ -16,6 +16,7 @@ mod error;
 mod files;
 mod hint;
 mod image;
+mod job;
 mod lists;
 mod loader;
 mod memory;
@@ -59,6 +60,8 @@ mod native {
     use crate::files::{PyTblReader, PyTblWriter, expand_braces, open_raw_view};
     #[pymodule_export]
     use crate::image::{PyImageInfo, decode, decode_jpeg, probe};
+    #[pymodule_export]
+    use crate::job::{PyJob, end_uploads, run_shard};
     #[pymodule_export]
     use crate::lists::{
         box_class_names, coco, coco_mask, flip_pairs, in_memory, manifest, pairs, with_classes,

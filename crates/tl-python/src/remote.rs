@@ -131,6 +131,11 @@ impl DataStores {
         joined
     }
 
+    /// The stores that open paths.
+    pub(crate) fn remote(&self) -> Option<&turboloader::RemoteStores> {
+        self.remotes.first().map(|remote| &**remote)
+    }
+
     /// Requests and bytes so far, by name.
     pub(crate) fn stats(&self) -> Vec<(&'static str, u64)> {
         let each = self.remotes.iter().map(|remote| remote.stats());

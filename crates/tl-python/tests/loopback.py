@@ -26,13 +26,17 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
-        query = {name: values[0] for name, values in parse_qs(url.query).items()}
+        asked = parse_qs(url.query, keep_blank_values=True)
+        query = {name: values[0] for name, values in asked.items()}
         is_signed = "Credential=dummy/" in self.headers.get("Authorization", "")
         if not is_signed and query.get("signature") != SECRET:
             return self.refuse(403, "InvalidAccessKeyId")
         path = self.root / unquote(url.path).strip("/")
         if query.get("list-type") == "2":
             return self.list(path, query.get("prefix", ""), query.get("delimiter", ""))
+        if "uploads" in query:
+            # Objects are taken whole.
+            return self.answer(200, "<ListMultipartUploadsResult></ListMultipartUploadsResult>")
         if not path.is_file():
             return self.refuse(404, "NoSuchKey")
         content = path.read_bytes()

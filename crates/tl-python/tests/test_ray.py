@@ -1,26 +1,24 @@
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 import os
 import pathlib
-import shutil
-import signal
 import subprocess
 import sys
 import tarfile
-import textwrap
 import types
 
 import numpy as np
 import pytest
 import turboloader as tl
 from conftest import bmp, image, run_examples, write
+from loopback import DUMMY, SECRET, served
 from turboloader import transforms as T  # noqa: N812
 
-# Nothing leaves this machine: no statistics, no dashboard.
-os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_enable_metrics_collection="0")
+# Nothing leaves this machine: no statistics, no dashboard. Tasks do not wait for other programs.
+os.environ.update(
+    RAY_USAGE_STATS_ENABLED="0", RAY_enable_metrics_collection="0", RAY_worker_niceness="0"
+)
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.data")
 pa = pytest.importorskip("pyarrow")
@@ -100,18 +98,17 @@ def test_options_of_stores_stay_in_their_process(data, archives, tmp_path):
     for call in (
         lambda: tlr.read_tbl(data, **options),
         lambda: tlr.TblDatasource(data, **options),
-        lambda: tlr.convert_tars(archives, tmp_path / "out", **options),
+        lambda: tlr.TblDatasink(tmp_path / "out", **options),
+        lambda: tlr.convert(archives, tmp_path / "out", **options),
+        lambda: tlr.verify(archives, **options),
+        lambda: tlr.stats(archives, **options),
     ):
         with pytest.raises(tl.SettingError, match="set environment variables") as caught:
             call()
         assert "planted-secret" not in str(caught.value)
     assert tlr.read_tbl(data, store=tl.Store(hedge=False, connections=2)).count() == 100
-    for call in (
-        lambda: tlr.TblDatasink("s3://bucket/out"),
-        lambda: tlr.convert_tars(archives, "s3://bucket/out"),
-    ):
-        with pytest.raises(tl.SettingError, match="files are written locally"):
-            call()
+    with pytest.raises(tl.SettingError, match="objects are not removed"):
+        tlr.TblDatasink("s3://bucket/out", overwrite=True)
 
 
 def test_images_are_those_of_the_loader(data):
@@ -230,6 +227,31 @@ def test_a_failed_write_leaves_nothing(data, tmp_path):
     assert list(folder.iterdir()) == []
 
 
+def test_objects_are_the_files(tmp_path, monkeypatch):
+    blocks = [pa.table({"bytes": [b"a", b"bc"], "key": ["a", "b"], "label": [0, 1]})]
+    task = types.SimpleNamespace(task_idx=7)
+
+    def write_to(folder):
+        sink = tlr.TblDatasink(folder, class_names=["x", "y"])
+        sink.on_write_start()
+        written = sink.write(blocks * 2, task)
+        sink.on_write_complete()
+        return written
+
+    root = tmp_path / "root"
+    (root / "bucket").mkdir(parents=True)
+    (root / "bucket" / "out").mkdir()
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", DUMMY["access_key_id"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    with served(root) as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        assert write_to("s3://bucket/out/") == "s3://bucket/out/part-00007.tbl"
+        with pytest.raises(tl.SettingError, match="is not empty: pass another folder"):
+            write_to("s3://bucket/out")
+    local = pathlib.Path(write_to(tmp_path / "local"))
+    assert (root / "bucket" / "out" / local.name).read_bytes() == local.read_bytes()
+
+
 @pytest.fixture
 def archives(data, tmp_path):
     """Six archives of a hundred images."""
@@ -238,47 +260,6 @@ def archives(data, tmp_path):
     for path in paths:
         tl.convert(data, path, sync=False)
     return paths
-
-
-def digests(folder):
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
-
-
-def serial(archives, folder):
-    folder.mkdir()
-    for path in archives:
-        tl.convert(path, folder / f"{path.stem}.tbl")
-    return digests(folder)
-
-
-def test_archives_are_converted_once(archives, tmp_path):
-    expected = serial(archives, tmp_path / "serial")
-    folder = tmp_path / "out"
-    done = []
-    first = tlr.convert_tars(archives, folder, progress_callback=done.append)
-    assert digests(folder) == expected
-    assert [one.source for one in first] == [str(path) for path in archives]
-    assert {(one.samples, one.skipped) for one in first} == {(100, False)}
-    assert sorted(done) == sorted(first)
-    # What is there is looked at: a damaged file, a missing one, another archive's and one of other
-    # pixels are made anew.
-    damaged = folder / "train-1.tbl"
-    data = bytearray(damaged.read_bytes())
-    data[len(data) // 2] ^= 1
-    damaged.write_bytes(data)
-    (folder / "train-2.tbl").unlink()
-    with tl.TblWriter(folder / "train-3.tbl", overwrite=True) as writer:
-        writer.add_sample(b"another", key="another.bmp")
-    (folder / "train-4.tbl").write_bytes(b"no TBL file")
-    copy = tl.TblReader(archives[5])
-    with tl.TblWriter(folder / "train-5.tbl", overwrite=True) as writer:
-        for index in range(100):
-            known = copy.entry(index)
-            pixels = copy[index if index != 70 else 71]
-            writer.add_sample(pixels, key=known["key"], label=known["label"])
-    second = tlr.convert_tars(str(tmp_path / "tars" / "*.tar"), folder)
-    assert [one.skipped for one in second] == [True, False, False, False, False, False]
-    assert digests(folder) == expected
 
 
 def test_the_examples_in_docstrings_run(photos, tmp_path, monkeypatch):
@@ -297,8 +278,7 @@ def test_the_examples_in_docstrings_run(photos, tmp_path, monkeypatch):
         (tlr.read_tbl, "imagesize", "did you mean image_size?"),
         (tlr.write_tbl, "mode", "pass overwrite=True"),
         (tlr.write_tbl, "class_name", "did you mean class_names?"),
-        (tlr.convert_tars, "concurrency", "pass ray_remote_args, such as {'num_cpus': 2}"),
-        (tlr.convert_tars, "progress", "did you mean progress_callback?"),
+        (tlr.convert, "progress", "did you mean progress_callback?"),
     ],
 )
 def test_names_that_are_nearly_right_are_explained(call, name, advice, tmp_path):
@@ -307,70 +287,3 @@ def test_names_that_are_nearly_right_are_explained(call, name, advice, tmp_path)
         call("missing", **known, **{name: 1})
     assert f": {advice}" in str(caught.value)
     assert not (tmp_path / "never").exists()
-
-
-def test_archives_of_one_name_are_refused(archives, tmp_path):
-    other = tmp_path / "other"
-    other.mkdir()
-    shutil.copy(archives[0], other)
-    with pytest.raises(tl.SettingError, match=r"several archives would become .*train-0.tbl"):
-        tlr.convert_tars([*archives, other / "train-0.tar"], tmp_path / "out")
-
-
-def test_an_archive_that_is_none_is_an_error(archives, tmp_path):
-    archives[3].write_bytes(b"no archive")
-    with pytest.raises(Exception, match=r"train-3.tar"):
-        tlr.convert_tars(archives, tmp_path / "out")
-    names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {f"train-{number}.tbl" for number in (0, 1, 2, 4, 5)}
-
-
-JOB = """
-    import json, sys
-    import ray, turboloader.ray
-    exec(sys.argv.pop(1))
-    folder, *archives = sys.argv[2:]
-    ray.init(**json.loads(sys.argv[1]))
-    said = lambda one: print("done", one.skipped, one.destination, flush=True)
-    turboloader.ray.convert_tars(archives, folder, progress_callback=said)
-    print("end", flush=True)
-"""
-
-
-def job(archives, folder):
-    command = [
-        sys.executable,
-        "-c",
-        textwrap.dedent(JOB),
-        LOOPBACK,
-        json.dumps(CLUSTER),
-        str(folder),
-    ]
-    command += map(str, archives)
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-
-def test_a_killed_job_goes_on(photos, tmp_path):
-    # Large enough that the kill comes before the last.
-    archives = [tmp_path / "tars" / f"train-{number}.tar" for number in range(6)]
-    archives[0].parent.mkdir()
-    for path in archives:
-        tl.convert([photos] * 30, path, sync=False)
-    expected = serial(archives, tmp_path / "serial")
-    folder = tmp_path / "out"
-    with job(archives, folder) as process:
-        first = process.stdout.readline()
-        process.send_signal(signal.SIGKILL)
-        process.stdout.read()
-    assert first.startswith("done False")
-    left = digests(folder)
-    # What has its name is complete.
-    assert left.items() <= expected.items()
-    assert 1 <= len(left) < 6
-    with job(archives, folder) as process:
-        printed = process.stdout.read().splitlines()
-    assert process.returncode == 0
-    assert printed[-1] == "end"
-    skipped = {line.split()[-1] for line in printed if line.startswith("done True")}
-    assert set(left) <= {pathlib.Path(path).name for path in skipped}
-    assert digests(folder) == expected

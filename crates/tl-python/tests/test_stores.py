@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import pickle
 import subprocess
@@ -241,22 +242,37 @@ def test_patterns_mean_the_objects_of_a_store(store, environment) -> None:
 def test_archives_of_a_store_are_converted_once(store, environment, tmp_path) -> None:
     signed = f"{store[1]}/bucket/train/1.tar?signature={SECRET}"
     sources = ["s3://bucket/train/0.tar", signed]
-    outputs = _shards.outputs_of(sources, tmp_path)
-    assert outputs == [str(tmp_path / "0.tbl"), str(tmp_path / "1.tbl")]
+    task = json.dumps({"name": "convert", "to": "tbl", "compression": "none", "jpeg_index": False})
+    report = tmp_path / "report.jsonl"
+
+    def run(*sources: str) -> tuple[list[bool], dict[str, Any]]:
+        settings = tl.Store(hedge=False)
+        output, written = str(tmp_path / "out"), str(report)
+        job = _native.Job(task, sources, output=output, report=written, stores=settings)
+        skipped = []
+        for number in reversed(range(len(job))):
+            record, is_skipped = _shards.run_shard(task, job.places(number), settings)
+            job.add(number, record)
+            skipped.insert(0, is_skipped)
+        return skipped, json.loads(job.finish())
+
+    skipped, totals = run(*sources)
+    assert skipped == [False, False]
+    assert [totals[name] for name in ("shards", "good", "samples")] == [2, 2, 24]
+    first = report.read_bytes()
     shown = f"{store[1]}/bucket/train/1.tar?..."
-    for is_there in (False, True):
-        for source, output in zip(sources, outputs, strict=True):
-            done = _shards.convert_one(source, output, False, tl.Store(hedge=False))
-            assert done == (source if source[0] == "s" else shown, output, 12, is_there)
-    # Half a file, and another archive of that name.
-    pathlib.Path(outputs[0]).write_bytes(b"TBL")
-    tl.convert("s3://bucket/train.tbl", outputs[1], overwrite=True, sync=False)
-    for source, output in zip(sources, outputs, strict=True):
-        assert _shards.convert_one(source, output, False, {})[2:] == (12, False)
-    with pytest.raises(tl.SettingError, match=r"several archives would become .*0.tbl"):
-        _shards.outputs_of(["a/0.tar", "s3://b/0.tar"], tmp_path)
-    with pytest.raises(tl.SettingError, match=r"all\.tlidx is a shard index, expected archives"):
-        _shards.outputs_of(["s3://b/all.tlidx"], tmp_path)
+    named = [json.loads(line).get("source") for line in first.splitlines()]
+    assert named == [sources[0], shown, None]
+    assert SECRET.encode() not in first
+    (tmp_path / "out" / "1.tbl").write_bytes(b"TBL")
+    assert run(*sources)[0] == [True, False]
+    assert report.read_bytes() == first
+    with pytest.raises(tl.SettingError, match=r"several shards would become .*0.tbl"):
+        run("a/0.tar", "s3://b/0.tar")
+    with pytest.raises(tl.SettingError, match=r"all\.tlidx: is a shard index, expected its shards"):
+        run("s3://b/all.tlidx")
+    with pytest.raises(tl.SettingError, match="unknown variant `mp3`"):
+        _native.Job(task.replace("tbl", "mp3"), sources)
 
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")

@@ -89,13 +89,6 @@ _ELSEWHERE: dict[str, dict[str, str]] = {
         "shuffle": "DataLoader takes shuffle",
         "split": "the data set has a method split",
     },
-    "convert_tars": {
-        "concurrency": _OF_TASKS,
-        "num_cpus": _OF_TASKS,
-        "overwrite": "files that are sound are kept, and others made anew; remove files to repeat",
-        "storage_options": _OF_STORES,
-        "to": "the files are TBL; turboloader.convert makes others",
-    },
     "pairs": {
         "fields": "name the patterns, such as mask='masks/*.png', and call with_fields",
         "images": "pass image",

@@ -23,6 +23,7 @@ __all__ = [
     "Epoch",
     "IdvFile",
     "ImageInfo",
+    "Job",
     "Loader",
     "Recipe",
     "Report",
@@ -39,6 +40,7 @@ __all__ = [
     "convert_table",
     "decode",
     "decode_jpeg",
+    "end_uploads",
     "expand",
     "expand_braces",
     "flip_pairs",
@@ -48,6 +50,7 @@ __all__ = [
     "pairs",
     "probe",
     "rows",
+    "run_shard",
     "signatures",
     "tensor_of",
     "tl",
@@ -357,6 +360,35 @@ class ImageInfo:
     @property
     def width(self, /) -> int:
         """Pixels in a row, as stored."""
+
+@final
+class Job:
+    """The shards of a job, and the report that their records make. ``task`` is JSON, as records have it."""
+
+    def __len__(self, /) -> int:
+        """How many shards there are."""
+    def __new__(
+        cls,
+        /,
+        task: str,
+        sources: list[str],
+        *,
+        output: str | None = None,
+        records: str | None = None,
+        report: str | None = None,
+        stores: Store | None = None,
+    ) -> Job:
+        """Lists the shards, makes local folders for results, and begins the report."""
+    def add(self, /, number: SupportsIndex, record: str) -> None:
+        """Adds the record of shard ``number`` to the report."""
+    def clean_up(self, /) -> None:
+        """Removes what killed processes left of this job's results."""
+    def failure(self, /, number: SupportsIndex, error: str) -> str:
+        """The record of shard ``number``, whose task has ended with this error outside of `run_shard`."""
+    def finish(self, /) -> str:
+        """Completes the report, and returns its totals as JSON."""
+    def places(self, /, number: SupportsIndex) -> tuple[str, str | None, str | None]:
+        """The places of shard ``number``, for `run_shard`: its source, its output and its record."""
 
 @final
 class Loader:
@@ -903,6 +935,12 @@ def decode_jpeg(
     ``region`` is (x, y, width, height) in pixels of the scaled image.
     """
 
+def end_uploads(prefix: str, stores: Store | None = None) -> None:
+    """
+    Ends the uploads to objects below a prefix of S3 that are neither complete nor ended. None may be
+    under way. Other stores do so themselves.
+    """
+
 def expand(paths: list[str], stores: Store | None = None) -> list[str]:
     """The paths and URLs, a pattern of a store as the objects that it means."""
 
@@ -949,6 +987,18 @@ def rows(tables: list[dict[str, Any]], settings: dict[str, Any]) -> tuple[Datase
     """
     Opens the rows of tables, one table after the other, and returns the number of the first row of each
     too. Paths of images may lead anywhere. Rows without images are those of tables here too.
+    """
+
+def run_shard(
+    task: str,
+    source: str,
+    output: str | None,
+    record: str | None,
+    stores: Store | None = None,
+) -> tuple[str, bool]:
+    """
+    Works on a shard of a job; `Job.places` has its places. Returns its record as JSON, and whether an
+    earlier run has made it.
     """
 
 def signatures() -> tuple[str, str]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import collections
-import os
-import pathlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ._files import TblReader, convert, verify
-from ._paths import is_url, shown
-from .exceptions import LoaderError, SettingError
+from . import _native
+from ._paths import shown
 
 if TYPE_CHECKING:
     from .settings import Store
@@ -40,47 +36,8 @@ def parts_of(
             yield given.get(location, location), first, end
 
 
-def outputs_of(archives: Sequence[str], folder: pathlib.Path) -> list[str]:
-    """Return the TBL file that each archive becomes."""
-    outputs = []
-    for archive in archives:
-        path = archive.partition("?")[0] if is_url(archive) else archive
-        if path.lower().endswith(".tlidx"):
-            said = "is a shard index, expected archives: pass a pattern such as *.tar"
-            raise SettingError(f"{shown(archive)} {said}")
-        outputs.append(str(folder / f"{pathlib.PurePath(path).stem}.tbl"))
-    for output, archives_of_it in collections.Counter(outputs).items():
-        if archives_of_it > 1:
-            raise SettingError(f"several archives would become {output}: give them other names")
-    return outputs
-
-
-def convert_one(
-    source: str, destination: str, lz4: bool, store: Store | None
-) -> tuple[str, str, int, bool]:
-    """Convert an archive, unless that was done; return names, samples and whether it was."""
-    if os.path.exists(destination) and _is_copy(source, destination, store):
-        return shown(source), destination, len(TblReader(destination)), True
-    # A task of a job that was killed may end only now, with the same file.
-    samples = convert(source, destination, to="tbl", lz4=lz4, overwrite=True, store=store)
-    return shown(source), destination, samples, False
-
-
-def _is_copy(source: str, destination: str, store: Store | None) -> bool:
-    """Whether a file is sound and has the samples of an archive."""
-    try:
-        if not verify(destination)["is_good"]:
-            return False
-        copy = TblReader(destination)
-    except LoaderError:
-        return False
-    original = TblReader(source, store=store)
-    return len(copy) == len(original) and all(
-        _known(copy, index) == _known(original, index) and copy[index] == original[index]
-        for index in range(len(copy))
-    )
-
-
-def _known(reader: TblReader, index: int) -> tuple[Any, ...]:
-    entry = reader.entry(index)
-    return entry["key"], entry["label"], entry["bytes"]
+def run_shard(
+    task: str, places: tuple[str, str | None, str | None], store: Store | None
+) -> tuple[str, bool]:
+    """Work on a shard; return its record, and whether an earlier run has made it."""
+    return _native.run_shard(task, *places, store)

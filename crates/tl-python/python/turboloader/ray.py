@@ -1,10 +1,14 @@
-"""Ray: data sets read and written by many processes, and converted by jobs that can be killed.
+"""Ray: data sets read and written by many processes, and jobs over shards that can be killed.
 
 >>> import ray, turboloader.ray
 >>> photographs = turboloader.ray.read_tbl("train-*.tbl")
 >>> turboloader.ray.write_tbl(photographs.random_shuffle(seed=1), "shuffled")
->>> [one.samples for one in turboloader.ray.convert_tars("train-*.tar", "converted")]
-[12, 12]
+>>> turboloader.ray.convert("train-*.tar", "converted")["samples"]
+24
+>>> turboloader.ray.verify("converted/*.tbl")["good"]
+2
+>>> turboloader.ray.stats("converted/*.tbl")["statistics"]["formats"]
+{'jpeg': 20, 'png': 2, 'webp': 2}
 
 Nothing here starts a cluster: that is ``ray.init``'s, and yours. Paths have to be the same files
 for every process, and URLs the same objects.
@@ -16,6 +20,8 @@ for every process, and URLs the same objects.
 from __future__ import annotations
 
 import itertools
+import json
+import os
 import pathlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -28,16 +34,33 @@ from ray.data.datasource import Datasink, Datasource, ReadTask
 
 from . import _native
 from ._advice import advised
-from ._checks import path_list
+from ._checks import check_choice, one_or_more, path_list
 from ._files import PathLike, TblWriter
-from ._paths import absolute, expand, refuse_url, shown
+from ._paths import absolute, expand, is_url, shown
 from ._recipes import recipe_of_samples
-from ._shards import convert_one, outputs_of, parts_of
-from .exceptions import SampleError, SettingError
+from ._shards import parts_of, run_shard
+from ._warnings import warn
+from .exceptions import (
+    FormatError,
+    LoaderError,
+    PathNotFoundError,
+    SampleError,
+    SettingError,
+    StorageError,
+)
 from .settings import Store, StoreLike, as_store
 from .transforms import functions
 
-__all__ = ["Conversion", "TblDatasink", "TblDatasource", "convert_tars", "read_tbl", "write_tbl"]
+__all__ = [
+    "Progress",
+    "TblDatasink",
+    "TblDatasource",
+    "convert",
+    "read_tbl",
+    "stats",
+    "verify",
+    "write_tbl",
+]
 
 # A block ends with the sample that makes it so large, half of what Ray aims at.
 _BLOCK_BYTES = 64 << 20
@@ -279,12 +302,13 @@ def write_tbl(
     overwrite: bool = False,
     concurrency: int | None = None,
     ray_remote_args: dict[str, Any] | None = None,
+    store: StoreLike = None,
 ) -> None:
     """Write a ``ray.data.Dataset`` as TBL files, one for each task that writes.
 
-    Each file is complete or missing, even after a kill. A write that fails removes the
+    Each file or object is complete or missing, even after a kill. A write that fails removes the
     files that it made; one that was killed has left some of them, and begins anew with
-    ``overwrite=True``.
+    ``overwrite=True``. Objects of a store are not removed: begin anew in another folder.
 
     Parameters
     ----------
@@ -292,20 +316,26 @@ def write_tbl(
         With a column of stored bytes, and where there are such, ``key`` and ``label``.
     folder
         Where the files go, ``part-00000.tbl`` and so on: a path that is the same folder for every
-        process. It is made, or has to be empty.
+        process, or a URL. It is made, or has to be empty; in a store, to have no TBL files.
     column
         The name of the column with the bytes.
     class_names
         The names of the classes, indexed by label.
     overwrite
-        Whether to remove the TBL files that the folder has.
+        Whether to remove the TBL files that the folder has, a local one.
     concurrency, ray_remote_args
         As for the writers of Ray Data.
+    store
+        A `Store` without options, as for `read_tbl`. Tasks keep the samples of an object in a
+        temporary file (``TMPDIR``) until they know how many there are.
     """
-    sink = TblDatasink(folder, column=column, class_names=class_names, overwrite=overwrite)
+    sink = TblDatasink(
+        folder, column=column, class_names=class_names, overwrite=overwrite, store=store
+    )
     dataset.write_datasink(sink, concurrency=concurrency, ray_remote_args=ray_remote_args)
-    # A data set without rows begins no write.
-    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    if not is_url(os.fspath(folder)):
+        # A data set without rows begins no write.
+        pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
 
 
 class TblDatasink(Datasink):
@@ -318,9 +348,15 @@ class TblDatasink(Datasink):
         column: str = "bytes",
         class_names: Sequence[str] | None = None,
         overwrite: bool = False,
+        store: StoreLike = None,
     ) -> None:
-        refuse_url(folder)
-        self._folder = pathlib.Path(folder).absolute()
+        self._store = _shared(store)
+        self._folder = absolute(os.fspath(folder))
+        self._is_remote = is_url(self._folder)
+        if self._is_remote and overwrite:
+            raise SettingError(
+                f"{self._folder}: objects are not removed: leave out overwrite, or pass a path"
+            )
         self._column = column
         self._class_names = None if class_names is None else list(class_names)
         self._overwrite = overwrite
@@ -330,25 +366,38 @@ class TblDatasink(Datasink):
         """Make the folder, and see that it is empty."""
         # What an earlier write made stays where this one is refused.
         self._has_begun = False
-        self._folder.mkdir(parents=True, exist_ok=True)
-        if self._overwrite:
-            # Where files cannot be without a name until they are whole, such as on NFS, a task that
-            # was killed has left one.
-            for pattern in ("*.tbl", ".*.tbl.*.partial"):
-                for path in self._folder.glob(pattern):
-                    path.unlink()
-        if any(self._folder.iterdir()):
-            raise SettingError(f"{self._folder} is not empty: pass overwrite=True")
+        if self._is_remote:
+            is_empty = not self._objects()
+        else:
+            folder = pathlib.Path(self._folder)
+            folder.mkdir(parents=True, exist_ok=True)
+            if self._overwrite:
+                # Where files cannot be without a name until they are whole, such as on NFS, a task
+                # that was killed has left one.
+                for pattern in ("*.tbl", ".*.tbl.*.partial"):
+                    for path in folder.glob(pattern):
+                        path.unlink()
+            is_empty = not any(folder.iterdir())
+        if not is_empty:
+            remedy = "another folder" if self._is_remote else "overwrite=True"
+            raise SettingError(f"{self._folder} is not empty: pass {remedy}")
         self._has_begun = True
 
+    def _objects(self) -> list[str]:
+        try:
+            return _native.expand([f"{self._folder.rstrip('/')}/*.tbl"], self._store)
+        except PathNotFoundError:
+            return []
+
     def write(self, blocks: Iterable[Any], ctx: Any) -> str:
-        """Write the blocks of one task into one file, and return its path."""
-        path = self._folder / f"part-{ctx.task_idx:05d}.tbl"
+        """Write the blocks of one task into one file, and return its path or URL."""
+        path = f"{self._folder.rstrip('/')}/part-{ctx.task_idx:05d}.tbl"
         # A task that is tried again replaces what it has written.
-        with TblWriter(path, overwrite=True, class_names=self._class_names) as writer:
+        writer = TblWriter(path, overwrite=True, class_names=self._class_names, store=self._store)
+        with writer:
             for block in blocks:
                 self._add(writer, BlockAccessor.for_block(block).to_arrow())
-        return str(path)
+        return path
 
     def _add(self, writer: TblWriter, table: Any) -> None:
         if table.num_rows == 0:
@@ -369,10 +418,20 @@ class TblDatasink(Datasink):
             _check("label", row, label, (int, type(None)), "a whole number")
             writer.add_sample(stored, key=key, label=label)
 
+    def on_write_complete(self, *_: Any, **__: Any) -> None:
+        """End the uploads of tasks that were killed."""
+        if self._is_remote:
+            try:
+                _native.end_uploads(f"{self._folder.rstrip('/')}/part-", self._store)
+            except LoaderError as error:
+                warn(f"what killed tasks left is still there: {error}")
+
     def on_write_failed(self, error: Exception) -> None:
-        """Remove what the other tasks have written."""
-        if self._has_begun:
-            for path in self._folder.glob("part-*.tbl"):
+        """Remove the files that the other tasks have written; objects stay."""
+        if self._has_begun and self._is_remote:
+            self.on_write_complete()
+        elif self._has_begun:
+            for path in pathlib.Path(self._folder).glob("part-*.tbl"):
                 path.unlink(missing_ok=True)
 
 
@@ -382,74 +441,267 @@ def _check(column: str, row: int, value: Any, kinds: tuple[type, ...], expected:
         raise SampleError(f"column {column} has type {kind} in row {row}, expected {expected}")
 
 
-class Conversion(NamedTuple):
-    """The result of one archive."""
+class Progress(NamedTuple):
+    """The state of a job after another shard."""
 
-    source: str
-    destination: str
+    done: int
+    shards: int
+    skipped: int
+    """Shards that an earlier run has done."""
+    not_good: int
+    """Shards that are damaged or have failed."""
     samples: int
-    skipped: bool
+    record: dict[str, Any]
+    """The record of the shard, a line of the report."""
 
 
 @advised
-def convert_tars(
+def convert(
     sources: PathLike | Sequence[PathLike],
     folder: PathLike,
     *,
-    lz4: bool = False,
+    to: str = "tbl",
+    compression: str | None = None,
+    jpeg_index: bool = False,
+    records: PathLike | None = None,
+    report: PathLike | None = None,
+    concurrency: int | None = None,
     ray_remote_args: dict[str, Any] | None = None,
-    progress_callback: Callable[[Conversion], Any] | None = None,
+    progress_callback: Callable[[Progress], Any] | None = None,
     store: StoreLike = None,
-) -> list[Conversion]:
-    """Convert TAR archives to TBL files of the same names, a task of Ray for each.
+) -> dict[str, Any]:
+    """Convert each data set into a file of its own, by a task of Ray: ``tl convert --each``.
 
-    A file gets its name when it is complete. Rerun a job that was killed with the same arguments:
-    existing files are kept if they are sound and have the samples of their archive, and
-    made anew otherwise. The files are those of a job that was not killed. Where an archive cannot
-    be converted the others are, and the error of the first such is raised at the end.
+    A file has its name, and an object exists, once it is complete; then its record is written. Run
+    a job again that was killed, or whose machines were: it converts what has no record, what was
+    changed since, and what is converted with other settings now. The files and the report are
+    those of a job that was not killed, to the byte. Files without a record are replaced.
+
+    A shard that is damaged, or that the system refuses, does not end the job: an exception at the
+    end names the first one, and the report all.
 
     Parameters
     ----------
     sources
-        The archives, paths or URLs; patterns are expanded. No two may have the same name.
+        TAR archives, also compressed, TBL and Parquet files, folders: paths or URLs; patterns are
+        expanded. No two may have the same name. A folder has no version, and is converted anew.
     folder
-        The folder of the files, created if missing.
-    lz4
-        Whether to compress samples that become smaller by it.
+        The folder of the files, a path or a URL. A local one is created if missing.
+    to
+        ``"tbl"``, ``"tbl1"``, ``"tar"`` or ``"parquet"``.
+    compression
+        As for `turboloader.convert`, in TBL files.
+    jpeg_index
+        Whether to store the places of rows of JPEG samples, in TBL files.
+    records
+        The folder of the records, a path or a URL; by default ``_records`` in ``folder``.
+    report
+        Where to write the report, a path or a URL: a line of JSON for each shard, in order, and one
+        with the totals.
+    concurrency
+        The most tasks that Ray is given at the same time, by default two for each of its CPUs.
     ray_remote_args
         The arguments of each Ray task, such as ``{"num_cpus": 2}``.
     progress_callback
-        Called with each `Conversion` as it is done.
+        Called with the `Progress` after each shard.
     store
-        A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
+        A `Store` without options, as for `read_tbl`.
 
     Returns
     -------
-    list of Conversion
-        In the order of the archives.
+    dict
+        The totals: ``shards``, ``good``, ``samples``, ``output_bytes`` and others.
+
+    Raises
+    ------
+    FormatError
+        If shards are damaged; the others have been converted.
+    StorageError
+        If shards could not be read or written; the next run tries them again.
+
+    Examples
+    --------
+    >>> convert("train-*.tar", "copies", to="parquet", report="report.jsonl")["good"]
+    2
     """
-    refuse_url(folder)
+    check_choice("to", to, ("tbl", "tbl1", "tar", "parquet"))
+    if to != "tbl" and (compression is not None or jpeg_index):
+        raise SettingError('compression and jpeg_index are for to="tbl"')
+    task = {
+        "name": "convert",
+        "to": to,
+        "compression": "none" if compression is None else compression,
+        "jpeg_index": bool(jpeg_index),
+    }
+    totals = _run(
+        task,
+        sources,
+        store,
+        concurrency,
+        ray_remote_args,
+        progress_callback,
+        output=folder,
+        records=records,
+        report=report,
+    )
+    if totals["damaged"]:
+        raise FormatError(_of_shards(totals))
+    return totals
+
+
+@advised
+def verify(
+    sources: PathLike | Sequence[PathLike],
+    *,
+    decode: bool = False,
+    records: PathLike | None = None,
+    report: PathLike | None = None,
+    concurrency: int | None = None,
+    ray_remote_args: dict[str, Any] | None = None,
+    progress_callback: Callable[[Progress], Any] | None = None,
+    store: StoreLike = None,
+) -> dict[str, Any]:
+    """Check each data set by itself, by a task of Ray: ``tl verify --each``.
+
+    Parameters
+    ----------
+    sources
+        As for `convert`; names may be the same in several folders.
+    decode
+        Whether to decode all images.
+    records
+        The folder of the records, a path or a URL, by which a job that was killed continues.
+        Without it a job begins anew.
+    report, concurrency, ray_remote_args, progress_callback, store
+        As for `convert`.
+
+    Returns
+    -------
+    dict
+        The totals: ``shards``, ``good``, ``damaged``, ``samples``, ``bad_samples`` and others;
+        ``not_good`` lists the first 100 shards that are not good. The report has the findings.
+
+    Raises
+    ------
+    StorageError
+        If shards could not be read.
+    """
+    task = {"name": "verify", "decode": bool(decode)}
+    return _run(
+        task,
+        sources,
+        store,
+        concurrency,
+        ray_remote_args,
+        progress_callback,
+        records=records,
+        report=report,
+    )
+
+
+@advised
+def stats(
+    sources: PathLike | Sequence[PathLike],
+    *,
+    records: PathLike | None = None,
+    report: PathLike | None = None,
+    concurrency: int | None = None,
+    ray_remote_args: dict[str, Any] | None = None,
+    progress_callback: Callable[[Progress], Any] | None = None,
+    store: StoreLike = None,
+) -> dict[str, Any]:
+    """Count the samples of data sets, and decode their images, by a task of Ray each: ``tl stats``.
+
+    Sums are whole numbers, so the result does not depend on the order of the tasks.
+
+    Parameters
+    ----------
+    sources, records, report, concurrency, ray_remote_args, progress_callback, store
+        As for `verify`.
+
+    Returns
+    -------
+    dict
+        As for `verify`, and of the good samples ``mean`` and ``std`` of red, green and blue from 0
+        to 1, and ``statistics``: ``formats``, ``classes`` by name, ``unlabelled``, ``image_sizes``
+        such as ``640x480``, ``sample_bytes`` by powers of two, and the sums.
+
+    Raises
+    ------
+    StorageError
+        If shards could not be read.
+    """
+    return _run(
+        {"name": "stats"},
+        sources,
+        store,
+        concurrency,
+        ray_remote_args,
+        progress_callback,
+        records=records,
+        report=report,
+    )
+
+
+def _run(
+    settings: dict[str, Any],
+    sources: PathLike | Sequence[PathLike],
+    store: StoreLike,
+    concurrency: int | None,
+    ray_remote_args: dict[str, Any] | None,
+    progress_callback: Callable[[Progress], Any] | None,
+    **places: PathLike | None,
+) -> dict[str, Any]:
+    if concurrency is not None:
+        concurrency = one_or_more("concurrency", concurrency)
     shared = _shared(store)
-    archives = _expanded(sources, shared)
-    target = pathlib.Path(folder).absolute()
-    outputs = outputs_of(archives, target)
-    target.mkdir(parents=True, exist_ok=True)
-    task = ray.remote(**{"num_cpus": 1, **(ray_remote_args or {})})(convert_one)
-    pairs = zip(archives, outputs, strict=True)
-    running = {task.remote(*pair, lz4, shared): number for number, pair in enumerate(pairs)}
-    done: dict[int, Conversion] = {}
-    failed: dict[int, Exception] = {}
-    while running:
+    task = json.dumps(settings)
+    known = {name: os.fspath(place) for name, place in places.items() if place is not None}
+    job = _native.Job(task, _expanded(sources, shared), **known, stores=shared)
+    remote = ray.remote(**{"num_cpus": 1, **(ray_remote_args or {})})(run_shard)
+    if concurrency is None:
+        concurrency = max(2, 2 * int(ray.cluster_resources().get("CPU", 1)))
+    numbers = iter(range(len(job)))
+    running: dict[Any, int] = {}
+    state = Progress(0, len(job), 0, 0, 0, {})
+    while True:
+        # No more tasks than Ray has work for: thousands that wait would be a burden.
+        for number in itertools.islice(numbers, concurrency - len(running)):
+            running[remote.remote(task, job.places(number), shared)] = number
+        if not running:
+            break
         (reference,), _ = ray.wait(list(running))
         number = running.pop(reference)
+        is_skipped = False
         try:
-            done[number] = Conversion(*ray.get(reference))
+            line, is_skipped = ray.get(reference)
         except ray.exceptions.RayError as error:
-            # The others continue: cancelling tasks has ended the whole process in Ray 2.60.
-            failed[number] = error
-        else:
-            if progress_callback is not None:
-                progress_callback(done[number])
-    for number in sorted(failed):
-        raise failed[number]
-    return [done[number] for number in range(len(archives))]
+            # Its worker was lost, again and again. The others continue: cancelling tasks has ended
+            # the whole process in Ray 2.60.
+            line = job.failure(number, " ".join(str(error).split()))
+        job.add(number, line)
+        record = json.loads(line)
+        state = Progress(
+            state.done + 1,
+            state.shards,
+            state.skipped + is_skipped,
+            state.not_good + (record["status"] != "good"),
+            state.samples + record["samples"],
+            record,
+        )
+        if progress_callback is not None:
+            progress_callback(state)
+    totals: dict[str, Any] = json.loads(job.finish())
+    try:
+        job.clean_up()
+    except LoaderError as error:
+        warn(f"what killed tasks left is still there: {error}")
+    if totals["failed"]:
+        raise StorageError(_of_shards(totals))
+    return totals
+
+
+def _of_shards(totals: dict[str, Any]) -> str:
+    counts = f"{totals['damaged']} of {totals['shards']} shards are damaged"
+    first = totals["not_good"][0]["reason"]
+    return f"{counts}, {totals['failed']} failed, the first: {first}"
