@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use tbl_io::Location;
+use tbl_io::{Location, Stores};
 use turboloader::job::{Job, JobFolders, Outcome, Record, Report, Shard, Task};
 
 use crate::detached::{detached, interruptible};
@@ -133,7 +133,7 @@ pub(crate) fn run_shard(
     stores: Option<StoreSettings>,
 ) -> PyResult<(String, bool)> {
     let task = task_of(task)?;
-    let stores = DataStores::new(&stores.unwrap_or_default())?.stores();
+    let stores = stores_of_process(stores.unwrap_or_default())?;
     let place = |name: &OsString| Location::new(name);
     let shard = Shard {
         source: place(&source),
@@ -142,6 +142,29 @@ pub(crate) fn run_shard(
     };
     let Outcome { record, is_skipped } = interruptible(py, || task.run(&stores, &shard))?;
     Ok((record.line(), is_skipped))
+}
+
+/// The stores of the tasks of this process, which keep connections and credentials from one to the next:
+/// a machine's metadata server refuses thousands of tasks that ask for themselves.
+fn stores_of_process(settings: StoreSettings) -> Result<Stores, Error> {
+    static LAST: Mutex<Option<LastStores>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(LastStores { settings: same, stores, process }) = &*last
+        && *same == settings
+        && *process == std::process::id()
+    {
+        return Ok(stores.clone());
+    }
+    let stores = DataStores::new(&settings)?.stores();
+    *last = Some(LastStores { settings, stores: stores.clone(), process: std::process::id() });
+    Ok(stores)
+}
+
+struct LastStores {
+    settings: StoreSettings,
+    stores: Stores,
+    /// A fork lacks the threads of the stores.
+    process: u32,
 }
 
 fn task_of(text: &str) -> Result<Task, Error> {

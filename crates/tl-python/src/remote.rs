@@ -16,7 +16,7 @@ use crate::error::Error;
 const AUTO: &str = "auto";
 
 /// `Store` of Python, whose default this has too.
-#[derive(FromPyObject)]
+#[derive(PartialEq, FromPyObject)]
 pub(crate) struct StoreSettings {
     /// Options by name.
     options: BTreeMap<String, String>,
