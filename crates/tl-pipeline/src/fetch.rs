@@ -160,7 +160,7 @@ impl<'r> RowSource<'r> {
     /// Takes the bytes from a block on disk, or one that is on its way there. What cannot be unpacked is
     /// fetched once more, past the cache.
     fn read_block(&self, blocks: &Blocks, bytes: &mut Vec<u8>) -> bool {
-        let fetch = || fetch_block(&self.run, self.sample());
+        let fetch = || fetch_block(self.run, self.sample());
         blocks.read(self.sample(), bytes, &|| self.run.is_over(), &fetch)
             && self.run.dataset().unpack(self.sample(), bytes).is_ok()
     }

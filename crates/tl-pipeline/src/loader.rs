@@ -134,8 +134,7 @@ impl Loader {
         // The slabs that can be returned at once; those in flight are not free.
         let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
-        let caches = open_caches(&config, &dataset, &sequence);
-        notes.extend(caches.notes(&dataset));
+        let caches = open_caches(&config, &dataset, &sequence, &mut notes);
         let shared = Shared {
             dataset,
             config,
@@ -465,7 +464,14 @@ impl fmt::Debug for Loader {
     }
 }
 
-fn open_caches(config: &LoaderConfig, dataset: &Arc<Dataset>, sequence: &Sequence) -> Caches {
+fn open_caches(
+    config: &LoaderConfig,
+    dataset: &Arc<Dataset>,
+    sequence: &Sequence,
+    notes: &mut Vec<LoaderNote>,
+) -> Caches {
     let blocks = BlockSettings { dataset, sequence, buffer_bytes: config.block_bytes() };
-    Caches::open(&config.cache, &config.decode_options(), &blocks)
+    let caches = Caches::open(&config.cache, &config.decode_options(), &blocks);
+    notes.extend(caches.notes(dataset));
+    caches
 }

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tbl_io::{Escaped, Location, Note, SampleSource, TarArchive};
 use tl_decode::{Color, PixelType, Reductions};
@@ -182,20 +182,8 @@ impl fmt::Display for LoaderNote {
                  without blocks",
                 bytes >> 10
             ),
-            Self::LargeBlocks { bytes, most } => write!(
-                f,
-                "a block for the cache has {} KiB, and {} KiB are the most for one: nothing is kept; read \
-                 ahead at least {} MiB",
-                bytes.div_ceil(1 << 10),
-                most >> 10,
-                bytes.saturating_mul(2).div_ceil(1 << 20)
-            ),
-            Self::OpenCache { folder } => write!(
-                f,
-                "all users of this machine can read the cache in {}, and its data is read with \
-                 credentials; `chmod o-rx` the folder",
-                Escaped(folder.as_os_str().as_encoded_bytes())
-            ),
+            Self::LargeBlocks { bytes, most } => large_blocks(f, *bytes, *most),
+            Self::OpenCache { folder } => open_cache(f, folder),
             Self::FullShuffle { requests } => write!(
                 f,
                 "a full shuffle of samples in a store takes up to {requests} requests per epoch, one \
@@ -203,16 +191,7 @@ impl fmt::Display for LoaderNote {
                  default read-ahead"
             ),
             Self::UnindexedArchives { archives, bytes, first } => {
-                let more = match archives.saturating_sub(1) {
-                    0 => String::new(),
-                    others => format!(" and {others} more"),
-                };
-                let mib = bytes.div_ceil(1 << 20);
-                write!(
-                    f,
-                    "{first}{more}: opening archives in a store without a shard index reads all of \
-                     them ({mib} MiB); make one with `tl index`"
-                )
+                unindexed_archives(f, *archives, *bytes, first)
             }
             Self::BadSample { outcome, error } => {
                 let policy = match outcome {
@@ -242,6 +221,44 @@ impl fmt::Display for LoaderNote {
             }
         }
     }
+}
+
+fn large_blocks(f: &mut fmt::Formatter<'_>, bytes: u64, most: u64) -> fmt::Result {
+    write!(
+        f,
+        "a block for the cache has {} KiB, and {} KiB are the most for one: nothing is kept; read ahead at \
+         least {} MiB",
+        bytes.div_ceil(1 << 10),
+        most >> 10,
+        bytes.saturating_mul(2).div_ceil(1 << 20)
+    )
+}
+
+fn open_cache(f: &mut fmt::Formatter<'_>, folder: &Path) -> fmt::Result {
+    let folder = Escaped(folder.as_os_str().as_encoded_bytes());
+    write!(
+        f,
+        "all users of this machine can read the cache in {folder}, and its data is read with credentials; \
+         `chmod o-rx` the folder"
+    )
+}
+
+fn unindexed_archives(
+    f: &mut fmt::Formatter<'_>,
+    archives: u64,
+    bytes: u64,
+    first: &Location,
+) -> fmt::Result {
+    let more = match archives.saturating_sub(1) {
+        0 => String::new(),
+        others => format!(" and {others} more"),
+    };
+    let mib = bytes.div_ceil(1 << 20);
+    write!(
+        f,
+        "{first}{more}: opening archives in a store without a shard index reads all of them ({mib} MiB); \
+         make one with `tl index`"
+    )
 }
 
 fn name_of_color(color: Color) -> &'static str {

@@ -243,18 +243,14 @@ fn s3<C: HttpConnector>(
     let http = connector.connect(&client_options()).map_err(|error| refused(STORE, &error))?;
     let store = builder.with_http_connector(connector).build();
     let store = Arc::new(store.map_err(|error| refused(STORE, &error))?);
-    let endpoint = endpoint.map(|endpoint| endpoint.name);
-    let unpinned = common.unpinned;
-    let parts = store.clone();
-    let signed = (!is_anonymous).then(|| Signed { signer: store.clone(), http });
     Ok(Client {
         pages: store.clone(),
-        parts,
+        parts: store.clone(),
         kind: Store::S3,
-        signed,
+        signed: (!is_anonymous).then(|| Signed { signer: store.clone(), http }),
         store,
-        endpoint,
-        unpinned,
+        endpoint: endpoint.map(|endpoint| endpoint.name),
+        unpinned: common.unpinned,
         has_credentials: !is_anonymous,
     })
 }

@@ -29,9 +29,8 @@ impl Disk {
         let Some((ledger, users)) = self.ledger.as_ref().zip(self.users.as_ref()) else { return };
         if users.lock_out() {
             match self.is_settled(ledger) {
-                Ok(true) => {}
                 Ok(false) if self.start(Self::count_alone) => return,
-                Ok(false) => {}
+                Ok(_) => {}
                 Err(error) => self.faults.add(self.folder.path(), "be counted", error),
             }
         }
