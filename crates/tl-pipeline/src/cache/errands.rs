@@ -188,7 +188,10 @@ mod tests {
                 drop(lock(&disk));
                 true
             };
-            errands.within(short, work, move || drop(undone.fetch_add(1, Ordering::Relaxed)))
+            let undo = move || {
+                undone.fetch_add(1, Ordering::Relaxed);
+            };
+            errands.within(short, work, undo)
         };
         // One is begun, and the other is not.
         assert_eq!((within().unwrap(), within().unwrap()), (None, None));
