@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import pathlib
 import re
 import threading
@@ -106,6 +107,17 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+class FaultyHandler(Handler):
+    """Refuses one of a hundred requests for ranges."""
+
+    requests = itertools.count(1)
+
+    def do_GET(self) -> None:
+        if next(self.requests) % 100 == 0:
+            return self.refuse(503, "SlowDown")
+        return super().do_GET()
 
 
 def tag(content: bytes) -> str:

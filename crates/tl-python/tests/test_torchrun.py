@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import pathlib
@@ -11,7 +10,7 @@ import sys
 
 import pytest
 import turboloader as tl
-from loopback import DUMMY, Handler, served
+from loopback import DUMMY, FaultyHandler, served
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -113,17 +112,6 @@ def test_killed_runs_go_on_with_another_number_of_ranks(archives, tmp_path):
     ours, theirs = (torch.load(tmp_path / run / "model.pt") for run in ("whole", "broken"))
     for name, weights in ours.items():
         torch.testing.assert_close(theirs[name], weights, rtol=1e-4, atol=1e-6)
-
-
-class FaultyHandler(Handler):
-    """Refuses one of a hundred requests."""
-
-    requests = itertools.count(1)
-
-    def do_GET(self):
-        if next(self.requests) % 100 == 0:
-            return self.refuse(503, "SlowDown")
-        return super().do_GET()
 
 
 @pytest.fixture(scope="module")
