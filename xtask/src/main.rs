@@ -12,6 +12,7 @@ mod demo;
 mod fuzz;
 mod goldens;
 mod prove;
+mod ptx;
 mod python;
 mod test;
 mod tidy;
@@ -46,6 +47,7 @@ usage: cargo xtask <task>
   simulate [OPTION VALUE]...
                             simulate loaders of many machines that read from a store; simulate check
                             compares simulations with loaders on this machine
+  ptx [--check]             compile the kernels of tl-cuda, or compare them with what is committed
   goldens                   write what torchvision and Pillow make of small images, for the tests";
 
 fn main() -> ExitCode {
@@ -81,6 +83,8 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         ("store", rest) => {
             command::run(command::cargo("run --release --quiet -p store-server --").args(rest))
         }
+        ("ptx", []) => ptx::write(),
+        ("ptx", [check]) if check == "--check" => ptx::check(),
         ("goldens", []) => goldens::run(),
         ("fuzz", rest) => fuzz::run(&fuzz::Options::parse(rest)?),
         ("help" | "--help" | "-h", _) => {

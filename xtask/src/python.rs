@@ -132,6 +132,13 @@ pub(crate) fn wheel() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// The interpreter of an environment that has these packages.
+pub(crate) fn interpreter(name: &str, packages: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
+    let environment = Environment::make(name, PYTHON)?;
+    environment.install(packages)?;
+    Ok(environment.folder.join("bin/python"))
+}
+
 /// A virtual environment.
 struct Environment {
     folder: PathBuf,

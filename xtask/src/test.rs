@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::command::{self, cargo, workspace_root};
-use crate::{prove, python, tidy};
+use crate::{prove, ptx, python, tidy};
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
@@ -79,11 +79,12 @@ const QUICK: [Check; 9] = [
     Check { name: "python", run: || python_package(python::test) },
 ];
 
-const FULL: [Check; 8] = [
+const FULL: [Check; 9] = [
     Check { name: "slow tests", run: slow_tests },
     Check { name: "data", run: data },
     Check { name: "python lints", run: || python_package(python::lint) },
     Check { name: "features", run: features },
+    Check { name: "ptx", run: || python_package(ptx::check) },
     Check { name: "schedules", run: || prove::schedules().map(|()| Outcome::Passed) },
     Check { name: "aarch64", run: aarch64 },
     Check { name: "benches", run: || run_cargo("test --package tl-benches --benches") },

@@ -8,12 +8,13 @@ use super::file_rules::code_lines;
 use super::{Problem, SourceFile};
 
 /// Each library crate with the workspace crates it may depend on.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("idv-format", &[]),
     ("tbf-format", &[]),
     ("tbl-format", &[]),
     ("tbl-io", &["tbl-format"]),
     ("tl-arrow", &["tbl-format", "tbl-io", "tl-tokens"]),
+    ("tl-cuda", &["tl-handoff", "tl-simd"]),
     ("tl-decode", &["tl-simd"]),
     ("tl-handoff", &[]),
     (

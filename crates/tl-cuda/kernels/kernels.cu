@@ -1,0 +1,143 @@
+// Kernels of TurboLoader. The same text is CUDA C++ for the device (kernels.ptx is made of it by
+// `cargo xtask ptx`) and C for the emulated driver of the tests, emulator.c.
+//
+// One thread makes one item, without barriers, shared memory or operations of warps, and all
+// arithmetic is on integers. So the emulated driver may run the threads one after the other, and
+// both give the same bits.
+
+#ifndef KERNEL
+#define KERNEL extern "C" __global__ void
+#define DEVICE static __device__ __forceinline__
+// A load of memory that nobody writes while the kernel runs.
+#define LOAD(address) __ldg(address)
+#endif
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+// Bytes that are stored at once.
+typedef struct {
+    u64 low, high;
+} Chunk;
+
+#ifdef __CUDACC__
+DEVICE void store(void *target, u64 low, u64 high) {
+    *(ulonglong2 *)target = make_ulonglong2(low, high);
+}
+#else
+DEVICE void store(void *target, u64 low, u64 high) {
+    Chunk chunk = {low, high};
+    *(Chunk *)target = chunk;
+}
+#endif
+
+// Numbers that a thread makes of samples of 8 bits: 8 pixels of three planes, or 8 numbers in a row.
+#define GROUP 8
+
+// The argument of the kernels that convert batches; `Conversion` in kernels.rs.
+typedef struct {
+    // Interleaved red, green and blue of 8 bits, image after image.
+    const u8 *source;
+    void *target;
+    // The number of every sample, for red, for green and for blue.
+    const void *table;
+    // Pixels of an image, or numbers of the whole batch.
+    u32 count;
+} Convert;
+
+// The samples of a group, `words` of 8 bytes from a multiple of 8 on.
+DEVICE void read_words(const u8 *source, u64 *samples, int words) {
+    const u64 *from = (const u64 *)source;
+    for (int word = 0; word < words; word++) {
+        samples[word] = LOAD(from + word);
+    }
+}
+
+DEVICE u32 sample_of(const u64 *samples, u32 place) {
+    return (u32)(samples[place / 8] >> (place % 8 * 8)) & 255;
+}
+
+// Writes a group of numbers that are together in memory.
+#define WRITE_GROUP(number, target, values)                                                        \
+    if (sizeof(number) == 1) {                                                                     \
+        u64 word = 0;                                                                              \
+        for (int i = 0; i < GROUP; i++) word |= (u64)(values)[i] << (8 * i);                       \
+        *(u64 *)(target) = word;                                                                   \
+    } else {                                                                                       \
+        const int each = 8 / sizeof(number);                                                       \
+        for (int chunk = 0; chunk < GROUP / (2 * each); chunk++) {                                 \
+            u64 low = 0, high = 0;                                                                 \
+            for (int i = 0; i < each; i++) {                                                       \
+                low |= (u64)(values)[2 * each * chunk + i] << (8 * sizeof(number) * i);            \
+                high |= (u64)(values)[2 * each * chunk + each + i] << (8 * sizeof(number) * i);    \
+            }                                                                                      \
+            store((target) + 2 * each * chunk, low, high);                                         \
+        }                                                                                          \
+    }
+
+// Converts the pixels of a batch to planes: a thread makes a group of pixels, and the rows of the
+// grid are the images. Images whose pixels do not fill groups are not aligned, and their numbers are
+// read and written one by one.
+#define PLANAR(name, number)                                                                       \
+    KERNEL name(Convert convert) {                                                                 \
+        u32 first = (blockIdx.x * blockDim.x + threadIdx.x) * GROUP;                               \
+        if (first >= convert.count) return;                                                        \
+        u64 image = (u64)blockIdx.y * convert.count * 3;                                           \
+        const u8 *source = convert.source + image + 3 * (u64)first;                                \
+        number *target = (number *)convert.target + image + first;                                 \
+        const number *table = (const number *)convert.table;                                       \
+        if (convert.count % GROUP == 0) {                                                          \
+            u64 samples[3 * GROUP / 8];                                                            \
+            read_words(source, samples, 3 * GROUP / 8);                                            \
+            for (int channel = 0; channel < 3; channel++) {                                        \
+                number values[GROUP];                                                              \
+                for (int i = 0; i < GROUP; i++) {                                                  \
+                    values[i] = LOAD(table + 256 * channel + sample_of(samples, 3 * i + channel)); \
+                }                                                                                  \
+                number *plane = target + (u64)channel * convert.count;                             \
+                WRITE_GROUP(number, plane, values)                                                 \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        for (u32 i = 0; i < GROUP && first + i < convert.count; i++) {                             \
+            for (int channel = 0; channel < 3; channel++) {                                        \
+                u32 sample = LOAD(source + 3 * i + channel);                                       \
+                target[(u64)channel * convert.count + i] = LOAD(table + 256 * channel + sample);   \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+PLANAR(planar_8, u8)
+PLANAR(planar_16, u16)
+PLANAR(planar_32, u32)
+
+// Converts the pixels of a batch and leaves their order: a thread makes a group of numbers.
+#define PACKED(name, number)                                                                       \
+    KERNEL name(Convert convert) {                                                                 \
+        u32 first = (blockIdx.x * blockDim.x + threadIdx.x) * GROUP;                               \
+        if (first >= convert.count) return;                                                        \
+        const u8 *source = convert.source + first;                                                 \
+        number *target = (number *)convert.target + first;                                         \
+        const number *table = (const number *)convert.table;                                       \
+        u32 phase = first % 3;                                                                     \
+        if (first + GROUP <= convert.count) {                                                      \
+            u64 samples[GROUP / 8];                                                                \
+            read_words(source, samples, GROUP / 8);                                                \
+            number values[GROUP];                                                                  \
+            for (u32 i = 0; i < GROUP; i++) {                                                      \
+                u32 channel = (phase + i) % 3;                                                     \
+                values[i] = LOAD(table + 256 * channel + sample_of(samples, i));                   \
+            }                                                                                      \
+            WRITE_GROUP(number, target, values)                                                    \
+            return;                                                                                \
+        }                                                                                          \
+        for (u32 i = 0; first + i < convert.count; i++) {                                          \
+            u32 channel = (phase + i) % 3;                                                         \
+            target[i] = LOAD(table + 256 * channel + LOAD(source + i));                            \
+        }                                                                                          \
+    }
+
+PACKED(packed_16, u16)
+PACKED(packed_32, u32)

@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(unsafe_code)]
+
+mod buffers;
+mod conversion;
+mod driver;
+mod library;
+mod reason;
+mod uploader;
+
+pub use buffers::{BufferLimits, DeviceBuffer};
+pub use conversion::Conversion;
+pub use driver::{Device, Event, PinnedMemory, Stream, StreamHandle};
+pub use reason::{CudaVersion, DeviceReason};
+pub use uploader::{HostBytes, Images, UploadStats, Uploader};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! Reasons for which a device is not used.
+
+use std::fmt;
+
+/// A version of CUDA, such as 12.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CudaVersion {
+    /// The number before the point.
+    pub major: u32,
+    /// The number after it.
+    pub minor: u32,
+}
+
+impl CudaVersion {
+    /// The oldest that loads the kernels: PTX 7.0.
+    pub const OLDEST: Self = Self { major: 11, minor: 0 };
+
+    /// The version in the form that the driver reports: 12040 for 12.4.
+    pub(crate) fn of_number(number: u32) -> Self {
+        Self { major: number / 1000, minor: number % 1000 / 10 }
+    }
+}
+
+impl fmt::Display for CudaVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// The reason why a device cannot be used, or not for everything that was asked of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceReason {
+    /// The driver's library is not installed.
+    #[error("no NVIDIA driver: {error}")]
+    NoDriver {
+        /// The message of the system.
+        error: String,
+    },
+    /// The driver is older than the kernels.
+    #[error(
+        "the NVIDIA driver supports CUDA {found}, and {need} is the oldest that works: update it"
+    )]
+    DriverTooOld {
+        /// The newest CUDA that the driver supports.
+        found: CudaVersion,
+        /// The oldest that is needed.
+        need: CudaVersion,
+    },
+    /// The process sees no device with this number.
+    #[error(
+        "no CUDA device {ordinal}: this process sees {devices} (see CUDA_VISIBLE_DEVICES and \
+         LOCAL_RANK)"
+    )]
+    NoDevice {
+        /// The device that was asked for.
+        ordinal: u32,
+        /// How many the process sees.
+        devices: u32,
+    },
+    /// The memory of the device is exhausted, or the part of it that may be used.
+    #[error("out of device memory: {need} bytes are needed, and {free} are free")]
+    OutOfMemory {
+        /// Bytes of the allocation.
+        need: u64,
+        /// Bytes that are free, or that the limit leaves.
+        free: u64,
+    },
+    /// The library lacks a function, or a call of it failed.
+    #[error("libcuda.so.1: {function}: {error}")]
+    Library {
+        /// The function.
+        function: &'static str,
+        /// The name of the error, or the message of the system.
+        error: String,
+    },
+    /// The process is a fork of the one that uses the device, and CUDA does not work in it.
+    #[error("this process was forked from one that uses CUDA: start it with `spawn` instead")]
+    Forked,
+    /// The recipe has an operation that runs on the CPU.
+    #[error("`{op}` runs on the CPU")]
+    Recipe {
+        /// The first such operation, or property of the batch.
+        op: &'static str,
+    },
+}

@@ -1,0 +1,335 @@
+//! The crate on a device: the emulated driver, or the real device whose number
+//! `TURBOLOADER_TEST_DEVICE` is.
+#![expect(unsafe_code, reason = "a consumer of batches, with kernels and copies of its own")]
+
+mod rates;
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tl_handoff::sync::Arc;
+use tl_simd::Level;
+use tl_simd::normalize::{Dtype, ImageWriter, Layout, PixelFormat, Table};
+
+use super::*;
+
+const MIB: usize = 1 << 20;
+
+/// A device of a driver that was compiled with these macros, or the real device if there are none.
+fn device_with(macros: &[&str]) -> Result<Device, DeviceReason> {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    if let (Some(ordinal), []) = (real_device(), macros) {
+        return Device::open(ordinal);
+    }
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("libcuda-{}-{number}.so", std::process::id());
+    // The path tells libraries apart: each test has a driver of its own.
+    let library = env::temp_dir().join(name);
+    let status = Command::new("cc")
+        .args([
+            "-shared",
+            "-fPIC",
+            "-O2",
+            "-fno-strict-aliasing",
+            "-fvisibility=hidden",
+            "-pthread",
+        ])
+        .args(macros.iter().map(|text| format!("-D{text}")))
+        .arg("-o")
+        .arg(&library)
+        .arg(folder.join("emulator.c"))
+        .status()
+        .expect("the C compiler that links Rust");
+    assert!(status.success(), "{status}");
+    let device = Device::open_with(&library, 0);
+    std::fs::remove_file(&library).expect("just written");
+    device
+}
+
+fn device() -> Device {
+    device_with(&[]).expect("a device")
+}
+
+fn real_device() -> Option<u32> {
+    env::var("TURBOLOADER_TEST_DEVICE").ok().map(|number| number.parse().expect("a number"))
+}
+
+/// A kernel that runs for so many nanoseconds.
+const SPIN: &std::ffi::CStr = c"
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry spin(.param .u64 nanos) {
+    .reg .u64 %start, %now, %nanos;
+    .reg .pred %early;
+    ld.param.u64 %nanos, [nanos];
+    mov.u64 %start, %globaltimer;
+AGAIN:
+    mov.u64 %now, %globaltimer;
+    sub.u64 %now, %now, %start;
+    setp.lt.u64 %early, %now, %nanos;
+    @%early bra AGAIN;
+    ret;
+}
+";
+
+/// Keeps a stream busy for 50 ms.
+fn spin(device: &Device, stream: &Stream) {
+    let module = device.module(SPIN).unwrap();
+    let kernel = module.kernel(c"spin").unwrap();
+    // SAFETY: the kernel takes one number and touches no memory.
+    unsafe { stream.launch(kernel, 1, 1, 50_000_000_u64) }.unwrap();
+    // Its code is needed until it has run.
+    std::mem::forget(module);
+}
+
+/// Pseudo-random bytes.
+fn noise(bytes: usize) -> Vec<u8> {
+    let mut state = 0x9E37_79B9_u32;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state.to_le_bytes()[1]
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
+fn pinned(device: &Device, bytes: &[u8]) -> Arc<dyn HostBytes> {
+    let mut memory = device.pinned(bytes.len()).unwrap();
+    memory.copy_from_slice(bytes);
+    Arc::new(memory)
+}
+
+/// Enqueues a copy of the buffer to the host on `stream`, as a consumer's kernel would read it.
+fn read_later(stream: &Stream, buffer: &DeviceBuffer, into: &mut PinnedMemory) {
+    // SAFETY: callers wait for the stream before they drop `into` or look at it.
+    unsafe { stream.copy_to_host(into, buffer.memory()) }.unwrap();
+}
+
+#[test]
+fn bytes_come_back() {
+    let device = device();
+    let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
+    for bytes in [0, 1, 4095, 3 * MIB + 5] {
+        let source = noise(bytes);
+        let buffer = uploader.upload(pinned(&device, &source), None).unwrap();
+        assert!(buffer.read().unwrap() == source, "{bytes} bytes");
+        let pageable = uploader.upload(Arc::new(source.clone()), None).unwrap();
+        assert!(pageable.read().unwrap() == source, "{bytes} bytes of ordinary memory");
+    }
+    assert_eq!(uploader.stats().batches, 8);
+}
+
+#[test]
+fn conversions_have_the_bits_of_the_cpu() {
+    const FORMS: [(Dtype, Layout); 7] = [
+        (Dtype::F32, Layout::Chw),
+        (Dtype::F16, Layout::Chw),
+        (Dtype::Bf16, Layout::Chw),
+        (Dtype::U8, Layout::Chw),
+        (Dtype::F32, Layout::Hwc),
+        (Dtype::F16, Layout::Hwc),
+        (Dtype::Bf16, Layout::Hwc),
+    ];
+    let device = device();
+    let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
+    let table = Table::imagenet();
+    for (dtype, layout) in FORMS {
+        let conversion = Arc::new(Conversion::new(&device, dtype, layout, &table).unwrap());
+        for (width, height, count) in [(224, 224, 5), (1, 1, 1), (8, 1, 3), (225, 3, 7), (13, 5, 2)]
+        {
+            let pixels = width * height;
+            let source = noise(pixels * 3 * count + 100);
+            let area = pixels * 3 * count + 36;
+            let images = Images { conversion: Arc::clone(&conversion), count, pixels, area };
+            let buffer = uploader.upload(pinned(&device, &source), Some(&images)).unwrap();
+            let found = buffer.read().unwrap();
+            let mut expected = vec![0; pixels * 3 * count * dtype.bytes()];
+            let format = PixelFormat { dtype, layout, flip: false };
+            let images = expected.chunks_exact_mut(pixels * 3 * dtype.bytes());
+            for (image, pixels) in images.zip(source.chunks_exact(pixels * 3)) {
+                let mut writer = ImageWriter::new(image, width, height, format, &table);
+                for (row, y) in pixels.chunks_exact(width * 3).zip(0..) {
+                    writer.write_row(Level::Scalar, y, row);
+                }
+            }
+            let case = format!("{dtype} {layout} {width}x{height} of {count}");
+            assert!(found[..expected.len()] == expected, "{case}");
+            assert!(found[buffer.place(area)..] == source[area..], "{case}");
+        }
+    }
+}
+
+/// The bytes that a consumer sees that is busy while the buffer is dropped and the next batch copied.
+fn seen_by_a_slow_consumer(is_recorded: bool) -> Vec<u8> {
+    let device = device();
+    let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
+    let consumer = device.stream().unwrap();
+    let first = pinned(&device, &[1; MIB]);
+    let second = pinned(&device, &[2; MIB]);
+    let mut seen = device.pinned(MIB).unwrap();
+    // What is slow only the first time is over when it matters.
+    drop(uploader.upload(Arc::clone(&second), None).unwrap());
+    let buffer = uploader.upload(first, None).unwrap();
+    let address = buffer.address();
+    if is_recorded {
+        buffer.hold_back(consumer.handle()).unwrap();
+    } else {
+        buffer.ready().hold_back(consumer.handle()).unwrap();
+    }
+    spin(&device, &consumer);
+    read_later(&consumer, &buffer, &mut seen);
+    drop(buffer);
+    let next = uploader.upload(second, None).unwrap();
+    assert_eq!(next.address(), address, "the memory is used again");
+    // In a driver that does nothing early, whoever asks first is served first.
+    next.ready().synchronize().unwrap();
+    consumer.synchronize().unwrap();
+    assert!(next.read().unwrap() == [2; MIB]);
+    seen.to_vec()
+}
+
+#[test]
+fn memory_is_filled_again_only_after_its_readers() {
+    assert!(seen_by_a_slow_consumer(true) == [1; MIB]);
+}
+
+#[test]
+fn the_test_of_readers_fails_without_their_event() {
+    assert!(seen_by_a_slow_consumer(false) != [1; MIB]);
+}
+
+#[test]
+fn consumers_wait_for_the_copy_and_nobody_else_does() {
+    let device = device();
+    let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
+    let consumer = device.stream().unwrap();
+    let mut seen = [device.pinned(MIB).unwrap(), device.pinned(MIB).unwrap()];
+    let source = pinned(&device, &[1; MIB]);
+    drop(uploader.upload(pinned(&device, &[2; MIB]), None).unwrap().read().unwrap());
+    spin(&device, uploader.stream());
+    let start = Instant::now();
+    let buffer = uploader.upload(Arc::clone(&source), None).unwrap();
+    assert!(Arc::strong_count(&source) > 1, "the copy counts its source");
+    let [early, ordered] = &mut seen;
+    read_later(&consumer, &buffer, early);
+    buffer.hold_back(consumer.handle()).unwrap();
+    read_later(&consumer, &buffer, ordered);
+    assert!(start.elapsed() < Duration::from_millis(40), "nobody waits");
+    consumer.synchronize().unwrap();
+    assert!(**early == [2; MIB], "without an order the last batch is seen");
+    assert!(**ordered == [1; MIB]);
+    drop(uploader);
+    assert_eq!(Arc::strong_count(&source), 1, "an uploader's end drops the sources");
+}
+
+#[test]
+fn buffers_outlive_the_uploader() {
+    let device = device();
+    let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
+    let buffer = uploader.upload(pinned(&device, &[3; 100]), None).unwrap();
+    drop(uploader);
+    assert_eq!(buffer.read().unwrap(), [3; 100]);
+}
+
+#[test]
+fn the_limit_of_memory_is_kept_and_free_memory_used_again() {
+    let device = device();
+    let limits = BufferLimits { bytes: 2 * MIB as u64, keep: 2 };
+    let uploader = Uploader::new(&device, limits).unwrap();
+    let upload = |bytes: usize| uploader.upload(pinned(&device, &vec![7; bytes]), None);
+    let first = upload(MIB).unwrap();
+    let second = upload(MIB / 2).unwrap();
+    let half = MIB as u64 / 2;
+    let exhausted = DeviceReason::OutOfMemory { need: MIB as u64, free: half };
+    assert_eq!(upload(MIB).unwrap_err(), exhausted);
+    drop(second);
+    // What is free is too small, and makes way.
+    let third = upload(MIB).unwrap();
+    assert_eq!(uploader.stats().allocated, 2 * MIB as u64);
+    drop((first, third));
+    assert_eq!(upload(2 * MIB).unwrap().bytes(), 2 * MIB);
+    assert_eq!(uploader.stats().allocated, 2 * MIB as u64);
+}
+
+#[test]
+fn exhausted_devices_say_so() {
+    let device = device();
+    let Err(DeviceReason::OutOfMemory { need, free }) = device.allocate(1 << 50) else {
+        panic!("no device has a pebibyte");
+    };
+    assert_eq!(need, 1 << 50);
+    assert!(free > 0);
+}
+
+#[test]
+fn drivers_that_do_not_work_are_named() {
+    let reason = |macros: &[&str]| device_with(macros).map(|_| ()).unwrap_err();
+    let too_old = DeviceReason::DriverTooOld {
+        found: CudaVersion { major: 10, minor: 2 },
+        need: CudaVersion { major: 11, minor: 0 },
+    };
+    assert_eq!(reason(&["VERSION=10020"]), too_old);
+    assert_eq!(reason(&["DEVICES=0"]), DeviceReason::NoDevice { ordinal: 0, devices: 0 });
+    assert_eq!(reason(&["FAILING=\"cuInit\"", "CODE=3"]), DeviceReason::Forked);
+    let unknown = DeviceReason::Library { function: "cuInit", error: "CUDA_ERROR".to_owned() };
+    assert_eq!(reason(&["FAILING=\"cuInit\"", "CODE=999"]), unknown);
+    let lacking = reason(&["cuEventRecord=other"]);
+    let lacks =
+        DeviceReason::Library { function: "cuEventRecord", error: "not in the library".to_owned() };
+    assert_eq!(lacking, lacks);
+    let nowhere = Device::open_with("/nowhere/libcuda.so.1".as_ref(), 0);
+    assert!(matches!(nowhere, Err(DeviceReason::NoDriver { .. })));
+    let text = Device::open_with(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"), 0);
+    assert!(matches!(text, Err(DeviceReason::NoDriver { .. })));
+}
+
+#[test]
+fn a_device_that_is_lost_fails_the_uploads_after() {
+    let device = device_with(&["FAILING=\"cuEventSynchronize\"", "CODE=700"]).unwrap();
+    let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
+    let first = uploader.upload(Arc::new(vec![1; 10]), None);
+    let lost = DeviceReason::Library {
+        function: "cuEventSynchronize",
+        error: "CUDA_ERROR_ILLEGAL_ADDRESS".to_owned(),
+    };
+    let start = Instant::now();
+    loop {
+        let later = uploader.upload(Arc::new(vec![1; 10]), None);
+        if let Err(reason) = later {
+            assert_eq!(reason, lost);
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(10), "the keeper sees it");
+    }
+    drop(first);
+}
+
+#[test]
+fn copies_that_cannot_begin_are_errors_and_cost_no_memory() {
+    let device = device_with(&["FAILING=\"cuMemcpyHtoDAsync_v2\"", "CODE=1"]).unwrap();
+    let uploader = Uploader::new(&device, BufferLimits { bytes: 100, keep: 1 }).unwrap();
+    for _ in 0..3 {
+        let source: Arc<dyn HostBytes> = Arc::new(vec![1; 100]);
+        let failed = uploader.upload(Arc::clone(&source), None).unwrap_err();
+        assert!(matches!(failed, DeviceReason::Library { function: "cuMemcpyHtoDAsync", .. }));
+        assert_eq!(Arc::strong_count(&source), 1);
+    }
+}
+
+#[test]
+fn streams_that_are_gone_cost_the_memory_and_nothing_else() {
+    let device = device_with(&["FAILING=\"cuEventRecord\"", "CODE=400", "CALLS=4"]).unwrap();
+    let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
+    let stream = device.stream().unwrap();
+    let first = uploader.upload(Arc::new(vec![1; 10]), None).unwrap();
+    let second = uploader.upload(Arc::new(vec![2; 10]), None).unwrap();
+    first.hold_back(stream.handle()).unwrap();
+    drop(first);
+    assert_eq!(second.read().unwrap(), [2; 10]);
+}

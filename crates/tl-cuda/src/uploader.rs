@@ -1,0 +1,312 @@
+//! Copies of batches to a device, on a stream of their own.
+#![expect(unsafe_code, reason = "copies that continue after the call; docs/safety.md")]
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+
+use tl_handoff::sync::{Arc, AtomicU64, Condvar, Mutex, Ordering, lock, process_id, thread, wait};
+
+use crate::buffers::{BufferLimits, BufferPool, DeviceBuffer, Rest};
+use crate::conversion::{CHANNELS, Conversion};
+use crate::driver::{Device, DeviceMemory, Event, Stream};
+use crate::reason::DeviceReason;
+
+/// The alignment of what follows converted images in a buffer.
+const ALIGNMENT: usize = 256;
+
+/// Bytes of the host that stay where they are and as they are while somebody counts their owner.
+pub trait HostBytes: Send + Sync {
+    /// The bytes: the same ones each time.
+    fn bytes(&self) -> &[u8];
+}
+
+impl HostBytes for Vec<u8> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+impl HostBytes for crate::driver::PinnedMemory {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+/// The images of a batch that are converted on the device: interleaved RGB of 8 bits at the front of
+/// its bytes.
+#[derive(Clone, Debug)]
+pub struct Images {
+    /// The conversion.
+    pub conversion: Arc<Conversion>,
+    /// The number of images.
+    pub count: usize,
+    /// The pixels of each.
+    pub pixels: usize,
+    /// Bytes before those that follow the images, and are copied as they are.
+    pub area: usize,
+}
+
+/// Counters of an uploader.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UploadStats {
+    /// Batches that were copied.
+    pub batches: u64,
+    /// Bytes that were copied.
+    pub bytes: u64,
+    /// Nanoseconds of the device from the start of each copy to the end of its conversion.
+    pub device_nanos: u64,
+    /// Bytes of the device's memory that are allocated.
+    pub allocated: u64,
+}
+
+/// Copies batches to a device, one after the other, without anybody waiting: a batch is handed on at
+/// once, with an event that happens when it is there.
+pub struct Uploader {
+    shared: Arc<Shared>,
+    /// `None` only inside `drop`.
+    keeper: Option<thread::JoinHandle<()>>,
+}
+
+struct Shared {
+    /// The process of the keeper.
+    process: u32,
+    device: Device,
+    stream: Stream,
+    pool: Arc<BufferPool>,
+    /// Pixels on the device before they are converted. One memory for all batches, because the work of
+    /// the stream is done in order; locked while a batch is enqueued.
+    staging: Mutex<Option<DeviceMemory>>,
+    under_way: Mutex<UnderWay>,
+    changed: Condvar,
+    batches: AtomicU64,
+    bytes: AtomicU64,
+    device_nanos: AtomicU64,
+}
+
+/// Copies that may not be complete, oldest first.
+#[derive(Default)]
+struct UnderWay {
+    copies: VecDeque<Copy>,
+    is_closed: bool,
+    /// The first that failed.
+    failed: Option<DeviceReason>,
+}
+
+/// A copy, with what it needs until it is complete.
+struct Copy {
+    start: Event,
+    end: Arc<Event>,
+    _source: Arc<dyn HostBytes>,
+    _conversion: Option<Arc<Conversion>>,
+}
+
+impl Uploader {
+    /// An uploader to `device`.
+    ///
+    /// # Errors
+    /// A call of the driver that failed, or [`DeviceReason::Forked`].
+    pub fn new(device: &Device, limits: BufferLimits) -> Result<Self, DeviceReason> {
+        let shared = Arc::new(Shared {
+            process: process_id(),
+            device: device.clone(),
+            stream: device.stream()?,
+            pool: Arc::new(BufferPool::new(device.clone(), limits)),
+            staging: Mutex::default(),
+            under_way: Mutex::default(),
+            changed: Condvar::new(),
+            batches: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            device_nanos: AtomicU64::new(0),
+        });
+        let kept = Arc::clone(&shared);
+        let keeper = thread::Builder::new().name("tl-uploads".to_owned());
+        let keeper = keeper.spawn(move || kept.keep()).map_err(|error| DeviceReason::Library {
+            function: "a thread for copies",
+            error: error.to_string(),
+        })?;
+        Ok(Self { shared, keeper: Some(keeper) })
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.shared.device
+    }
+
+    #[cfg(test)]
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.shared.stream
+    }
+
+    /// The counters.
+    #[must_use]
+    pub fn stats(&self) -> UploadStats {
+        let Shared { pool, batches, bytes, device_nanos, .. } = &*self.shared;
+        UploadStats {
+            batches: batches.load(Ordering::Relaxed),
+            bytes: bytes.load(Ordering::Relaxed),
+            device_nanos: device_nanos.load(Ordering::Relaxed),
+            allocated: pool.allocated(),
+        }
+    }
+
+    /// Enqueues the copy of `source`. Images are converted, and what follows them is copied as it is;
+    /// [`DeviceBuffer::place`] finds it. Nobody writes the bytes of the source until the copy is
+    /// complete; it is counted for as long.
+    ///
+    /// # Errors
+    /// [`DeviceReason::OutOfMemory`]; a call of the driver that failed, also in an earlier copy;
+    /// [`DeviceReason::Forked`].
+    ///
+    /// # Panics
+    /// When the source has fewer bytes than `images` says.
+    pub fn upload(
+        &self,
+        source: Arc<dyn HostBytes>,
+        images: Option<&Images>,
+    ) -> Result<DeviceBuffer, DeviceReason> {
+        self.shared.upload(source, images)
+    }
+}
+
+impl fmt::Debug for Uploader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Uploader").field("device", self.device()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Uploader {
+    fn drop(&mut self) {
+        let Some(keeper) = self.keeper.take() else { return };
+        if self.shared.process != process_id() {
+            // The thread, and maybe the release of a lock, are in the other process.
+            std::mem::forget(keeper);
+            return;
+        }
+        lock(&self.shared.under_way).is_closed = true;
+        self.shared.changed.notify_all();
+        if keeper.join().is_err() {
+            debug_assert!(false, "the keeper calls the driver and drops values");
+        }
+    }
+}
+
+impl Shared {
+    fn upload(
+        &self,
+        source: Arc<dyn HostBytes>,
+        images: Option<&Images>,
+    ) -> Result<DeviceBuffer, DeviceReason> {
+        let Self { device, stream, pool, .. } = self;
+        if self.process != process_id() {
+            return Err(DeviceReason::Forked);
+        }
+        if let Some(reason) = &lock(&self.under_way).failed {
+            return Err(reason.clone());
+        }
+        let start = device.event()?;
+        let end = Arc::new(device.event()?);
+        let area = images.map_or(0, |images| images.area);
+        let converted = images.map_or(0, Images::converted_bytes);
+        let bytes = source.bytes().len();
+        assert!(area <= bytes, "images of {area} bytes in {bytes}");
+        let bytes = converted + (bytes - area);
+        // Batches are enqueued one by one: their pixels share the staging memory.
+        let mut staging = lock(&self.staging);
+        let memory = pool.take(bytes, stream)?;
+        let ready = Arc::clone(&end);
+        let buffer = DeviceBuffer::new(Arc::clone(pool), memory, bytes, ready)
+            .with_rest(Rest { source: area, target: converted });
+        start.record(stream.handle())?;
+        let enqueued = self.enqueue(source.bytes(), images, &mut staging, &buffer);
+        if let Err(reason) = enqueued.and_then(|()| end.record(stream.handle())) {
+            if stream.synchronize().is_err() {
+                std::mem::forget(source);
+            }
+            return Err(reason);
+        }
+        drop(staging);
+        let copied = source.bytes().len() as u64;
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(copied, Ordering::Relaxed);
+        let conversion = images.map(|images| Arc::clone(&images.conversion));
+        let copy = Copy { start, end, _source: source, _conversion: conversion };
+        lock(&self.under_way).copies.push_back(copy);
+        self.changed.notify_all();
+        Ok(buffer)
+    }
+
+    fn enqueue(
+        &self,
+        bytes: &[u8],
+        images: Option<&Images>,
+        staging: &mut Option<DeviceMemory>,
+        buffer: &DeviceBuffer,
+    ) -> Result<(), DeviceReason> {
+        let Self { stream, .. } = self;
+        let target = buffer.memory();
+        let Rest { source: area, target: rest } = buffer.rest();
+        if let Some(Images { conversion, count, pixels, .. }) = images {
+            let need = count * pixels * CHANNELS;
+            if staging.as_ref().is_none_or(|staging| staging.bytes < need) {
+                stream.synchronize()?;
+                *staging = None;
+                *staging = Some(self.device.allocate(need)?);
+            }
+            if let Some(staging) = staging {
+                // SAFETY: `upload` keeps the bytes, and the staging memory is freed only after the
+                // stream was waited for.
+                unsafe { stream.copy_to_device(&bytes[..need], staging, 0) }?;
+                // SAFETY: the same holds for the conversion. The target is free for work of this
+                // stream, said `BufferPool::take`, and everything that writes is on this stream.
+                unsafe { conversion.enqueue(stream, staging, target, *count, *pixels) }?;
+            }
+        }
+        // SAFETY: as above.
+        unsafe { stream.copy_to_device(&bytes[area..], target, rest) }
+    }
+
+    /// Drops copies when they are complete.
+    fn keep(&self) {
+        let mut under_way = lock(&self.under_way);
+        loop {
+            let Some(end) = under_way.copies.front().map(|copy| Arc::clone(&copy.end)) else {
+                if under_way.is_closed {
+                    return;
+                }
+                under_way = wait(&self.changed, under_way);
+                continue;
+            };
+            drop(under_way);
+            let result = end.synchronize();
+            under_way = lock(&self.under_way);
+            let copy = under_way.copies.pop_front();
+            if let Err(reason) = result {
+                // The device is lost, and copies nothing any more.
+                under_way.failed.get_or_insert(reason);
+            }
+            drop(under_way);
+            if let Some(Ok(milliseconds)) =
+                copy.as_ref().map(|copy| copy.start.milliseconds_until(&copy.end))
+            {
+                let nanos = Duration::from_secs_f32((milliseconds / 1e3).max(0.0)).as_nanos();
+                let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+                self.device_nanos.fetch_add(nanos, Ordering::Relaxed);
+            }
+            // Without the lock: the source may be a batch, whose memory goes back to its pool.
+            drop(copy);
+            under_way = lock(&self.under_way);
+        }
+    }
+}
+
+impl Images {
+    /// Bytes of the numbers that the pixels become, up to what follows.
+    fn converted_bytes(&self) -> usize {
+        let bytes = [self.pixels, CHANNELS, self.conversion.dtype().bytes()];
+        let bytes = bytes.into_iter().try_fold(self.count, usize::checked_mul);
+        let bytes = bytes.and_then(|bytes| bytes.checked_next_multiple_of(ALIGNMENT));
+        bytes.expect("images fit the address space")
+    }
+}
