@@ -13,6 +13,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::ptr::NonNull;
 
+use tl_handoff::slab::Backing;
 use tl_handoff::sync::{Arc, process_id};
 
 use crate::library::{Code, Functions, OUT_OF_MEMORY, Opaque, SUCCESS};
@@ -312,6 +313,18 @@ impl Drop for PinnedMemory {
         let start = self.start.as_ptr().cast();
         // SAFETY: the address is that of an allocation which nobody else frees.
         self.context.release(|functions| unsafe { (functions.free_host)(start) });
+    }
+}
+
+// SAFETY: the driver's allocation stays in its place while the value moves, and is initialised. A value
+// that is a slab's memory is used by nobody else: the slab never dereferences it as a slice.
+unsafe impl Backing for PinnedMemory {
+    fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 

@@ -1,15 +1,19 @@
 //! The pool that slabs come from and return to, so that their pages are faulted in only once.
 
+use std::fmt;
 use std::ops::Deref;
 
 use crate::permits::Permit;
-use crate::slab::{Slab, SlabLayout};
+use crate::slab::{Backing, Slab, SlabLayout};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Weak, lock, process_id};
 
+/// The source of slabs' memory, for a number of bytes; none for memory of the system.
+pub type Backings = Box<dyn Fn(usize) -> Option<Box<dyn Backing>> + Send + Sync>;
+
 /// Slabs, each of which has the shape of its present filling.
-#[derive(Debug)]
 pub struct Pool<T> {
     free: Mutex<Vec<Slab<T>>>,
+    backings: Option<Backings>,
     /// Free slabs beyond this number are returned to the system.
     keep: usize,
     allocated: AtomicU64,
@@ -26,7 +30,13 @@ impl<T: Default> Pool<T> {
         let [allocated, in_use, slab_bytes] = std::array::from_fn(|_| AtomicU64::new(0));
         let free = Mutex::default();
         let process = process_id();
-        Self { free, keep, allocated, in_use, slab_bytes, process }
+        Self { free, backings: None, keep, allocated, in_use, slab_bytes, process }
+    }
+
+    /// The same with slabs in memory from this source.
+    #[must_use]
+    pub fn with_backings(self, backings: Backings) -> Self {
+        Self { backings: Some(backings), ..self }
     }
 
     /// A slab for a filling of `rows` rows of `shape`, or `None` if memory is exhausted.
@@ -39,7 +49,8 @@ impl<T: Default> Pool<T> {
             Ok(slab) => slab,
             Err(Crowded { free }) => {
                 let slack = if free { shape.bytes() / 8 } else { 0 };
-                let slab = Slab::new(shape, shape.bytes().saturating_add(slack))?;
+                let backing = |bytes| self.backings.as_ref().and_then(|backings| backings(bytes));
+                let slab = Slab::backed_by(shape, shape.bytes().saturating_add(slack), backing)?;
                 self.allocated.fetch_add(1, Ordering::Relaxed);
                 self.slab_bytes.fetch_max(slab.bytes() as u64, Ordering::Relaxed);
                 slab
@@ -79,6 +90,13 @@ impl<T: Default> Pool<T> {
     /// Bytes of the largest of them.
     pub fn slab_bytes(&self) -> u64 {
         self.slab_bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl<T> fmt::Debug for Pool<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_backed = self.backings.is_some();
+        f.debug_struct("Pool").field("is_backed", &is_backed).finish_non_exhaustive()
     }
 }
 

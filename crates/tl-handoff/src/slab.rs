@@ -14,10 +14,12 @@
 //!    views exist only after that.
 //!
 //! [`Slab::reset`] takes `&mut self`, so no view, row or thread has a reference to the slab, and
-//! starts over. Memory comes zeroed from the system once, and is reused without clearing.
+//! starts over. Memory comes initialised, from the system or a [`Backing`], and is reused without
+//! clearing.
 #![expect(unsafe_code, reason = "disjoint rows of one allocation; docs/safety.md")]
 
 mod layout;
+mod memory;
 
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -27,6 +29,8 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, TryFromBytes};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use layout::{Area, Field};
 pub use layout::{RowBytes, SlabLayout};
+pub use memory::Backing;
+use memory::Memory;
 
 /// The alignment of every field in a slab, in bytes: a cache line, and the widest vector register.
 pub const ALIGNMENT: usize = 64;
@@ -72,7 +76,7 @@ pub struct FieldPointers {
 
 /// The memory of one batch. `T` is what a row has besides its bytes.
 pub struct Slab<T> {
-    memory: Box<[UnsafeCell<u8>]>,
+    memory: Memory,
     /// Bytes of `memory` before the first aligned one, which are not used.
     skipped: usize,
     rows: Box<[Row<T>]>,
@@ -97,12 +101,28 @@ impl<T: Default> Slab<T> {
     /// A zeroed slab for fillings of `shape` and of up to `bytes` bytes, or `None` if memory is
     /// exhausted.
     pub fn new(shape: &SlabLayout, bytes: usize) -> Option<Self> {
-        // Asked for with an alignment, the memory would be zeroed by hand, all of it and at once,
-        // instead of by the system when a page is first written.
+        Self::backed_by(shape, bytes, |_| None)
+    }
+
+    /// The same in the memory that `backing` returns for a number of bytes, or of the system if it
+    /// returns none, or less.
+    pub fn backed_by(
+        shape: &SlabLayout,
+        bytes: usize,
+        backing: impl FnOnce(usize) -> Option<Box<dyn Backing>>,
+    ) -> Option<Self> {
         let bytes = bytes.max(shape.bytes()).checked_next_multiple_of(ALIGNMENT)?;
         let bytes_and_excess = bytes.checked_add(ALIGNMENT - 1)?;
-        let memory = <[UnsafeCell<u8>]>::new_box_zeroed_with_elems(bytes_and_excess).ok()?;
-        let skipped = memory.as_ptr().addr().wrapping_neg() % ALIGNMENT;
+        let backed = backing(bytes_and_excess).map(Memory::Backed);
+        let memory = match backed.filter(|memory| memory.bytes() >= bytes_and_excess) {
+            Some(memory) => memory,
+            // Asked for with an alignment, the memory would be zeroed by hand, all of it and at once,
+            // instead of by the system when a page is first written.
+            None => {
+                Memory::Own(<[UnsafeCell<u8>]>::new_box_zeroed_with_elems(bytes_and_excess).ok()?)
+            }
+        };
+        let skipped = memory.start().addr().wrapping_neg() % ALIGNMENT;
         let row = || Row { claimed: AtomicBool::new(false), extra: UnsafeCell::default() };
         let mut rows = Vec::new();
         rows.try_reserve_exact(shape.rows).ok()?;
@@ -117,7 +137,7 @@ impl<T: Default> Slab<T> {
 impl<T> Slab<T> {
     /// Bytes of memory, besides what the rows' extras own.
     pub fn bytes(&self) -> usize {
-        self.memory.len() - (ALIGNMENT - 1)
+        self.memory.bytes() - (ALIGNMENT - 1)
     }
 
     /// True if a filling of `shape` fits.
@@ -153,6 +173,16 @@ impl<T> Slab<T> {
         // Only the flag's own value matters here; the row's bytes were handed over with the slab.
         let taken = rows.get(row)?.claimed.swap(true, Ordering::Relaxed);
         (!taken).then_some(RowMut { slab: self, row })
+    }
+
+    /// All fields and columns of a published slab, those of rows that are not in use too.
+    ///
+    /// # Panics
+    /// If the slab is not published.
+    pub fn contents(&self) -> &[u8] {
+        self.check_published();
+        // SAFETY: the slab is published, checked above, so nobody writes.
+        unsafe { self.shared(0..self.shape.bytes()) }
     }
 
     /// The first `rows` images of a published slab.
@@ -272,10 +302,9 @@ impl<T> Slab<T> {
     /// The address of the range's first byte, with leave to touch the whole range.
     fn start_of(&self, range: &Range<usize>) -> *mut u8 {
         assert!(range.start <= range.end && range.end <= self.bytes());
-        let base = self.memory.as_ptr().cast::<u8>().cast_mut();
         // SAFETY: `skipped` is less than the alignment, whose excess the memory has over `bytes`, so
         // the offset is within the allocation.
-        unsafe { base.add(self.skipped + range.start) }
+        unsafe { self.memory.start().add(self.skipped + range.start) }
     }
 }
 

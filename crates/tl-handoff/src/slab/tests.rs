@@ -251,3 +251,57 @@ fn the_last_finisher_changes_all_images() {
     complete.publish();
     assert_eq!(slab.images(3), [2, 2, 1, 1, 3, 3]);
 }
+
+/// Memory of a test, with the number of its values that exist.
+struct Lines(Box<[UnsafeCell<u8>]>, Arc<AtomicUsize>);
+
+// SAFETY: only the slab that has the value knows its bytes.
+unsafe impl Send for Lines {}
+// SAFETY: as above.
+unsafe impl Sync for Lines {}
+
+// SAFETY: the box stays in its place while the value moves, and its bytes are cells that only the
+// slab uses.
+unsafe impl Backing for Lines {
+    fn start(&self) -> std::ptr::NonNull<u8> {
+        std::ptr::NonNull::new(self.0.as_ptr().cast::<u8>().cast_mut()).unwrap()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        self.1.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_slab_uses_memory_that_it_is_given_if_there_is_enough() {
+    let shape = shape(2, 5, 2).unwrap();
+    let count = Arc::new(AtomicUsize::new(0));
+    for (missing, is_used) in [(0, 1), (1, 0)] {
+        let mut address = 0;
+        let backing = |bytes: usize| {
+            count.fetch_add(1, Ordering::Relaxed);
+            let lines: Box<[_]> = (0..bytes - missing).map(|_| UnsafeCell::new(9)).collect();
+            address = lines.as_ptr().addr();
+            Some(Box::new(Lines(lines, Arc::clone(&count))) as Box<dyn Backing>)
+        };
+        let mut slab: Slab<Vec<u8>> = Slab::backed_by(&shape, 0, backing).unwrap();
+        assert_eq!(count.load(Ordering::Relaxed), is_used);
+        slab.reset(&shape, 1);
+        fill(&slab, 0, 11).unwrap().publish();
+        assert_eq!(slab.images(1), [11; 5]);
+        let contents = slab.contents();
+        assert_eq!(contents.len(), shape.bytes());
+        assert_eq!(contents.as_ptr(), slab.images(1).as_ptr());
+        assert_eq!(contents[5], [0, 9][is_used], "the second row was never filled");
+        let is_inside = (address..address + 2 * ALIGNMENT).contains(&contents.as_ptr().addr());
+        assert_eq!(is_inside, is_used == 1);
+        drop(slab);
+        assert_eq!(count.load(Ordering::Relaxed), 0);
+    }
+}
