@@ -18,6 +18,7 @@ use zerocopy::FromBytes;
 use crate::audit::AuditEntry;
 use crate::batching::PaddingStats;
 use crate::collate::Collated;
+use crate::device_batch::DeviceBatch;
 use crate::error::PipelineError;
 use crate::fields::{KeypointLayout, MaskType, RowFields};
 use crate::layout::{BatchLayout, ImageSpec, RowKind};
@@ -85,6 +86,7 @@ pub struct Batch {
     keypoints: Arc<[KeypointLayout]>,
     rows: RowKind,
     collated: Option<Collated>,
+    device: Option<Arc<DeviceBatch>>,
     /// Declared after the lease, which is dropped first.
     held: Option<Arc<HeldBatch>>,
 }
@@ -131,8 +133,22 @@ impl Batch {
             keypoints,
             rows,
             collated,
+            device: None,
             held,
         }
+    }
+
+    /// The same batch with its copy on a device.
+    pub(crate) fn with_device(self, device: Option<DeviceBatch>) -> Self {
+        Self { device: device.map(Arc::new), ..self }
+    }
+
+    /// The copy of the batch on a device, for
+    /// [`Delivery::Device`](crate::Delivery::Device). It is under way, and readers are to be ordered
+    /// after it ([`DeviceBuffer::hold_back`](crate::DeviceBuffer::hold_back)).
+    #[must_use]
+    pub fn device(&self) -> Option<&Arc<DeviceBatch>> {
+        self.device.as_ref()
     }
 
     /// The same batch with the result of the user's code.

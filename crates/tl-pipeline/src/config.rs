@@ -6,6 +6,7 @@ use tl_transform::{BoundTransforms, Channels, DecodeMode, Layout, Recipe, UserTr
 use crate::batching::Batching;
 use crate::cache::{CacheConfig, CacheKind};
 use crate::collate::Collate;
+use crate::delivery::Delivery;
 use crate::error::PipelineError;
 use crate::fields::{Fields, ImageField};
 use crate::order::Sampler;
@@ -38,6 +39,8 @@ pub struct LoaderConfig {
     pub fields: Fields,
     /// Code that runs on every batch, on the worker that finishes it. Default none.
     pub collate: Option<Collate>,
+    /// The memory that batches arrive in. Default the host's. It changes no number of a batch.
+    pub delivery: Delivery,
     /// The grouping of samples into batches. Default consecutive samples.
     pub batching: Batching,
     /// Worker threads; 0, the default, means one per logical core this process may run on, without
@@ -106,6 +109,7 @@ impl LoaderConfig {
             batch_size: 64,
             fields: Fields::default(),
             collate: None,
+            delivery: Delivery::default(),
             batching: Batching::default(),
             workers: 0,
             prefetch: 0,

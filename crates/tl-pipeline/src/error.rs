@@ -10,6 +10,7 @@ mod view;
 use std::time::Duration;
 
 use tbl_io::{Escaped, Location, ReadError};
+use tl_cuda::DeviceReason;
 use tl_decode::DecodeError;
 use tl_handoff::permits::BatchesHeld;
 use tl_handoff::sync::Arc;
@@ -76,6 +77,12 @@ pub enum PipelineError {
     /// Memory for a batch is exhausted.
     #[error("no memory for a batch of {bytes} bytes")]
     OutOfMemory { bytes: u64 },
+    /// The device cannot be used, and is required, or it failed.
+    #[error("device: {reason}")]
+    Device {
+        #[source]
+        reason: DeviceReason,
+    },
     /// A memory budget that the configuration does not fit in.
     #[error("the memory budget is {budget} bytes, this configuration needs at least {required}")]
     MemoryBudget { budget: u64, required: u64 },

@@ -12,6 +12,9 @@ mod collate;
 mod config;
 mod crew;
 mod dataset;
+mod delivered;
+mod delivery;
+mod device_batch;
 mod epoch;
 mod error;
 mod fault;
@@ -62,6 +65,8 @@ pub use cache::{
 pub use collate::Collate;
 pub use config::LoaderConfig;
 pub use dataset::{Dataset, open_tokens, parquet_target, stores};
+pub use delivery::{Delivery, DeviceOptions};
+pub use device_batch::DeviceBatch;
 pub use epoch::Epoch;
 pub use error::{
     AnnotationFault, ColumnsError, EmptyError, FilterError, PipelineError, SampleError,
@@ -105,6 +110,7 @@ pub use table::{
 #[cfg(feature = "tables")]
 pub use table::{IdvBytes, IdvTable, TbfTable};
 pub use threads::{Cpus, CpusError, ThreadError};
+pub use tl_cuda::{CudaVersion, DeviceBuffer, DeviceReason, StreamHandle, UploadStats};
 pub use tl_handoff::slab::FieldPointers;
 pub use tokens::{TokenNumber, TokenRow, TokenWork};
 pub use view::{DatasetView, Filter, Fold, Split};

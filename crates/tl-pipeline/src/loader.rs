@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tbl_io::Note;
-use tl_handoff::pool::Pool;
+use tl_cuda::UploadStats;
 use tl_handoff::sync::{Arc, Mutex, lock, process_id};
 
 use crate::audit::AuditEntry;
@@ -13,6 +13,7 @@ use crate::cache::{BlockSettings, CacheConfig, CacheStats, Caches};
 use crate::config::LoaderConfig;
 use crate::crew::{Parking, Workers};
 use crate::dataset::Dataset;
+use crate::delivered::Delivered;
 use crate::epoch::Epoch;
 use crate::error::{ColumnsError, EmptyError, PipelineError, ViewError};
 use crate::fields::FieldReaders;
@@ -80,16 +81,11 @@ impl Loader {
         config.sampler = sampler_of(view, config.sampler)?;
         let mut dataset = Arc::clone(view.dataset());
         dataset.require_samples()?;
-        if matches!(config.work, Work::Columns(_))
-            && dataset.tables().next().is_none()
-            && let Some(tables) = dataset.as_tables()?
-        {
+        if let Some(tables) = tables_of(&dataset, &config)? {
             dataset = Arc::new(tables);
         }
-        if config.readers == Readers::Workers
-            && reads_samples(&config.work, &dataset)
-            && dataset.is_remote()
-        {
+        let is_read = reads_samples(&config.work, &dataset);
+        if config.readers == Readers::Workers && is_read && dataset.is_remote() {
             config.readers = Readers::Planned;
         }
         let tokens = TokenGatherer::new(&dataset, &config)?;
@@ -127,12 +123,14 @@ impl Loader {
             buckets.check(&config.work, config.decode.exif, &dataset, schedule.global_batch())?;
         }
         let gatherer = gatherer(&dataset, &config)?;
-        let mut fields = FieldReaders::default();
-        let layout = layout(&config, &dataset, gatherer.as_ref(), tokens.as_ref(), &mut fields)?;
+        let layout =
+            |config: &LoaderConfig| layout(config, &dataset, gatherer.as_ref(), tokens.as_ref());
+        let (delivered, (layout, fields)) = Delivered::begin(&mut config, &mut notes, layout)?;
         let sources = SourceMemory::reserve(&dataset, &config, &mut notes)?;
         let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref(), sources)?;
         // The slabs that can be returned at once; those in flight are not free.
-        let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));
+        let free_slabs = config.prefetch.min(config.workers.saturating_add(2)) + 1;
+        let pool = Arc::new(delivered.pool(free_slabs));
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
         let caches = open_caches(&config, &dataset, &sequence, &mut notes);
         let shared = Shared {
@@ -146,6 +144,7 @@ impl Loader {
             gatherer,
             tokens,
             pool,
+            delivered,
             memory,
             scratch: Mutex::default(),
             caches,
@@ -300,6 +299,12 @@ impl Loader {
         self.unless_forked(|shared| shared.memory.report(&shared.config, shared.pool.slab_bytes()))
     }
 
+    /// The counters of copies to a device; `None` without any, and in a forked process.
+    #[must_use]
+    pub fn upload_stats(&self) -> Option<UploadStats> {
+        self.unless_forked(|shared| shared.delivered.stats())
+    }
+
     /// The contents and counters of the caches; zeros in a forked process.
     #[must_use]
     pub fn cache_stats(&self) -> CacheStats {
@@ -339,6 +344,12 @@ impl Loader {
         });
         Epoch::new(Arc::clone(shared), Arc::clone(&self.parking), workers, epoch, batch)
     }
+}
+
+/// The rows of files of samples, for work on columns.
+fn tables_of(dataset: &Dataset, config: &LoaderConfig) -> Result<Option<Dataset>, PipelineError> {
+    let are_wanted = matches!(config.work, Work::Columns(_)) && dataset.tables().next().is_none();
+    if are_wanted { dataset.as_tables() } else { Ok(None) }
 }
 
 /// The samples of the view in the order of the settings.
@@ -402,25 +413,25 @@ fn reads_samples(work: &Work, dataset: &Dataset) -> bool {
     }
 }
 
-/// The layout of batches, and the readers of `fields` that samples have.
+/// The layout of batches, and the readers of fields that samples have.
 fn layout(
     config: &LoaderConfig,
     dataset: &Dataset,
     gatherer: Option<&Gatherer>,
     tokens: Option<&TokenGatherer>,
-    fields: &mut FieldReaders,
-) -> Result<BatchLayout, PipelineError> {
-    if let Some(gatherer) = gatherer {
-        let columns = Arc::clone(gatherer.specs());
-        return BatchLayout::fixed(config, columns, fields.keypoint_layouts(), RowKind::Table);
-    }
-    if let Some(tokens) = tokens {
-        let columns = Arc::clone(tokens.specs());
-        return BatchLayout::fixed(config, columns, fields.keypoint_layouts(), tokens.rows());
-    }
-    let mut columns = BatchLayout::image_columns(config);
-    *fields = FieldReaders::new(&config.fields, dataset, &mut columns)?;
-    BatchLayout::fixed(config, columns.into(), fields.keypoint_layouts(), RowKind::Samples)
+) -> Result<(BatchLayout, FieldReaders), PipelineError> {
+    let fields = FieldReaders::default();
+    let (columns, kind, fields) = match (gatherer, tokens) {
+        (Some(gatherer), _) => (Arc::clone(gatherer.specs()), RowKind::Table, fields),
+        (None, Some(tokens)) => (Arc::clone(tokens.specs()), tokens.rows(), fields),
+        (None, None) => {
+            let mut columns = BatchLayout::image_columns(config);
+            let fields = FieldReaders::new(&config.fields, dataset, &mut columns)?;
+            (columns.into(), RowKind::Samples, fields)
+        }
+    };
+    let layout = BatchLayout::fixed(config, columns, fields.keypoint_layouts(), kind)?;
+    Ok((layout, fields))
 }
 
 /// The gatherer of table rows, for work on columns that this data set has.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use tbl_io::{Escaped, Location, Note, SampleSource, TarArchive};
+use tl_cuda::DeviceReason;
 use tl_decode::{Color, PixelType, Reductions};
 
 use crate::audit::{AuditEntry, Outcome};
@@ -116,6 +117,15 @@ pub enum LoaderNote {
         /// The finding.
         note: Note,
     },
+    /// A device is not used, or not for everything.
+    Device {
+        /// The thing that was asked for.
+        wanted: &'static str,
+        /// The alternative that is used.
+        used: &'static str,
+        /// The reason.
+        reason: DeviceReason,
+    },
     /// The names of a label's categories are damaged; the labels are usable.
     NoClassNames {
         /// The defect.
@@ -216,6 +226,7 @@ impl fmt::Display for LoaderNote {
                 )
             }
             Self::Labels { note } => note.fmt(f),
+            Self::Device { wanted, used, reason } => write!(f, "{wanted}: {used}; {reason}"),
             Self::NoClassNames { error } => {
                 write!(f, "the names of classes cannot be read: {error}")
             }

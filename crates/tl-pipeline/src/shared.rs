@@ -8,6 +8,7 @@ use tl_handoff::sync::{Arc, Mutex, lock, process_id};
 use crate::cache::Caches;
 use crate::config::{BoundRecipes, LoaderConfig};
 use crate::dataset::Dataset;
+use crate::delivered::Delivered;
 use crate::error::PipelineError;
 use crate::fields::FieldReaders;
 use crate::fingerprint::Fingerprint;
@@ -42,6 +43,7 @@ pub(crate) struct Shared {
     /// The gatherer of tokens.
     pub(crate) tokens: Option<TokenGatherer>,
     pub(crate) pool: Arc<Pool<RowExtras>>,
+    pub(crate) delivered: Delivered,
     pub(crate) memory: MemoryLimits,
     /// Workers' memory between runs.
     pub(crate) scratch: Mutex<Vec<Scratch>>,
@@ -108,6 +110,7 @@ impl Shared {
 
     /// Memory for samples within `limits`.
     pub(crate) fn scratch_within(&self, limits: SampleLimits) -> Scratch {
-        Scratch::new(&self.config, &self.user_transforms, &self.fields, limits)
+        let config = self.delivered.rendering.as_ref().unwrap_or(&self.config);
+        Scratch::new(config, &self.user_transforms, &self.fields, limits)
     }
 }

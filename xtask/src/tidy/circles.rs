@@ -31,8 +31,8 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
             "stats",
             "worker",
         ],
-        &["memory_limits", "source_memory", "state", "token_gather"],
-        &["batch", "collate", "config", "layout"],
+        &["delivered", "memory_limits", "source_memory", "state", "token_gather"],
+        &["batch", "collate", "config", "device_batch", "layout"],
         &["batching", "cache", "memory", "note", "policy", "schedule", "view"],
         &[
             "audit",
@@ -48,7 +48,7 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
             "trace",
             "work",
         ],
-        &["bucket", "fault", "padding", "panics", "readers", "stage", "threads"],
+        &["bucket", "delivery", "fault", "padding", "panics", "readers", "stage", "threads"],
     ],
 )];
 

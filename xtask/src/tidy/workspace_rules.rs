@@ -25,6 +25,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "tbl-format",
             "tbl-io",
             "tl-arrow",
+            "tl-cuda",
             "tl-decode",
             "tl-handoff",
             "tl-simd",

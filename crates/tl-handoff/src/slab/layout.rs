@@ -76,6 +76,11 @@ impl SlabLayout {
         Some(self)
     }
 
+    /// The number of rows.
+    pub const fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// Reserves an area after all others.
     fn push(&mut self, row_bytes: usize) -> Option<Area> {
         let start = self.bytes;

@@ -5,6 +5,7 @@
 )]
 
 use tbl_io::{ErrorKind, ErrorPlace};
+use tl_cuda::DeviceReason;
 
 use crate::error::{
     ColumnsError, EmptyError, PipelineError, SampleError, SampleFault, SamplerError, TableError,
@@ -80,11 +81,14 @@ impl Fault for PipelineError {
             | Self::ErrorBudget { .. }
             | Self::EmptyBatch { .. } => ErrorKind::Data,
             Self::OutOfMemory { .. }
+            | Self::Device { reason: DeviceReason::OutOfMemory { .. } }
             | Self::BatchesHeld { .. }
             | Self::EpochRunning
             | Self::BatchMemory { .. }
             | Self::TimedOut { .. } => ErrorKind::Limit,
-            Self::Spawn { .. } => ErrorKind::System,
+            Self::Spawn { .. } | Self::Device { reason: DeviceReason::Library { .. } } => {
+                ErrorKind::System
+            }
             Self::WorkerPanicked { .. } | Self::Collate { .. } => ErrorKind::Internal,
             _ => ErrorKind::Setting,
         }

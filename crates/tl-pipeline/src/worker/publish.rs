@@ -8,6 +8,7 @@ use tl_simd::Level;
 use crate::audit::{AuditEntry, Outcome};
 use crate::batch::Filled;
 use crate::batch::{Batch, Mixed};
+use crate::error::PipelineError;
 use crate::layout::BatchLayout;
 use crate::row::{Finding, RowExtras};
 use crate::run::{Place, Run};
@@ -70,7 +71,12 @@ pub(super) fn publish(
             let within = run.memory().check(place.epoch, place.batch, charged);
             let batch = Batch::new(Arc::clone(lease), place.batch, len, layout, mixed, left_out);
             let held = batch.held();
-            let batch = within.and_then(|()| match &run.config().collate {
+            let batch = within.and_then(|()| {
+                let device = run.shared().delivered.upload(lease, layout, batch.len());
+                let device = device.map_err(|reason| PipelineError::Device { reason })?;
+                Ok(batch.with_device(device))
+            });
+            let batch = batch.and_then(|batch| match &run.config().collate {
                 // Nobody receives a batch without a sample.
                 _ if batch.is_empty() => Ok(batch),
                 Some(collate) => collate.run(&batch).map(|collated| batch.with_collated(collated)),

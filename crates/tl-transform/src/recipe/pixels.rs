@@ -3,7 +3,7 @@
 use super::Recipe;
 use crate::error::{RecipeError, StepError};
 use crate::op::{Domain, Effect, Normalize, Op};
-use crate::output::{Channels, OutputSpec, PixelType};
+use crate::output::{Channels, Layout, OutputSpec, PixelType};
 use crate::parity::Parity;
 use crate::plan::Plan;
 use crate::wide::PixelFormat;
@@ -59,6 +59,25 @@ impl Recipe {
     #[must_use]
     pub fn makes_floats(&self) -> bool {
         self.ops.iter().any(|op| op.domain() == Domain::ToFloat)
+    }
+
+    /// The recipe of the interleaved 8-bit RGB pixels of which a table makes this recipe's results.
+    ///
+    /// # Errors
+    /// The name of the first operation, or other property, that stands against it.
+    pub fn before_table(&self) -> Result<Self, &'static str> {
+        if self.is_wide() || self.channels != Channels::Rgb {
+            return Err("channels or pixels other than 8-bit RGB");
+        }
+        if let Some(op) = self.batch_ops.first() {
+            return Err(op.name());
+        }
+        let floats = self.ops.iter().skip_while(|op| op.domain() != Domain::ToFloat).skip(1);
+        let mut others = floats.filter(|op| op.domain() != Domain::Normalize);
+        match others.next() {
+            Some(op) => Err(op.name()),
+            None => Ok(self.clone().into_pixels(Layout::Hwc)),
+        }
     }
 
     /// The type of the pixels that operations get. Default 8 bits.

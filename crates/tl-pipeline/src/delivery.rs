@@ -1,0 +1,52 @@
+//! The memory that batches arrive in, of the host or of a device: the settings.
+
+use std::env;
+use std::path::PathBuf;
+
+use tl_cuda::{Device, DeviceReason};
+
+/// The memory that batches arrive in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Delivery {
+    /// Memory of the host. No driver is opened.
+    #[default]
+    Host,
+    /// Memory of the host that devices copy from without a detour. A batch has to be held until such
+    /// a copy is complete.
+    Pinned(DeviceOptions),
+    /// A device, and memory of the host. The copy begins when a batch is complete, nobody waits for
+    /// it, and [`Batch::device`](crate::Batch::device) orders readers after it.
+    Device(DeviceOptions),
+}
+
+/// The device of a loader.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceOptions {
+    /// The number of the device among those that the process sees. Default that of the variable
+    /// `LOCAL_RANK`, or 0 if the process sees one device, or the variable is not set.
+    pub ordinal: Option<u32>,
+    /// Whether a device that cannot be used is an error. Default false: batches arrive in memory of
+    /// the host, and a note has the reason.
+    pub required: bool,
+    /// The bytes of the device's memory that batches may take. Default all that is free.
+    pub memory: Option<u64>,
+    /// The driver's library. Default `libcuda.so.1`, where the system's loader finds it.
+    pub library: Option<PathBuf>,
+}
+
+impl DeviceOptions {
+    /// Opens the device.
+    pub(crate) fn open(&self) -> Result<Device, DeviceReason> {
+        let open = |ordinal| match &self.library {
+            Some(library) => Device::open_with(library, ordinal),
+            None => Device::open(ordinal),
+        };
+        let local_rank = env::var("LOCAL_RANK").ok().and_then(|rank| rank.parse().ok());
+        match (self.ordinal, open(self.ordinal.or(local_rank).unwrap_or(0))) {
+            // Launchers that show each process its own device number it 0.
+            (None, Err(DeviceReason::NoDevice { devices: 1, .. })) => open(0),
+            (_, opened) => opened,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Batches on a device.
+
+use tl_cuda::DeviceBuffer;
+use tl_handoff::sync::Arc;
+
+use crate::layout::ImageSpec;
+
+/// The copy of a batch on a device.
+#[derive(Debug)]
+pub struct DeviceBatch {
+    pub(crate) buffer: Arc<DeviceBuffer>,
+    pub(crate) spec: Option<ImageSpec>,
+    pub(crate) rows: usize,
+    /// The address of the batch on the host.
+    pub(crate) start: usize,
+}
+
+impl DeviceBatch {
+    /// The memory on the device, which orders streams before and after the batch. Who reads it
+    /// outside of a batch's life clones it.
+    #[must_use]
+    pub fn buffer(&self) -> &Arc<DeviceBuffer> {
+        &self.buffer
+    }
+
+    /// The layout of the images there. Those of the host are pixels if it differs from
+    /// [`Batch::spec`](crate::Batch::spec).
+    #[must_use]
+    pub fn spec(&self) -> Option<ImageSpec> {
+        self.spec
+    }
+
+    /// The dimensions of the images there, batch first; `None` if the samples differ in size.
+    #[must_use]
+    pub fn shape(&self) -> Option<Vec<usize>> {
+        let spec = self.spec?;
+        Some([self.rows].into_iter().chain(spec.shape()).collect())
+    }
+
+    /// Bytes of the images, which are at the front of the buffer; 0 if the samples differ in size.
+    #[must_use]
+    pub fn image_bytes(&self) -> usize {
+        self.spec.and_then(|spec| spec.bytes()).map_or(0, |bytes| bytes * self.rows)
+    }
+
+    /// The place in the buffer of the copy of a field other than images, one of
+    /// [`Batch::pointers`](crate::Batch::pointers).
+    ///
+    /// # Panics
+    /// When the address is before that of the batch.
+    #[must_use]
+    pub fn place_of<T>(&self, field: *mut T) -> usize {
+        let offset = field.addr().checked_sub(self.start);
+        self.buffer.place(offset.expect("a field of the batch"))
+    }
+}
