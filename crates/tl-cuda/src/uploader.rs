@@ -60,6 +60,17 @@ pub struct UploadStats {
     pub allocated: u64,
 }
 
+impl fmt::Display for UploadStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { batches, bytes, device_nanos, .. } = *self;
+        // Thousandths of a GB a second are bytes a microsecond.
+        let rate = bytes.saturating_mul(1000).checked_div(device_nanos).unwrap_or(0);
+        let whole = rate / 1000;
+        let tenths = rate % 1000 / 100;
+        write!(f, "{batches} batches, {} MB, {whole}.{tenths} GB/s", bytes / 1_000_000)
+    }
+}
+
 /// Copies batches to a device, one after the other, without anybody waiting: a batch is handed on at
 /// once, with an event that happens when it is there.
 pub struct Uploader {

@@ -11,7 +11,7 @@ use tl_transform::{Dtype, Layout};
 
 use crate::config::LoaderConfig;
 use crate::delivery::{Delivery, DeviceOptions};
-use crate::device_batch::DeviceBatch;
+use crate::device_batch::{DeviceBatch, DeviceUse};
 use crate::error::PipelineError;
 use crate::fields::FieldReaders;
 use crate::layout::{BatchLayout, ImageSpec};
@@ -198,6 +198,16 @@ impl Delivered {
     /// The counters of copies, if there are any.
     pub(crate) fn stats(&self) -> Option<UploadStats> {
         self.uploader.as_ref().map(Uploader::stats)
+    }
+
+    /// The device that batches are copied to, and its part of the work.
+    pub(crate) fn device_use(&self) -> Option<DeviceUse> {
+        let device = self.uploader.as_ref()?.device();
+        Some(DeviceUse {
+            ordinal: device.ordinal(),
+            name: device.name().to_owned(),
+            converts: self.conversion.is_some(),
+        })
     }
 
     /// Enqueues the copy of a published batch of `rows` rows; none if it stays on the host.

@@ -1,9 +1,29 @@
 //! Batches on a device.
 
+use std::fmt;
+
 use tl_cuda::DeviceBuffer;
 use tl_handoff::sync::Arc;
 
 use crate::layout::ImageSpec;
+
+/// The device of a loader, and its part of the work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceUse {
+    /// The device's number among those that the process sees.
+    pub ordinal: u32,
+    /// Its name.
+    pub name: String,
+    /// Whether it makes the numbers of the batch, of pixels that are copied.
+    pub converts: bool,
+}
+
+impl fmt::Display for DeviceUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let work = if self.converts { "copies pixels and converts them there" } else { "copies" };
+        write!(f, "cuda:{} ({}), {work}", self.ordinal, self.name)
+    }
+}
 
 /// The copy of a batch on a device.
 #[derive(Debug)]

@@ -66,7 +66,7 @@ pub use collate::Collate;
 pub use config::LoaderConfig;
 pub use dataset::{Dataset, open_tokens, parquet_target, stores};
 pub use delivery::{Delivery, DeviceOptions};
-pub use device_batch::DeviceBatch;
+pub use device_batch::{DeviceBatch, DeviceUse};
 pub use epoch::Epoch;
 pub use error::{
     AnnotationFault, ColumnsError, EmptyError, FilterError, PipelineError, SampleError,

@@ -14,6 +14,7 @@ use crate::config::LoaderConfig;
 use crate::crew::{Parking, Workers};
 use crate::dataset::Dataset;
 use crate::delivered::Delivered;
+use crate::device_batch::DeviceUse;
 use crate::epoch::Epoch;
 use crate::error::{ColumnsError, EmptyError, PipelineError, ViewError};
 use crate::fields::FieldReaders;
@@ -297,6 +298,13 @@ impl Loader {
     #[must_use]
     pub fn memory(&self) -> MemoryReport {
         self.unless_forked(|shared| shared.memory.report(&shared.config, shared.pool.slab_bytes()))
+    }
+
+    /// The device that batches are copied to, and its part of the work; `None` without one, and in a
+    /// forked process.
+    #[must_use]
+    pub fn device_use(&self) -> Option<DeviceUse> {
+        self.unless_forked(|shared| shared.delivered.device_use())
     }
 
     /// The counters of copies to a device; `None` without any, and in a forked process.

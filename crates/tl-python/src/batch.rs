@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::hint::SampleIterator;
 use crate::memory::{BatchMemory, Memory};
 use crate::names::text;
-use crate::tensor::{Form, Tensor, wrap};
+use crate::tensor::{Form, Tensor, stream_number, wrap};
 pub(crate) use contents::Contents;
 use contents::Samples;
 use own_sizes::{IMAGES, MASKS};
@@ -48,6 +48,8 @@ pub(crate) struct PyBatch {
     /// Asked for nothing that lies in `memory`.
     batch: Arc<Batch>,
     memory: BatchMemory,
+    /// The memory of the host, of a batch on a device.
+    on_host: Option<BatchMemory>,
     shape: Option<Vec<usize>>,
     element: Element,
     soft_labels: Option<Memory>,
@@ -60,8 +62,10 @@ type ValueOfRow<'a> = Box<dyn Fn(usize) -> PyResult<Option<Py<PyAny>>> + 'a>;
 
 impl PyBatch {
     pub(crate) fn new(py: Python<'_>, batch: Batch, contents: &Arc<Contents>) -> PyResult<Self> {
-        let shape = batch.shape().map(|shape| shape.to_vec());
-        let element = batch.spec().map_or(Element::U8, |spec| spec.output.dtype.into());
+        let host_shape = || batch.shape().map(|shape| shape.to_vec());
+        let shape = batch.device().map_or_else(host_shape, |device| device.shape());
+        let spec = batch.device().map_or_else(|| batch.spec(), |device| device.spec());
+        let element = spec.map_or(Element::U8, |spec| spec.output.dtype.into());
         let soft_labels = detached(py, || {
             let soft_labels = contents.num_classes.map(|classes| {
                 let soft_labels = batch.soft_labels(classes).map_err(Error::from)?;
@@ -70,16 +74,29 @@ impl PyBatch {
             soft_labels.transpose()
         })??;
         let batch = Arc::new(batch);
-        let memory = BatchMemory::new(&batch);
+        let host = BatchMemory::new(&batch);
+        let (memory, on_host) = match batch.device() {
+            Some(device) => (host.on_device(device), Some(host)),
+            None => (host, None),
+        };
         let contents = Arc::clone(contents);
         let copies = [PyOnceLock::new(), PyOnceLock::new()];
-        Ok(Self { contents, batch, memory, shape, element, soft_labels, copies })
+        Ok(Self { contents, batch, memory, on_host, shape, element, soft_labels, copies })
     }
 
     /// The tensor of a field that has one.
     fn tensor(&self, name: &str) -> Option<Tensor> {
+        self.tensor_in(&self.memory, name)
+    }
+
+    /// The tensor of a field with one number a row, in memory of the host.
+    fn numbers(&self, name: &str) -> Option<Tensor> {
+        self.tensor(name).filter(|tensor| tensor.rank() == 1)?;
+        self.tensor_in(self.on_host.as_ref().unwrap_or(&self.memory), name)
+    }
+
+    fn tensor_in(&self, memory: &BatchMemory, name: &str) -> Option<Tensor> {
         let rows = self.batch.len();
-        let memory = &self.memory;
         let contents = &*self.contents;
         if let Some((place, spec @ ColumnSpec { number, shape, .. })) = contents.column(name) {
             if self.batch.targets_overlap() {
@@ -273,6 +290,19 @@ impl PyBatch {
         let part = py.import("turboloader._parts")?.getattr("BatchPart")?;
         let fields = (self.batch.number(), self.tensors(py)?, self.form());
         PyTuple::new(py, [part, fields.into_bound_py_any(py)?])
+    }
+
+    /// Tells a batch on a device that a stream reads it, so that its memory is used again only after
+    /// what the stream does until the batch and its tensors are gone: a ``torch.cuda.Stream``, or the
+    /// number of a stream. Streams that tensors were taken on are known; others have to be told.
+    fn record_stream(&self, stream: &Bound<'_, PyAny>) -> PyResult<()> {
+        let number = match stream.getattr_opt("cuda_stream")? {
+            // Torch numbers the legacy stream 0.
+            Some(number) => number.extract::<usize>()?.max(1),
+            None => stream_number(Some(stream))?.unwrap_or(1),
+        };
+        self.memory.images.record_stream(number);
+        Ok(())
     }
 
     /// The fields as a dict of ``torch.Tensor`` on a device. A device of CUDA gets them by way of

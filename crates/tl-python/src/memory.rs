@@ -13,6 +13,9 @@
 //!    time is up to it, as with every array in Python. All element types have a value for all bits.
 //! 3. No owner holds an object of the interpreter, so the last count may go on any thread, also one
 //!    that the interpreter does not know.
+//!
+//! Memory of a device is an address that nothing here reads or writes. Consumers' streams are ordered
+//! after its copy, and before its next filling, by its [`DeviceBuffer`].
 #![expect(unsafe_code, reason = "DLPack is a C interface; docs/safety.md")]
 
 use std::any::Any;
@@ -20,11 +23,12 @@ use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3::{PyErr, ffi};
 use tbl_io::{RawView, ReadError};
-use tl_pipeline::{Batch, FieldPointers};
+use tl_pipeline::{Batch, DeviceBatch, DeviceBuffer, FieldPointers, PipelineError, StreamHandle};
 
 use crate::error::Error;
 
@@ -38,6 +42,8 @@ pub(crate) struct Memory {
     start: NonNull<u8>,
     bytes: usize,
     writable: bool,
+    /// The buffer that the bytes are in, if they are on a device.
+    device: Option<Arc<DeviceBuffer>>,
 }
 
 // SAFETY: a `Memory` is an address and a counted owner that is `Send` and `Sync`; it hands out no
@@ -79,7 +85,7 @@ impl BatchMemory {
         let bytes = FieldBytes { images: batch.images().len(), masks: batch.masks().len() };
         let field = |start: *mut u8, bytes| {
             let owner: Arc<dyn Any + Send + Sync> = Arc::<Batch>::clone(batch);
-            Memory { _owner: owner, start: non_null(start), bytes, writable: true }
+            Memory { _owner: owner, start: non_null(start), bytes, writable: true, device: None }
         };
         Self {
             images: field(images, bytes.images),
@@ -93,6 +99,23 @@ impl BatchMemory {
                 .zip(column_bytes)
                 .map(|(start, bytes)| field(start, bytes))
                 .collect(),
+        }
+    }
+
+    /// The copies of these fields on a device.
+    pub(crate) fn on_device(&self, device: &DeviceBatch) -> Self {
+        let there = |field: &Memory| {
+            let place = device.place_of(field.start.as_ptr());
+            Memory::of_device(device.buffer(), place, field.bytes)
+        };
+        Self {
+            images: Memory::of_device(device.buffer(), 0, device.image_bytes()),
+            masks: there(&self.masks),
+            sizes: there(&self.sizes),
+            labels: there(&self.labels),
+            indices: there(&self.indices),
+            valid: there(&self.valid),
+            columns: self.columns.iter().map(there).collect(),
         }
     }
 }
@@ -117,7 +140,7 @@ impl Memory {
     pub(crate) fn of_file(view: Arc<RawView>) -> Result<Self, ReadError> {
         let all = |pixels: &[u8]| (NonNull::from(pixels).cast(), pixels.len());
         let (start, bytes) = view.with(0, view.sample_count(), all)?;
-        Ok(Self { _owner: view, start, bytes, writable: false })
+        Ok(Self { _owner: view, start, bytes, writable: false, device: None })
     }
 
     /// A part of a mapped file, where it lies; not to be written. As for [`of_file`](Self::of_file).
@@ -131,7 +154,7 @@ impl Memory {
         let start = NonNull::from(lent).cast();
         let bytes = lent.len();
         let owner: Arc<dyn Any + Send + Sync> = Arc::<tbl_io::Mapped>::clone(mapped);
-        Ok(Self { _owner: owner, start, bytes, writable: false })
+        Ok(Self { _owner: owner, start, bytes, writable: false, device: None })
     }
 
     /// Bytes that were unpacked from a file, where they are; not to be written.
@@ -141,7 +164,7 @@ impl Memory {
         let start = NonNull::from(lent).cast();
         let len = lent.len();
         let owner: Arc<dyn Any + Send + Sync> = Arc::<tbf_format::AlignedBytes>::clone(bytes);
-        Self { _owner: owner, start, bytes: len, writable: false }
+        Self { _owner: owner, start, bytes: len, writable: false, device: None }
     }
 
     /// Memory of its own that `fill` has written, zeros before.
@@ -157,6 +180,48 @@ impl Memory {
         Ok(memory)
     }
 
+    /// A part of a buffer on a device.
+    ///
+    /// # Panics
+    /// When it is not inside.
+    fn of_device(buffer: &Arc<DeviceBuffer>, offset: usize, bytes: usize) -> Self {
+        let end = offset.checked_add(bytes);
+        assert!(end.is_some_and(|end| end <= buffer.bytes()), "{bytes} bytes from {offset} on");
+        let address = usize::try_from(buffer.address()).expect("64 bits on both sides") + offset;
+        let start = non_null(std::ptr::without_provenance_mut(address));
+        let owner: Arc<dyn Any + Send + Sync> = Arc::<DeviceBuffer>::clone(buffer);
+        let device = Some(Arc::clone(buffer));
+        Self { _owner: owner, start, bytes, writable: true, device }
+    }
+
+    /// The device, as DLPack names it.
+    pub(crate) fn device(&self) -> (i32, i32) {
+        self.device.as_ref().map_or(CPU, |buffer| {
+            (CUDA, i32::try_from(buffer.device().ordinal()).unwrap_or(i32::MAX))
+        })
+    }
+
+    /// Orders a stream of the consumer's after the copy to the device, and the next filling after it.
+    /// Streams are the numbers of the array API: 1 is the legacy stream, 2 the per-thread one. That
+    /// others are streams of the device is up to the consumer, as with every library.
+    pub(crate) fn hold_back(&self, stream: usize) -> PyResult<()> {
+        let Some(buffer) = &self.device else { return Ok(()) };
+        // SAFETY: the consumer passes its own stream, which it keeps while it uses the memory; the
+        // protocol has nothing that could be checked.
+        let stream = unsafe { StreamHandle::new(stream) };
+        buffer
+            .hold_back(stream)
+            .map_err(|reason| Error::from(PipelineError::Device { reason }).into())
+    }
+
+    /// Orders the next filling after what a stream does until the memory is given up.
+    pub(crate) fn record_stream(&self, stream: usize) {
+        if let Some(buffer) = &self.device {
+            // SAFETY: as in `hold_back`.
+            buffer.record_stream(unsafe { StreamHandle::new(stream) });
+        }
+    }
+
     /// A zeroed allocation, and its address.
     fn reserved(bytes: usize) -> PyResult<(Self, NonNull<u8>)> {
         let count = bytes.div_ceil(ALIGNMENT);
@@ -165,7 +230,7 @@ impl Memory {
         lines.resize(count, Line([0; ALIGNMENT]));
         let start = NonNull::from(lines.as_mut_slice()).cast();
         // The allocation stays in its place when the vector moves.
-        Ok((Self { _owner: Arc::new(lines), start, bytes, writable: true }, start))
+        Ok((Self { _owner: Arc::new(lines), start, bytes, writable: true, device: None }, start))
     }
 
     /// The address.
@@ -190,15 +255,18 @@ impl Memory {
     pub(crate) fn part(&self, offset: usize, bytes: usize) -> Self {
         let end = offset.checked_add(bytes);
         assert!(end.is_some_and(|end| end <= self.bytes), "{bytes} bytes from {offset} on");
-        // SAFETY: the offset is within the memory, checked above.
-        let start = unsafe { self.start.add(offset) };
+        let start = non_null(self.start.as_ptr().wrapping_add(offset));
         Self { start, bytes, ..self.clone() }
     }
 
     /// A copy with an owner of its own, at the start of a cache line.
     pub(crate) fn copied(&self) -> PyResult<Self> {
+        if self.device.is_some() {
+            let message = "memory of a device is not copied here: use the library that reads it";
+            return Err(PyBufferError::new_err(message));
+        }
         let (memory, start) = Self::reserved(self.bytes)?;
-        // SAFETY: `self.start` has so many initialised bytes while its owner lives, and no
+        // SAFETY: `self.start` is on the host, has so many initialised bytes while its owner lives, and no
         // mutable reference of Rust's (facts 1 and 2); the allocation is new, so they are apart.
         unsafe { start.copy_from_nonoverlapping(self.start, self.bytes) };
         Ok(memory)
@@ -222,6 +290,9 @@ struct Device {
 
 /// `kDLCPU`.
 pub(crate) const CPU: (i32, i32) = (1, 0);
+
+/// `kDLCUDA`.
+const CUDA: i32 = 2;
 
 /// `DLTensor`.
 #[repr(C)]
@@ -335,10 +406,11 @@ impl Exported<'_> {
 
     fn tensor(&self, dimensions: &mut [i64]) -> PyResult<DlTensor> {
         let rank = self.shape.len();
+        let (kind, id) = self.memory.device();
         let (shape, strides) = dimensions.split_at_mut(rank);
         Ok(DlTensor {
             data: self.memory.start.as_ptr().cast(),
-            device: Device { kind: CPU.0, id: CPU.1 },
+            device: Device { kind, id },
             ndim: i32::try_from(rank)?,
             dtype: self.dtype,
             // They lie in the export's own allocation, which does not move with it.

@@ -1,15 +1,17 @@
 //! The settings of a loader from Python, and its configuration.
 
+mod groups;
+
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tl_pipeline::{
     Batching, BoxField, BoxValue, Buckets, CacheConfig, CacheKind, ColumnRequest, Columns, Content,
-    Dataset, Direction, DiskCache, ErrorBudget, Fields, ImageField, ImageSource, ImageTransform,
+    Dataset, Direction, DiskCache, Fields, ImageField, ImageSource, ImageTransform,
     InstanceMaskField, KeypointField, LoaderConfig, MaskField, MaskType, MemoryCache, Neighbors,
-    OnError, Readers, Shard, Shuffle, Table, Tail, TextFile, TextFormat, TokenWork, ValueField,
-    ValueFormat, ValueKind, Work,
+    Readers, Shard, Shuffle, Table, Tail, TextFile, TextFormat, TokenWork, ValueField, ValueFormat,
+    ValueKind, Work,
 };
 use tl_transform::BoxFormat;
 
@@ -18,6 +20,7 @@ use crate::error::Error;
 use crate::recipe::{PyRecipe, channels, orientation, pixels, token_number};
 use crate::remote::StoreSettings;
 use crate::user::UserTransforms;
+use groups::{DeviceSettings, ErrorSettings};
 
 /// The settings of a loader, by the names of the arguments of `DataLoader`, with groups as objects;
 /// `Settings.native` in `_settings.py` converts those that have another form here.
@@ -42,6 +45,7 @@ pub(crate) struct Settings<'py> {
     columns: Option<ColumnSettings>,
     errors: Option<ErrorSettings>,
     memory: Option<MemorySettings>,
+    device: Option<DeviceSettings>,
     ranks: Option<RankSettings>,
     pub(crate) store: Option<StoreSettings>,
     exif: bool,
@@ -107,19 +111,6 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Requests {
         let items = columns.cast::<PyDict>()?.items();
         Ok(Self(items.extract()?))
     }
-}
-
-/// `Errors` of Python.
-#[derive(FromPyObject)]
-struct ErrorSettings {
-    policy: String,
-    at_most: Option<AtMost>,
-}
-
-#[derive(FromPyObject)]
-enum AtMost {
-    Count(u64),
-    Share(f64),
 }
 
 /// `Memory` of Python.
@@ -230,6 +221,9 @@ impl Settings<'_> {
             config.memory_budget = memory.budget;
             config.prefetch = memory.prefetch;
             config.prefetch_bytes = memory.prefetch_bytes;
+        }
+        if let Some(device) = &self.device {
+            config.delivery = device.delivery();
         }
         if let Some(errors) = &self.errors {
             config.on_error = errors.on_error()?;
@@ -344,26 +338,6 @@ impl CacheSettings {
         let on_disk = if self.blocks { CacheKind::Blocks } else { kind };
         let disk = folder.map(|folder| DiskCache { kind: on_disk, folder, bytes: self.disk });
         CacheConfig { memory: (memory.bytes > 0).then_some(memory), disk }
-    }
-}
-
-impl ErrorSettings {
-    fn on_error(&self) -> Result<OnError, Error> {
-        Ok(match self.policy.as_str() {
-            "raise" => OnError::Raise,
-            "skip" => OnError::Skip,
-            "replace" => OnError::Replace,
-            "fill" => OnError::Fill,
-            other => return Err(none_of("policy", other, "raise, skip, replace and fill")),
-        })
-    }
-
-    fn budget(&self) -> ErrorBudget {
-        match self.at_most {
-            None => ErrorBudget::default(),
-            Some(AtMost::Count(count)) => ErrorBudget { count: Some(count), rate: None },
-            Some(AtMost::Share(rate)) => ErrorBudget { count: None, rate: Some(rate) },
-        }
     }
 }
 

@@ -1,14 +1,18 @@
 //! Tensors: numbers in memory that Python's libraries take without copying.
 
+mod export;
+
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::{PyBufferError, PyIndexError, PyTypeError};
+use pyo3::exceptions::{PyAttributeError, PyBufferError, PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyMemoryView, PyTuple};
 
 use crate::by_value;
 use crate::element::{Element, PythonElement};
 use crate::hint::{Fields, Shape};
-use crate::memory::{ALIGNMENT, CPU, Exported, Memory};
+use crate::memory::{ALIGNMENT, CPU, Memory};
+use export::LEGACY_STREAM;
+pub(crate) use export::stream_number;
 
 /// The form of a batch's fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -168,10 +172,6 @@ impl Tensor {
         let element = self.element;
         let row_stride = self.row_stride;
         Ok(Self { memory: self.memory.copied()?, shape, element, row_stride })
-    }
-
-    fn no_numpy() -> PyErr {
-        PyTypeError::new_err("NumPy has no bfloat16: use torch() or jax(), or install ml_dtypes")
     }
 }
 
@@ -339,6 +339,9 @@ impl Tensor {
         let described =
             format!("shape={}, dtype={}", this.shape(slf.py())?.0, this.element.python_name());
         let numbers: usize = this.shape.iter().product();
+        if let Some(device) = this.device_name() {
+            return Ok(format!("Tensor({described}, device={device})"));
+        }
         // NumPy has no bfloat16 of its own.
         if this.element == Element::Bf16 {
             return Ok(format!("Tensor({described})"));
@@ -352,23 +355,23 @@ impl Tensor {
     /// NumPy's array interface, version 3.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Fields<'py>> {
-        let type_string = self
-            .element
-            .type_string()
-            .ok_or_else(|| pyo3::exceptions::PyAttributeError::new_err("NumPy has no bfloat16"))?;
-        let interface = PyDict::new(py);
-        interface.set_item("version", 3)?;
-        interface.set_item("shape", self.shape(py)?)?;
-        interface.set_item("typestr", type_string)?;
-        interface.set_item("data", (self.memory.address(), !self.memory.is_writable()))?;
-        if let Some(stride) = self.row_stride {
-            let inner = self.shape.iter().enumerate().skip(1).map(|(axis, _)| {
-                let within = self.shape.get(axis + 1..).unwrap_or_default();
-                within.iter().product::<usize>() * self.element.bytes()
-            });
-            let strides: Vec<usize> = [stride].into_iter().chain(inner).collect();
-            interface.set_item("strides", PyTuple::new(py, strides)?)?;
+        if let Some(device) = self.device_name() {
+            return Err(PyAttributeError::new_err(format!("the tensor is on {device}")));
         }
+        self.array_interface(py)
+    }
+
+    /// The CUDA array interface, version 3, of a tensor on a device. Consumers wait for its stream,
+    /// and name those that read the tensor with ``record_stream`` of its batch; the legacy stream is
+    /// taken to read it.
+    #[getter]
+    fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Fields<'py>> {
+        if self.device_name().is_none() {
+            return Err(PyAttributeError::new_err("the tensor is in memory of the host"));
+        }
+        let Fields(interface) = self.array_interface(py)?;
+        interface.set_item("stream", LEGACY_STREAM)?;
+        self.memory.hold_back(LEGACY_STREAM)?;
         Ok(Fields(interface))
     }
 
@@ -399,6 +402,11 @@ impl Tensor {
     #[pyo3(signature = () -> "npt.NDArray[Any]")]
     pub(crate) fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
+        if let Some(device) = slf.get().device_name() {
+            return Err(PyTypeError::new_err(format!(
+                "the tensor is on {device}: torch() and jax() take it there, and torch().cpu() copies it"
+            )));
+        }
         let numpy = py.import("numpy")?;
         if slf.get().element != Element::Bf16 {
             let tensor = slf.clone().unbind();
@@ -449,13 +457,18 @@ impl Tensor {
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        if let Some(stream) = stream {
-            let stream = stream.repr()?;
-            let message = format!("stream is {stream}, memory of the CPU has none");
+        let own = self.memory.device();
+        if let Some(device) = dl_device.filter(|device| *device != own) {
+            let message = format!("dl_device is {device:?}, the memory is on {own:?}");
             return Err(PyBufferError::new_err(message));
         }
-        if let Some(device) = dl_device.filter(|device| *device != CPU) {
-            let message = format!("dl_device is {device:?}, the memory is on the CPU, (1, 0)");
+        if own != CPU {
+            if let Some(stream) = stream_number(stream.as_ref())? {
+                self.memory.hold_back(stream)?;
+            }
+        } else if let Some(stream) = stream {
+            let stream = stream.repr()?;
+            let message = format!("stream is {stream}, memory of the CPU has none");
             return Err(PyBufferError::new_err(message));
         }
         let versioned = max_version.is_some_and(|(major, _)| major >= 1);
@@ -465,28 +478,9 @@ impl Tensor {
         self.export(py, versioned, false)
     }
 
-    /// ``(1, 0)``: the CPU.
+    /// ``(1, 0)``: the CPU; ``(2, N)``: CUDA device N.
     fn __dlpack_device__(&self) -> (i32, i32) {
-        CPU
-    }
-}
-
-impl Tensor {
-    fn export<'py>(
-        &self,
-        py: Python<'py>,
-        versioned: bool,
-        is_copied: bool,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        if !versioned && !self.memory.is_writable() {
-            let message =
-                "the tensor is read-only, which DLPack below 1.0 cannot express; copy it first";
-            return Err(PyBufferError::new_err(message));
-        }
-        let Self { memory, shape, element, row_stride } = self;
-        let row_stride = row_stride.map(|stride| stride / element.bytes());
-        Exported { memory, shape, row_stride, dtype: element.dlpack(), is_copied }
-            .capsule(py, versioned)
+        self.memory.device()
     }
 }
 

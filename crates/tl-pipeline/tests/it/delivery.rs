@@ -257,7 +257,7 @@ fn pinned_batches_are_those_of_the_host() {
         assert!(batch.device().is_none());
         assert!(on_host(&batch) == on_host(&expected.unwrap()));
     }
-    assert!(loader.upload_stats().is_none());
+    assert!(loader.upload_stats().is_none() && loader.device_use().is_none());
 }
 
 #[test]
@@ -277,6 +277,7 @@ fn the_memory_of_the_device_bounds_the_batches_in_flight() {
     };
     assert!(need > free && free == 2 * batch, "{need} {free}");
     let loader = start(4).unwrap();
+    assert!(loader.device_use().unwrap().converts);
     assert!(loader.config().prefetch < 9, "{}", loader.config().prefetch);
     for batch in loader.epoch(0) {
         batch.unwrap();

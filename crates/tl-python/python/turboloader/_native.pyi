@@ -177,6 +177,12 @@ class Batch(Generic[Values]):
         """The batch's number in its epoch, from 0."""
     def numpy(self, /) -> dict[str, Any]:
         """The fields as a dict of NumPy arrays that share the batch's memory."""
+    def record_stream(self, /, stream: Any) -> None:
+        """
+        Tells a batch on a device that a stream reads it, so that its memory is used again only after
+        what the stream does until the batch and its tensors are gone: a ``torch.cuda.Stream``, or the
+        number of a stream. Streams that tensors were taken on are known; others have to be told.
+        """
     def tensors(self, /) -> dict[str, Any]:
         """The fields as a dict of `Tensor`, and of lists of other values."""
     def tf(self, /) -> dict[str, Any]:
@@ -784,6 +790,13 @@ class Tensor:
     def __bool__(self, /) -> bool: ...
     def __buffer__(self, /, _flags: SupportsIndex) -> memoryview:
         """A memoryview of the array."""
+    @property
+    def __cuda_array_interface__(self, /) -> dict[str, Any]:
+        """
+        The CUDA array interface, version 3, of a tensor on a device. Consumers wait for its stream,
+        and name those that read the tensor with ``record_stream`` of its batch; the legacy stream is
+        taken to read it.
+        """
     def __dlpack__(
         self,
         /,
@@ -795,7 +808,7 @@ class Tensor:
     ) -> Any:
         """The tensor as a DLPack capsule: a versioned one where ``max_version`` is (1, 0) or more."""
     def __dlpack_device__(self, /) -> tuple[int, int]:
-        """``(1, 0)``: the CPU."""
+        """``(1, 0)``: the CPU; ``(2, N)``: CUDA device N."""
     def __eq__(self, other: object, /) -> Any: ...
     def __float__(self, /) -> Any: ...
     def __format__(self, /, format: str) -> Any:

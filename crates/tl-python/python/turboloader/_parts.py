@@ -164,7 +164,8 @@ def to_device(fields: Mapping[str, Any], device: Any, non_blocking: bool) -> dic
             return [moved(one) for one in value]
         if not isinstance(value, torch.Tensor):
             return value
-        source = value.pin_memory() if is_pinned else value
+        # What is on a device already is copied from there.
+        source = value.pin_memory() if is_pinned and not value.is_cuda else value
         return source.to(target, non_blocking=non_blocking)
 
     return {name: moved(value) for name, value in fields.items()}

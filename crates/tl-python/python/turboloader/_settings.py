@@ -41,6 +41,7 @@ from .settings import (
     Buckets,
     Cache,
     Columns,
+    Device,
     Errors,
     Group,
     Memory,
@@ -113,6 +114,7 @@ _GROUPS: Final[dict[str, type[Group]]] = {
     "buckets": Buckets,
     "cache": Cache,
     "columns": Columns,
+    "device": Device,
     "errors": Errors,
     "memory": Memory,
     "store": Store,
@@ -236,6 +238,7 @@ class Settings:
     columns: Columns | Requests | None = None
     errors: Errors | OnError | None = None
     memory: Memory | int | str | None = None
+    device: Any = None
     ranks: Ranks | Literal["auto"] | None = None
     store: Store | Mapping[str, str | int | bool] | None = None
 
@@ -259,6 +262,11 @@ class Settings:
             if self.output_format == earlier:
                 raise SettingError(f"output_format is {earlier!r}: pass {other}")
         check_choice("output_format", self.output_format, _CHANNELS_LAST)
+        if self.device is not None and self.output_format in ("numpy", "tf"):
+            raise SettingError(
+                f"device: not supported with output_format={self.output_format!r}, expected "
+                "'torch', 'jax' or 'tensor'"
+            )
         if self.drop_last and self.tail not in (None, "drop"):
             raise SettingError(
                 f"conflicting settings: drop_last and tail={self.tail!r}; pass only one"

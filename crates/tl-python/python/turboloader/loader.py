@@ -31,7 +31,18 @@ if TYPE_CHECKING:
     from ._settings import FileFormat, OutputFormat, Parity, Tail
     from .dataset import Dataset, Labels
     from .fields import Field
-    from .settings import Buckets, Cache, Columns, Errors, Memory, OnError, Ranks, Requests, Store
+    from .settings import (
+        Buckets,
+        Cache,
+        Columns,
+        Device,
+        Errors,
+        Memory,
+        OnError,
+        Ranks,
+        Requests,
+        Store,
+    )
     from .transforms import BatchTransform, Dtype, Function, Views
 
     _PathLike = str | os.PathLike[str]
@@ -173,6 +184,9 @@ class DataLoader(Generic[Format, Names]):
         How to treat bad samples: `Errors`, or ``"raise"``, ``"skip"``, ``"replace"`` or ``"fill"``.
     memory
         Limits of memory: `Memory`, or the limit for everything, such as ``"4GB"``.
+    device
+        The device that batches arrive on: ``"cuda"``, ``"cuda:N"`` or `Device`. None, the default,
+        for memory of the host.
     ranks
         The part that this process gets: ``"auto"`` for rank and world size of ``torch.distributed``
         or of ``RANK`` and ``WORLD_SIZE``, or `Ranks`. None gives all of the data set.
@@ -226,6 +240,7 @@ class DataLoader(Generic[Format, Names]):
             columns: Columns | Requests | None = None,
             errors: Errors | OnError | None = None,
             memory: Memory | int | str | None = None,
+            device: Device | torch.device | str | None = None,
             ranks: Ranks | Literal["auto"] | None = None,
             store: Store | Mapping[str, str | int | bool] | None = None,
         ) -> None: ...

@@ -36,7 +36,17 @@ from ._checks import (
 )
 from .exceptions import SettingError
 
-__all__ = ["Buckets", "Cache", "Columns", "Errors", "Memory", "Neighbors", "Ranks", "Store"]
+__all__ = [
+    "Buckets",
+    "Cache",
+    "Columns",
+    "Device",
+    "Errors",
+    "Memory",
+    "Neighbors",
+    "Ranks",
+    "Store",
+]
 
 OnError = Literal["raise", "skip", "replace", "fill"]
 Direction = Literal["outgoing", "incoming"]
@@ -196,6 +206,55 @@ class Memory(Group):
         for name in ("budget", "prefetch_bytes"):
             if (value := getattr(self, name)) is not None:
                 self._set(**{name: byte_count(f"Memory: {name}", value)})
+
+
+@dataclass(frozen=True)
+class Device(Group):
+    """The device that batches arrive on. They have the bits that they have on the host.
+
+    Copies and the conversion to floats run on a stream of the loader's own. Tensors of torch and
+    JAX are ordered after them on the stream that is current when they are taken.
+
+    Parameters
+    ----------
+    name
+        ``"cuda"`` or ``"cuda:N"``, or a ``torch.device``. Without a number that of ``LOCAL_RANK``,
+        or 0 if it is not set or the process sees one device.
+    required
+        Whether a device that cannot be used is an error. By default batches are on the host then,
+        and a warning says why.
+    memory
+        The most bytes of the device's memory for batches. None for no limit.
+    library
+        The driver's library, by default ``libcuda.so.1``.
+
+    Examples
+    --------
+    >>> Device("cuda:1", memory="2GB")
+    Device(name='cuda:1', required=False, memory=2000000000, library=None)
+    """
+
+    name: Any = "cuda"
+    _: KW_ONLY
+    required: bool = False
+    memory: int | str | None = None
+    library: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        name = str(self.name)
+        kind, colon, number = name.partition(":")
+        if kind != "cuda" or (colon and not (number.isascii() and number.isdigit())):
+            raise SettingError(f"Device: name is {name!r}, expected 'cuda' or 'cuda:N'")
+        check_flags(required=self.required)
+        self._set(name=name)
+        if self.memory is not None:
+            self._set(memory=byte_count("Device: memory", self.memory))
+
+    @property
+    def ordinal(self) -> int | None:
+        """The number of the device, if the name has one."""
+        _, _, number = str(self.name).partition(":")
+        return int(number) if number else None
 
 
 @dataclass(frozen=True)

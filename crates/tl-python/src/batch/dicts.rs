@@ -11,15 +11,16 @@ impl PyBatch {
     /// One sample as a dict: numbers for what is one number, arrays for what has dimensions.
     pub(super) fn sample<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyDict>> {
         let form = self.contents.form;
-        let form = if form == Form::Tensor { Form::Numpy } else { form };
+        let is_host = self.on_host.is_none();
+        let form = if form == Form::Tensor && is_host { Form::Numpy } else { form };
         let sample = PyDict::new(py);
         for name in self.contents.names() {
-            let value = match self.tensor(name) {
-                Some(tensor) if tensor.rank() == 1 => {
-                    Bound::new(py, tensor)?.call_method0("numpy")?.call_method1("item", (row,))?
+            let value = match (self.numbers(name), self.tensor(name)) {
+                (Some(numbers), _) => {
+                    Bound::new(py, numbers)?.call_method0("numpy")?.call_method1("item", (row,))?
                 }
-                Some(tensor) => tensor.row(row).into_form(py, form)?.into_bound(py),
-                None => {
+                (None, Some(tensor)) => tensor.row(row).into_form(py, form)?.into_bound(py),
+                (None, None) => {
                     let value = self.values_of(py, name, form).map(|value| value(row));
                     value.transpose()?.flatten().into_bound_py_any(py)?
                 }
