@@ -33,8 +33,8 @@ DEVICE void store(void *target, u64 low, u64 high) {
 }
 #endif
 
-// Numbers that a thread makes of samples of 8 bits: 8 pixels of three planes, or 8 numbers in a row.
-#define GROUP 8
+// Numbers that a thread writes at once: 16 bytes of them, so that the threads of a warp write lines.
+#define GROUP(number) (16 / sizeof(number))
 
 // The argument of the kernels that convert batches; `Conversion` in kernels.rs.
 typedef struct {
@@ -47,62 +47,53 @@ typedef struct {
     u32 count;
 } Convert;
 
-// The samples of a group, `words` of 8 bytes from a multiple of 8 on.
-DEVICE void read_words(const u8 *source, u64 *samples, int words) {
-    const u64 *from = (const u64 *)source;
-    for (int word = 0; word < words; word++) {
-        samples[word] = LOAD(from + word);
-    }
+// Reads the samples of a group, `words` of 4 bytes from a multiple of 4 on.
+DEVICE void read_words(const u8 *source, u32 *samples, u32 words) {
+    const u32 *from = (const u32 *)source;
+    for (u32 word = 0; word < words; word++) samples[word] = LOAD(from + word);
 }
 
-DEVICE u32 sample_of(const u64 *samples, u32 place) {
-    return (u32)(samples[place / 8] >> (place % 8 * 8)) & 255;
+DEVICE u32 sample_of(const u32 *samples, u32 place) {
+    return samples[place / 4] >> (place % 4 * 8) & 255;
 }
 
-// Writes a group of numbers that are together in memory.
+// Writes the numbers of a group, `each` to 8 bytes.
 #define WRITE_GROUP(number, target, values)                                                        \
-    if (sizeof(number) == 1) {                                                                     \
-        u64 word = 0;                                                                              \
-        for (int i = 0; i < GROUP; i++) word |= (u64)(values)[i] << (8 * i);                       \
-        *(u64 *)(target) = word;                                                                   \
-    } else {                                                                                       \
-        const int each = 8 / sizeof(number);                                                       \
-        for (int chunk = 0; chunk < GROUP / (2 * each); chunk++) {                                 \
-            u64 low = 0, high = 0;                                                                 \
-            for (int i = 0; i < each; i++) {                                                       \
-                low |= (u64)(values)[2 * each * chunk + i] << (8 * sizeof(number) * i);            \
-                high |= (u64)(values)[2 * each * chunk + each + i] << (8 * sizeof(number) * i);    \
-            }                                                                                      \
-            store((target) + 2 * each * chunk, low, high);                                         \
+    do {                                                                                           \
+        const u32 each = GROUP(number) / 2;                                                        \
+        u64 low = 0, high = 0;                                                                     \
+        for (u32 i = 0; i < each; i++) {                                                           \
+            low |= (u64)(values)[i] << (8 * sizeof(number) * i);                                   \
+            high |= (u64)(values)[each + i] << (8 * sizeof(number) * i);                           \
         }                                                                                          \
-    }
+        store(target, low, high);                                                                  \
+    } while (0)
 
 // Converts the pixels of a batch to planes: a thread makes a group of pixels, and the rows of the
 // grid are the images. Images whose pixels do not fill groups are not aligned, and their numbers are
 // read and written one by one.
 #define PLANAR(name, number)                                                                       \
     KERNEL name(Convert convert) {                                                                 \
-        u32 first = (blockIdx.x * blockDim.x + threadIdx.x) * GROUP;                               \
+        u32 first = (blockIdx.x * blockDim.x + threadIdx.x) * GROUP(number);                       \
         if (first >= convert.count) return;                                                        \
         u64 image = (u64)blockIdx.y * convert.count * 3;                                           \
         const u8 *source = convert.source + image + 3 * (u64)first;                                \
         number *target = (number *)convert.target + image + first;                                 \
         const number *table = (const number *)convert.table;                                       \
-        if (convert.count % GROUP == 0) {                                                          \
-            u64 samples[3 * GROUP / 8];                                                            \
-            read_words(source, samples, 3 * GROUP / 8);                                            \
-            for (int channel = 0; channel < 3; channel++) {                                        \
-                number values[GROUP];                                                              \
-                for (int i = 0; i < GROUP; i++) {                                                  \
+        if (convert.count % GROUP(number) == 0) {                                                  \
+            u32 samples[3 * GROUP(number) / 4];                                                    \
+            read_words(source, samples, 3 * GROUP(number) / 4);                                    \
+            for (u32 channel = 0; channel < 3; channel++) {                                        \
+                number values[GROUP(number)];                                                      \
+                for (u32 i = 0; i < GROUP(number); i++) {                                          \
                     values[i] = LOAD(table + 256 * channel + sample_of(samples, 3 * i + channel)); \
                 }                                                                                  \
-                number *plane = target + (u64)channel * convert.count;                             \
-                WRITE_GROUP(number, plane, values)                                                 \
+                WRITE_GROUP(number, target + (u64)channel * convert.count, values);                \
             }                                                                                      \
             return;                                                                                \
         }                                                                                          \
-        for (u32 i = 0; i < GROUP && first + i < convert.count; i++) {                             \
-            for (int channel = 0; channel < 3; channel++) {                                        \
+        for (u32 i = 0; i < GROUP(number) && first + i < convert.count; i++) {                     \
+            for (u32 channel = 0; channel < 3; channel++) {                                        \
                 u32 sample = LOAD(source + 3 * i + channel);                                       \
                 target[(u64)channel * convert.count + i] = LOAD(table + 256 * channel + sample);   \
             }                                                                                      \
@@ -116,21 +107,21 @@ PLANAR(planar_32, u32)
 // Converts the pixels of a batch and leaves their order: a thread makes a group of numbers.
 #define PACKED(name, number)                                                                       \
     KERNEL name(Convert convert) {                                                                 \
-        u32 first = (blockIdx.x * blockDim.x + threadIdx.x) * GROUP;                               \
+        u32 first = (blockIdx.x * blockDim.x + threadIdx.x) * GROUP(number);                       \
         if (first >= convert.count) return;                                                        \
         const u8 *source = convert.source + first;                                                 \
         number *target = (number *)convert.target + first;                                         \
         const number *table = (const number *)convert.table;                                       \
         u32 phase = first % 3;                                                                     \
-        if (first + GROUP <= convert.count) {                                                      \
-            u64 samples[GROUP / 8];                                                                \
-            read_words(source, samples, GROUP / 8);                                                \
-            number values[GROUP];                                                                  \
-            for (u32 i = 0; i < GROUP; i++) {                                                      \
+        if (first + GROUP(number) <= convert.count) {                                              \
+            u32 samples[GROUP(number) / 4];                                                        \
+            read_words(source, samples, GROUP(number) / 4);                                        \
+            number values[GROUP(number)];                                                          \
+            for (u32 i = 0; i < GROUP(number); i++) {                                              \
                 u32 channel = (phase + i) % 3;                                                     \
                 values[i] = LOAD(table + 256 * channel + sample_of(samples, i));                   \
             }                                                                                      \
-            WRITE_GROUP(number, target, values)                                                    \
+            WRITE_GROUP(number, target, values);                                                   \
             return;                                                                                \
         }                                                                                          \
         for (u32 i = 0; first + i < convert.count; i++) {                                          \

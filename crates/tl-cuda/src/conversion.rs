@@ -24,13 +24,13 @@ pub(crate) const CHANNELS: usize = 3;
 /// Values of a sample.
 const VALUES: usize = 256;
 
-/// Numbers of a thread: `GROUP` of `kernels.cu`.
-const GROUP: usize = 8;
+/// Bytes that a thread writes at once: those of a `GROUP` of `kernels.cu`.
+const GROUP_BYTES: usize = 16;
 
 /// Rows of a grid, at most.
 const MAX_ROWS: usize = 65_535;
 
-/// Numbers that one launch converts where images do not matter: a multiple of [`GROUP`] and of 3,
+/// Numbers that one launch converts where images do not matter: a multiple of all groups and of 3,
 /// with which positions fit 32 bits.
 const MAX_NUMBERS: usize = 24 << 26;
 
@@ -138,7 +138,8 @@ impl Conversion {
             table: self.table.address,
             count: u32::try_from(count).expect("limited above"),
         };
-        let threads = |count: usize| u32::try_from(count.div_ceil(GROUP)).expect("limited above");
+        let group = GROUP_BYTES / self.dtype.bytes();
+        let threads = |count: usize| u32::try_from(count.div_ceil(group)).expect("limited above");
         match self.layout {
             Layout::Chw => {
                 for first in (0..images).step_by(MAX_ROWS) {

@@ -75,7 +75,10 @@ fn uploads(device: &Device, source: &Arc<dyn HostBytes>, dtype: Option<Dtype>) {
     let upload = || uploader.upload(Arc::clone(source), images.as_ref()).unwrap();
     upload().ready().synchronize().unwrap();
     let start = Instant::now();
-    let last = (0..ROUNDS).map(|_| upload()).next_back().unwrap();
+    let mut last = upload();
+    for _ in 1..ROUNDS {
+        last = upload();
+    }
     let enqueued = start.elapsed();
     last.ready().synchronize().unwrap();
     let rate = (ROUNDS * BYTES) as f64 / start.elapsed().as_secs_f64() / 1e9;
