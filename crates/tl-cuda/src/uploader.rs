@@ -60,6 +60,19 @@ pub struct UploadStats {
     pub allocated: u64,
 }
 
+impl UploadStats {
+    /// The difference to `earlier`; the memory stays as it is.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            batches: self.batches.saturating_sub(earlier.batches),
+            bytes: self.bytes.saturating_sub(earlier.bytes),
+            device_nanos: self.device_nanos.saturating_sub(earlier.device_nanos),
+            allocated: self.allocated,
+        }
+    }
+}
+
 impl fmt::Display for UploadStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { batches, bytes, device_nanos, .. } = *self;

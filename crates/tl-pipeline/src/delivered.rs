@@ -195,9 +195,9 @@ impl Delivered {
         }))
     }
 
-    /// The counters of copies, if there are any.
-    pub(crate) fn stats(&self) -> Option<UploadStats> {
-        self.uploader.as_ref().map(Uploader::stats)
+    /// The counters of copies; zeros without any.
+    pub(crate) fn stats(&self) -> UploadStats {
+        self.uploader.as_ref().map(Uploader::stats).unwrap_or_default()
     }
 
     /// The device that batches are copied to, and its part of the work.

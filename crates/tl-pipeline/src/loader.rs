@@ -307,9 +307,8 @@ impl Loader {
         self.unless_forked(|shared| shared.delivered.device_use())
     }
 
-    /// The counters of copies to a device; `None` without any, and in a forked process.
-    #[must_use]
-    pub fn upload_stats(&self) -> Option<UploadStats> {
+    /// The counters of copies to a device; zeros in a forked process.
+    pub(crate) fn uploads(&self) -> UploadStats {
         self.unless_forked(|shared| shared.delivered.stats())
     }
 

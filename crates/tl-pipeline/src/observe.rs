@@ -25,6 +25,7 @@ impl Loader {
             slab_bytes: pool.slab_bytes(),
             workers: config.workers,
             prefetch: config.prefetch,
+            uploads: self.uploads(),
             ..LoaderStats::default()
         })
     }

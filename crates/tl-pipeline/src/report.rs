@@ -330,6 +330,9 @@ impl fmt::Display for Report {
             self.ready()
         )?;
         writeln!(f, "{slabs} slabs of {:.1} MB", float(slab_bytes) / 1e6)?;
+        if self.stats.uploads.batches > 0 {
+            writeln!(f, "copies to the device: {}", self.stats.uploads)?;
+        }
         if skipped + replaced + filled + damaged > 0 {
             writeln!(
                 f,

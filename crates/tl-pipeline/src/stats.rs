@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tl_cuda::UploadStats;
 use tl_handoff::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 
 use crate::audit::{AuditEntry, LISTED, Outcome};
@@ -55,6 +56,8 @@ pub struct LoaderStats {
     pub stages: StageTimes,
     /// The statistics of readers.
     pub readers: ReaderStats,
+    /// The counters of copies to a device; zeros without any, and in a forked process.
+    pub uploads: UploadStats,
 }
 
 impl LoaderStats {
@@ -83,6 +86,7 @@ impl LoaderStats {
             worker_wait: self.worker_wait.saturating_sub(earlier.worker_wait),
             stages: self.stages.since(&earlier.stages),
             readers: self.readers.since(&earlier.readers),
+            uploads: self.uploads.since(&earlier.uploads),
         }
     }
 }

@@ -105,7 +105,8 @@ def test_a_loader_explains_what_the_device_does(photos, device, read):
         assert re.search(rf"^device   cuda:0 \(.+\), {work}$", loader.explain(), re.MULTILINE)
         for batch in loader:
             read(batch["image"])
-        assert re.search(r"^copies   \d+ batches, \d+ MB, .* GB/s$", loader.explain(), re.MULTILINE)
+        copies = r"^copies to the device: \d+ batches, \d+ MB, .* GB/s$"
+        assert re.search(copies, str(loader.report()), re.MULTILINE)
     assert "device" not in tl.DataLoader(photos, **options()).explain()
 
 

@@ -121,7 +121,8 @@ fn compare(dataset: &Dataset, config: LoaderConfig, delivery: &Delivery) -> Vec<
         }
     }
     // Those of the next epoch begin early.
-    assert!(loader.upload_stats().unwrap().batches >= count);
+    assert!(loader.stats().uploads.batches >= count);
+    assert!(loader.report().to_string().contains("\ncopies to the device: "));
     loader.notes()
 }
 
@@ -257,7 +258,7 @@ fn pinned_batches_are_those_of_the_host() {
         assert!(batch.device().is_none());
         assert!(on_host(&batch) == on_host(&expected.unwrap()));
     }
-    assert!(loader.upload_stats().is_none() && loader.device_use().is_none());
+    assert!(loader.stats().uploads.batches == 0 && loader.device_use().is_none());
 }
 
 #[test]
@@ -282,7 +283,7 @@ fn the_memory_of_the_device_bounds_the_batches_in_flight() {
     for batch in loader.epoch(0) {
         batch.unwrap();
     }
-    assert!(loader.upload_stats().unwrap().allocated <= 4 * batch);
+    assert!(loader.stats().uploads.allocated <= 4 * batch);
     // Held batches exhaust it, which is an error by name.
     let held: Result<Vec<Batch>, PipelineError> = loader.epoch(1).collect();
     let reason = held.unwrap_err();

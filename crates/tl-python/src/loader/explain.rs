@@ -87,9 +87,6 @@ pub(super) fn explain(loader: &Loader) -> String {
     if let Some(device) = loader.device_use() {
         line(&mut text, "device", &device);
     }
-    if let Some(copies) = loader.upload_stats().filter(|copies| copies.batches > 0) {
-        line(&mut text, "copies", &copies);
-    }
     let memory = loader.memory();
     // Known once a batch was made.
     if memory.batch_bytes > 0 {
