@@ -14,6 +14,7 @@ New code is better served by `turboloader.DataLoader`, which has labels and tens
 from __future__ import annotations
 
 from . import _transforms, pytorch_compat, sequence, tbl
+from ._devices import CudaPrefetcher, JaxDeviceLoader
 from ._features import __version__, features, version
 from ._files import (
     MetadataType,
@@ -67,12 +68,14 @@ from .tbl import (
 __all__ = [
     "ArrayDataLoader",
     "CallableLabelExtractor",
+    "CudaPrefetcher",
     "DataLoader",
     "FastDataLoader",
     "FilenamePatternExtractor",
     "FolderLabelExtractor",
     "ImageFolderConverter",
     "JSONSidecarExtractor",
+    "JaxDeviceLoader",
     "LabelExtractor",
     "Loader",
     "LogLevel",
