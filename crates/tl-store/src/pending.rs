@@ -24,9 +24,6 @@ use crate::store::{Refusal, RemoteStores};
 use crate::transfer::refusal;
 use crate::tries::repeated;
 
-/// Stores tell times in whole seconds, and the clocks of a store's machines differ.
-const ROUNDED: Duration = Duration::from_secs(5);
-
 /// The time for which the signature of a request is good.
 const SIGNED_FOR: Duration = Duration::from_secs(300);
 
@@ -279,23 +276,6 @@ async fn of_object(object: &NewObject) -> Option<Result<Listing, RangeFault>> {
 pub(crate) async fn is_pending(object: &NewObject, id: &str) -> Option<bool> {
     let Listing { found, .. } = of_object(object).await?.ok()?;
     Some(found.iter().any(|upload| upload.id == id))
-}
-
-/// Ends the uploads to an object that were begun `within` a time: this process began them, and did not
-/// learn their identities. Another writer of the same object that begins in that time fails.
-///
-/// # Errors
-/// The store's fault. Where the store has no list of uploads nothing can be done.
-pub(crate) async fn end_lost(object: &NewObject, within: Duration) -> Result<(), RangeFault> {
-    let Some(listing) = of_object(object).await else { return Ok(()) };
-    let Listing { found, now } = listing?;
-    for upload in found {
-        let is_own = upload.age(now).is_some_and(|age| age <= within + ROUNDED);
-        if is_own {
-            object.abort(&upload.id).await?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

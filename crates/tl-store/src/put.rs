@@ -2,7 +2,6 @@
 //! the answer of success; refusals are read here.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -72,17 +71,11 @@ impl NewObject {
         .await
     }
 
-    /// Begins an upload of parts; returns its identity. `is_lost` becomes true when the store may have
-    /// begun one whose identity did not arrive.
-    pub(crate) async fn begin(&self, is_lost: &AtomicBool) -> Result<String, Failed<'_>> {
-        tried(&self.bucket, |_| async {
+    /// Begins an upload of parts; returns its identity.
+    pub(crate) async fn begin(&self) -> Result<String, Failed<'_>> {
+        tried(&self.bucket, |_| {
             let begun = self.client().parts.create_multipart(&self.path);
-            // Nobody hears of it if this future is dropped.
-            let was_lost = is_lost.swap(true, Ordering::Relaxed);
-            let begun = sent(Sending::new(false), self.patience(), begun).await;
-            let is_lost_now = begun.as_ref().is_err_and(Cause::may_be_done);
-            is_lost.store(was_lost || is_lost_now, Ordering::Relaxed);
-            begun
+            sent(Sending::new(false), self.patience(), begun)
         })
         .await
     }

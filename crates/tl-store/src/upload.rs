@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use object_store::multipart::PartId;
@@ -39,10 +38,6 @@ pub(crate) struct StoreUpload {
     assembly: Assembly,
     /// The identity of the upload, once it is begun. It is ended when this is dropped.
     id: Option<Arc<String>>,
-    /// The time at which the upload was to begin.
-    begun: Option<Instant>,
-    /// Whether the store may have begun an upload whose identity did not arrive.
-    is_lost: Arc<AtomicBool>,
     done: Vec<Option<PartId>>,
     sender: mpsc::Sender<Arrival>,
     arrivals: mpsc::Receiver<Arrival>,
@@ -95,8 +90,6 @@ impl StoreUpload {
             earlier,
             assembly: Assembly::new(Layout::new(0)),
             id: None,
-            begun: None,
-            is_lost: Arc::default(),
             done: Vec::new(),
             sender,
             arrivals,
@@ -160,11 +153,11 @@ impl StoreUpload {
         Ok(())
     }
 
-    fn begin(&mut self) -> io::Result<Arc<String>> {
-        self.begun = Some(Instant::now());
+    /// Begins the upload. One whose identity does not arrive stays, without parts: a list of uploads does
+    /// not tell it from that of another writer.
+    fn begin(&self) -> io::Result<Arc<String>> {
         let object = self.object.clone();
-        let is_lost = Arc::clone(&self.is_lost);
-        let begun = async move { object.begin(&is_lost).await.map_err(refused) };
+        let begun = async move { object.begin().await.map_err(refused) };
         // An upload whose identity is known can be ended.
         let begun = self.net.engine().block_on_and_for(begun, ABORT);
         begun.map_err(io::Error::other)?.map(Arc::new)
@@ -196,24 +189,15 @@ impl StoreUpload {
     /// The identity of an upload that may be left.
     fn abort(&mut self) -> Result<(), String> {
         self.under_way.clear();
-        let id = self.id.take();
-        let is_lost = self.is_lost.swap(false, Ordering::Relaxed);
-        if id.is_none() && !is_lost || !self.net.engine().is_of_this_process() {
+        let Some(id) = self.id.take().filter(|_| self.net.engine().is_of_this_process()) else {
             return Ok(());
-        }
-        let object = self.object.clone();
-        let own = id.clone();
-        let within = self.begun.map(|begun| begun.elapsed()).unwrap_or_default();
-        let ended = async move {
-            let ended = match &own {
-                Some(id) => object.abort(id).await.is_ok(),
-                None => true,
-            };
-            ended && (!is_lost || pending::end_lost(&object, within).await.is_ok())
         };
+        let object = self.object.clone();
+        let own = Arc::clone(&id);
+        let ended = async move { object.abort(&own).await.is_ok() };
         match self.net.engine().wait_for(ended, ABORT) {
             Some(true) => Ok(()),
-            Some(false) | None => Err(id.map_or_else(String::new, |id| (*id).clone())),
+            Some(false) | None => Err((*id).clone()),
         }
     }
 
@@ -260,10 +244,8 @@ impl StoreUpload {
         };
         // Whether there is an object now must be known.
         net.engine().finish(completed).map_err(io::Error::other)??;
-        // There is nothing to end but what a lost answer left.
+        // There is nothing to end.
         self.id = None;
-        // The object is there: no error says that parts of another upload are.
-        drop(self.abort());
         Ok(())
     }
 }
