@@ -20,6 +20,8 @@ pub(crate) struct Object {
     content: Content,
     len: u64,
     version: u64,
+    /// The `ETag` of an object whose content decides it.
+    tag: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -51,7 +53,8 @@ impl Object {
 
     /// An `ETag` with its quotes.
     pub(crate) fn tag(&self) -> String {
-        format!("\"{:016x}-{}\"", self.version.wrapping_mul(0x9e37_79b9_7f4a_7c15), self.version)
+        let number = self.version.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.tag.clone().unwrap_or_else(|| format!("\"{number:016x}-{}\"", self.version))
     }
 
     /// A version number as Google has it.
@@ -63,15 +66,19 @@ impl Object {
 impl Objects {
     /// Stores an object, in a new version if there is one already. `name` is `BUCKET/KEY`.
     pub fn put(&self, name: &str, bytes: impl Into<Bytes>) {
-        let bytes = bytes.into();
-        let len = bytes.len() as u64;
-        self.insert(name, Content::Memory(bytes), len);
+        self.put_tagged(name, bytes.into(), None);
     }
 
-    fn insert(&self, name: &str, content: Content, len: u64) {
+    /// As [`put`](Self::put), with an `ETag` of the content.
+    pub(crate) fn put_tagged(&self, name: &str, bytes: Bytes, tag: Option<String>) {
+        let len = bytes.len() as u64;
+        self.insert(name, Content::Memory(bytes), len, tag);
+    }
+
+    fn insert(&self, name: &str, content: Content, len: u64, tag: Option<String>) {
         let mut objects = self.lock();
         let version = objects.get(name).map_or(1, |object| object.version + 1);
-        objects.insert(name.to_owned(), Object { content, len, version });
+        objects.insert(name.to_owned(), Object { content, len, version, tag });
     }
 
     /// The bytes of an object; `None` if there is none.
@@ -101,7 +108,7 @@ impl Objects {
             } else {
                 let file = File::open(entry.path())?;
                 let len = file.metadata()?.len();
-                self.insert(&name, Content::File(Arc::new(file)), len);
+                self.insert(&name, Content::File(Arc::new(file)), len, None);
             }
         }
         Ok(())

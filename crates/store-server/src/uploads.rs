@@ -9,6 +9,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::{DATE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH};
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::combinators::BoxBody;
+use md5::{Digest, Md5};
 
 use crate::body::instant;
 use crate::dialect::{Dialect, element, elements, escape, query_value, unescape};
@@ -170,7 +171,8 @@ impl Service {
         if self.is_in_the_way(name, headers) {
             return self.in_the_way();
         }
-        self.objects.put(name, bytes);
+        let tag = (self.dialect == Dialect::S3).then(|| tag_of(&bytes));
+        self.objects.put_tagged(name, bytes, tag);
         self.tagged(name, Bytes::new())
     }
 
@@ -216,7 +218,7 @@ impl Service {
             }
         };
         let mut answer = Response::new(instant(Bytes::new()));
-        let tag = part_tag(&number, bytes).parse();
+        let tag = tag_of(bytes).parse();
         pending.parts.insert(number, bytes.clone());
         if self.dialect == Dialect::Azure {
             return with_status(201, answer);
@@ -253,6 +255,7 @@ impl Service {
         };
         let len = pending.parts.values().map(Bytes::len).sum();
         let mut object = BytesMut::with_capacity(len);
+        let mut tags = Md5::new();
         let mut first = None;
         for (place, Named { number, tag }) in named.iter().enumerate() {
             let Some(bytes) = pending.parts.get(number) else {
@@ -269,13 +272,16 @@ impl Service {
                     return self.refuse(400, "InvalidPart");
                 }
             }
-            if tag.as_ref().is_some_and(|tag| *tag != part_tag(number, bytes)) {
+            if tag.as_ref().is_some_and(|tag| *tag != tag_of(bytes)) {
                 return self.refuse(400, "InvalidPart");
             }
             object.extend_from_slice(bytes);
+            tags.update(Md5::digest(bytes));
         }
         state.pending.remove(id);
-        self.objects.put(name, object.freeze());
+        let tag = format!("\"{}-{}\"", hex(&tags.finalize()), named.len());
+        let tag = (self.dialect == Dialect::S3).then_some(tag);
+        self.objects.put_tagged(name, object.freeze(), tag);
         let tag = self.objects.get(name).map(|object| escape(&object.tag())).unwrap_or_default();
         let text = format!(
             "<CompleteMultipartUploadResult><ETag>{tag}</ETag></CompleteMultipartUploadResult>"
@@ -321,14 +327,13 @@ impl Service {
     }
 }
 
-/// The tag of a part: FNV-1a (Fowler, Noll and Vo) of its number and its bytes, sampled.
-fn part_tag(number: &str, bytes: &[u8]) -> String {
-    let step = (bytes.len() / 4_096).max(1);
-    let sampled = number.bytes().chain(bytes.iter().copied().step_by(step));
-    let hash = sampled.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    format!("\"{hash:016x}-{}\"", bytes.len())
+/// The tag of an object or a part in S3, which is its MD5.
+fn tag_of(bytes: &[u8]) -> String {
+    format!("\"{}\"", hex(&Md5::digest(bytes)))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn with_status(status: u16, mut answer: Answer) -> Answer {

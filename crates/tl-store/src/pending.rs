@@ -261,23 +261,6 @@ async fn all(bucket: Arc<Bucket>, signed: Signed, prefix: String) -> Result<List
     }
 }
 
-/// The uploads to an object; `None` where the store has no list of them.
-async fn of_object(object: &NewObject) -> Option<Result<Listing, RangeFault>> {
-    let signed = object.bucket.client()?.signed.clone()?;
-    let key = object.path.as_ref().to_owned();
-    let listing = all(Arc::clone(&object.bucket), signed, key.clone()).await;
-    Some(listing.map(|Listing { mut found, now }| {
-        found.retain(|upload| upload.key == key);
-        Listing { found, now }
-    }))
-}
-
-/// Whether an upload to an object is neither complete nor ended; `None` where that is not known.
-pub(crate) async fn is_pending(object: &NewObject, id: &str) -> Option<bool> {
-    let Listing { found, .. } = of_object(object).await?.ok()?;
-    Some(found.iter().any(|upload| upload.id == id))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

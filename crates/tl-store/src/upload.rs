@@ -14,7 +14,6 @@ use crate::bucket::Key;
 use crate::engine::{Task, received, stopped};
 use crate::net::Net;
 use crate::parts::{Assembly, Layout};
-use crate::pending;
 use crate::put::NewObject;
 use crate::tries::{Failed, repeated};
 use crate::version::Version;
@@ -219,11 +218,11 @@ impl StoreUpload {
             // At most the first part has bytes.
             let bytes = left.into_iter().next().map(|(_, bytes)| bytes).unwrap_or_default();
             let stored = async move {
-                let tag = object.put(bytes).await;
-                let made = Made { len, earlier: earlier.as_ref(), upload: None };
+                let tag = object.put(bytes.clone()).await;
+                let made = Made { len, earlier: earlier.as_ref(), content: Content::Whole(bytes) };
                 confirmed(&object, tag, made).await
             };
-            return net.engine().finish(stored).map_err(io::Error::other)?;
+            return net.engine().finish(stored).map_err(io::Error::other)?.map(drop);
         }
         for (number, bytes) in left {
             self.send(number, bytes)?;
@@ -238,14 +237,15 @@ impl StoreUpload {
             if object.is_new && found(&object).await?.is_some() {
                 return Err(exists());
             }
-            let upload = Some(Parts { id: &id, count: parts.len() });
-            let tag = object.complete(&id, parts).await;
-            confirmed(&object, tag, Made { len, earlier: earlier.as_ref(), upload }).await
+            let tag = object.complete(&id, parts.clone()).await;
+            let made = Made { len, earlier: earlier.as_ref(), content: Content::Parts(parts) };
+            confirmed(&object, tag, made).await
         };
         // Whether there is an object now must be known.
-        net.engine().finish(completed).map_err(io::Error::other)??;
-        // There is nothing to end.
-        self.id = None;
+        if net.engine().finish(completed).map_err(io::Error::other)?? {
+            // There is nothing to end.
+            self.id = None;
+        }
         Ok(())
     }
 }
@@ -295,31 +295,53 @@ struct Made<'a> {
     len: u64,
     /// The object that had the name before.
     earlier: Option<&'a Head>,
-    upload: Option<Parts<'a>>,
+    content: Content,
 }
 
-/// The upload of an object.
-struct Parts<'a> {
-    id: &'a str,
-    count: usize,
+enum Content {
+    Whole(Bytes),
+    Parts(Vec<PartId>),
+}
+
+/// Whether an object is the one that was written, when the answer to that got lost.
+enum Origin {
+    Here,
+    Elsewhere,
+    Unknown,
 }
 
 impl Made<'_> {
-    /// Whether an object is the one that was written, when the answer to that got lost.
-    async fn is(&self, object: &NewObject, head: &Head) -> bool {
-        let earlier = self.earlier.map(|earlier| &earlier.version);
-        let may_be = head.len == self.len
-            && head.version != Version::Unknown
-            && earlier != Some(&head.version);
-        let Some(Parts { id, count }) = self.upload.as_ref().filter(|_| may_be) else {
-            return may_be;
+    fn origin(&self, head: &Head) -> Origin {
+        let expected = match &self.content {
+            Content::Whole(bytes) => Some(Version::of_content(bytes)),
+            Content::Parts(parts) => {
+                Version::of_parts(parts.iter().map(|part| part.content_id.as_str()))
+            }
         };
-        // In S3 the tag of an object of parts ends with their number.
-        let parts = head.version.parts().filter(|_| is_s3(object));
-        // An upload that is still there has made no object.
-        parts.is_none_or(|parts| parts == *count)
-            && !pending::is_pending(object, id).await.unwrap_or(false)
+        let is_earlier = || {
+            let earlier = self.earlier.map(|earlier| &earlier.version);
+            head.version != Version::Unknown && earlier == Some(&head.version)
+        };
+        if head.len != self.len {
+            Origin::Elsewhere
+        } else if expected.as_ref() == Some(&head.version) {
+            Origin::Here
+        } else if is_earlier() {
+            Origin::Elsewhere
+        } else {
+            // Another writer's object may be as long, and not all stores hash what they store.
+            Origin::Unknown
+        }
     }
+}
+
+/// An error after which the store may have the object.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{source}; the answer that tells got lost, and the object may be there: look before it is written again"
+)]
+struct Unproven {
+    source: io::Error,
 }
 
 fn is_s3(object: &NewObject) -> bool {
@@ -327,21 +349,33 @@ fn is_s3(object: &NewObject) -> bool {
 }
 
 /// Reads back the length of an object that was written, and finds out whether it was if the answer
-/// got lost.
+/// got lost. Returns whether it arrived.
+///
+/// # Errors
+/// Also where the object cannot be told from that of another writer.
 async fn confirmed(
     object: &NewObject,
     written: Result<Option<String>, Failed<'_>>,
     made: Made<'_>,
-) -> io::Result<()> {
+) -> io::Result<bool> {
     let len = made.len;
     let key = Key::Path { path: object.path.clone(), version: None };
     let head = async || repeated(&object.bucket, || object.bucket.head(&key)).await;
     let tag = match written {
         Ok(tag) => tag,
         Err(failed) if failed.may_be_done() => {
-            return match head().await {
-                Ok(head) if made.is(object, &head).await => Ok(()),
-                Ok(_) | Err(_) => Err(not_made(object, failed)),
+            let origin = match head().await {
+                Ok(head) => made.origin(&head),
+                Err(RangeFault::Refused { status: 404, .. }) => Origin::Elsewhere,
+                Err(_) => Origin::Unknown,
+            };
+            return match origin {
+                Origin::Here => Ok(false),
+                Origin::Elsewhere => Err(not_made(object, failed)),
+                Origin::Unknown => {
+                    let source = refused(failed);
+                    Err(io::Error::new(source.kind(), Unproven { source }))
+                }
             };
         }
         Err(failed) => return Err(not_made(object, failed)),
@@ -357,7 +391,7 @@ async fn confirmed(
         let found = head.version.pin(object.bucket.endpoint.as_deref());
         return Err(io::Error::other(RangeFault::Changed { found }));
     }
-    Ok(())
+    Ok(true)
 }
 
 /// The object that has the name now. Not all stores have a condition for uploads of parts.

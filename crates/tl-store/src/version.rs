@@ -2,6 +2,7 @@
 
 use http::HeaderMap;
 use http::header::{ETAG, LAST_MODIFIED};
+use md5::{Digest, Md5};
 use tbl_io::Pin;
 
 /// Separates the version in a [`Pin`] from the endpoint that it was read from.
@@ -75,12 +76,21 @@ impl Version {
         }
     }
 
-    /// The number of parts of an object of S3 by its tag, `HASH-PARTS`.
-    pub(crate) fn parts(&self) -> Option<usize> {
-        let Self::Tag { tag, is_weak: false } = self else { return None };
-        let (hash, parts) = tag.split_once('-')?;
-        let is_hash = hash.len() == 32 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-        parts.parse().ok().filter(|_| is_hash)
+    /// The version that S3 gives an object of these bytes, unless it encrypts it with a key of its user.
+    pub(crate) fn of_content(bytes: &[u8]) -> Self {
+        Self::Tag { tag: hex(&Md5::digest(bytes)), is_weak: false }
+    }
+
+    /// The version that S3 gives an object of parts with these tags; `None` if they are not MD5s.
+    pub(crate) fn of_parts<'a>(tags: impl ExactSizeIterator<Item = &'a str>) -> Option<Self> {
+        let count = tags.len();
+        let mut whole = Md5::new();
+        for tag in tags {
+            let Self::Tag { tag, is_weak: false } = Self::of_tag(tag) else { return None };
+            let hash = u128::from_str_radix(&tag, 16).ok().filter(|_| tag.len() == 32)?;
+            whole.update(hash.to_be_bytes());
+        }
+        Some(Self::Tag { tag: format!("{}-{count}", hex(&whole.finalize())), is_weak: false })
     }
 
     /// The value of `If-Match`, which compares strongly: a weak tag would never match.
@@ -90,6 +100,10 @@ impl Version {
             Self::Tag { .. } | Self::Modified(_) | Self::Unknown => None,
         }
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -113,11 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn tags_of_parts_have_their_number() {
-        let parts = |tag: &str| Version::of_tag(tag).parts();
-        assert_eq!(parts("\"0123456789abcdef0123456789abcdef-17\""), Some(17));
-        for other in ["\"0123456789abcdef0123456789abcdef\"", "\"abc-3\"", "0x8DC", ""] {
-            assert_eq!(parts(other), None, "{other}");
+    fn tags_of_s3_are_those_of_its_content() {
+        let one = "\"900150983cd24fb0d6963f7d28e17f72\"";
+        assert_eq!(Version::of_content(b"abc"), Version::of_tag(one));
+        // By `md5sum` of that hash twice.
+        let two = Version::of_tag("043a916d6cfeecedf5e04f0312ba762d-2");
+        assert_eq!(Version::of_parts([one, one].into_iter()), Some(two));
+        for other in ["\"abc-3\"", "0x8DC", "", "W/\"900150983cd24fb0d6963f7d28e17f72\""] {
+            assert_eq!(Version::of_parts([one, other].into_iter()), None, "{other}");
         }
     }
 

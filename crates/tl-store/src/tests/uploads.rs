@@ -110,7 +110,8 @@ fn sweep(dialect: Dialect, url: &str) {
             let service = service(dialect, Faults::Numbered { fault, first, count });
             let written = upload(&service, url, false, &object);
             let is_whole = stored(&service) == Some(object.clone());
-            let place = format!("{url}: {fault:?} {count} at request {first}: {written:?}");
+            let told = written.as_ref().map_err(ToString::to_string);
+            let place = format!("{url}: {fault:?} {count} at request {first}: {told:?}");
             assert!(!place.contains(SECRET), "{place}");
             // An answer that gets lost may be the identity of an upload, which has no parts then.
             let has_parts = service.pending_uploads().iter().any(|upload| upload.parts > 0);
@@ -121,6 +122,11 @@ fn sweep(dialect: Dialect, url: &str) {
             // The last request reads back the length of the object.
             if written.is_ok() || first + 1 == requests {
                 assert!(is_whole, "{place}");
+                continue;
+            }
+            // Whether the object was made is known by its tag, which S3 alone has of its content.
+            if place.contains("the object may be there") {
+                assert!(count > 1 || dialect != Dialect::S3 && first + 2 == requests, "{place}");
                 continue;
             }
             // Requests that ask for the object wait as long as all may take.
@@ -246,7 +252,26 @@ fn an_object_of_another_writer_is_not_taken_for_ones_own() {
     service.objects.put("b/a/k", theirs.clone());
     let error = write(started, &object).unwrap_err();
     assert!(error.to_string().starts_with("status 503 SlowDown"), "{error}");
+    assert!(error.to_string().contains("the object may be there"), "{error}");
     assert_eq!((stored(&service), service.pending_uploads()), (Some(theirs), vec![]));
+}
+
+#[test]
+fn a_lost_answer_leaves_a_small_object_to_its_writer() {
+    // The answer to the only PUT is lost, and its repetition finds an object in the way.
+    for (dialect, url) in WRITABLE {
+        let service = service(dialect, Faults::Numbered { fault: Fault::Lost, first: 1, count: 1 });
+        let object = content(900);
+        let written = upload(&service, url, false, &object);
+        assert_eq!(stored(&service), Some(object));
+        match (dialect, written) {
+            (Dialect::S3, written) => written.unwrap(),
+            (_, written) => {
+                let error = written.unwrap_err().to_string();
+                assert!(error.contains("the object may be there"), "{url}: {error}");
+            }
+        }
+    }
 }
 
 #[test]
