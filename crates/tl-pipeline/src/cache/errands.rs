@@ -30,6 +30,8 @@ struct State {
     queue: VecDeque<Arc<Errand>>,
     thread: Option<thread::JoinHandle<()>>,
     is_running: bool,
+    /// Whether nobody waits any more for the errand that is done now.
+    is_late: bool,
     ends: bool,
 }
 
@@ -58,7 +60,7 @@ impl Errands {
     }
 
     /// Does `work` within this time, and returns its result. `None` if it takes longer: then it is not
-    /// done, or undone by `undo` as soon as it is.
+    /// done, or undone by `undo` as soon as it is. Until that has ended, others are not waited for.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -74,7 +76,7 @@ impl Errands {
             undo: Mutex::new(Some(Box::new(undo))),
         });
         let mut state = lock(&self.shared.state);
-        if state.ends || process_id() != self.process {
+        if state.ends || state.is_late || process_id() != self.process {
             return Ok(None);
         }
         self.start(&mut state)?;
@@ -87,6 +89,7 @@ impl Errands {
             }
             let Some(left) = time.checked_sub(since.elapsed()) else {
                 *stage = Stage::GivenUp;
+                state.is_late = true;
                 return Ok(None);
             };
             drop(stage);
@@ -135,6 +138,7 @@ impl Shared {
             drop(state);
             errand.run();
             state = lock(&self.state);
+            state.is_late = false;
             self.changed.notify_all();
         }
         state.is_running = false;
@@ -181,7 +185,7 @@ mod tests {
         let disk = Arc::new(Mutex::new(()));
         let undone = Arc::new(AtomicU64::new(0));
         let hangs = lock(&disk);
-        let within = || {
+        let within = |time| {
             let disk = Arc::clone(&disk);
             let undone = Arc::clone(&undone);
             let work = move || {
@@ -191,14 +195,19 @@ mod tests {
             let undo = move || {
                 undone.fetch_add(1, Ordering::Relaxed);
             };
-            errands.within(short, work, undo)
+            errands.within(time, work, undo)
         };
-        // One is begun, and the other is not.
-        assert_eq!((within().unwrap(), within().unwrap()), (None, None));
-        errands.end(short);
+        // One is begun, and the other is neither begun nor waited for.
+        let since = Instant::now();
+        assert_eq!((within(short).unwrap(), within(long).unwrap()), (None, None));
+        assert!(since.elapsed() < long / 2);
         drop(hangs);
-        errands.end(long);
+        while within(long).unwrap().is_none() {
+            assert!(since.elapsed() < long, "the disk answers again");
+            thread::yield_now();
+        }
         assert_eq!(undone.load(Ordering::Relaxed), 1);
-        assert_eq!(within().unwrap(), None, "it has ended");
+        errands.end(long);
+        assert_eq!(within(long).unwrap(), None, "it has ended");
     }
 }
