@@ -157,29 +157,38 @@ impl Disk {
         let bytes = cost(new.payload.len() as u64 + Trailer::BYTES as u64);
         if self.is_unusable(new.key) {
             count(&self.counters.refused);
-        } else if self.begin(bytes, LOCK_WAIT, new.next, name) {
-            let trailer = Trailer::new(new.key, new.payload, new.size);
-            let file = EntryFile { number: new.sample, key: new.key, cost: bytes };
-            self.finish(file, new.next, |draft| {
-                draft.write_all(new.payload)?;
-                draft.write_all(trailer.as_bytes())
-            });
+            return;
+        }
+        match self.begin(bytes, LOCK_WAIT, new.next, name) {
+            Ok(false) => {}
+            Ok(true) => {
+                let trailer = Trailer::new(new.key, new.payload, new.size);
+                let file = EntryFile { number: new.sample, key: new.key, cost: bytes };
+                self.finish(file, new.next, |draft| {
+                    draft.write_all(new.payload)?;
+                    draft.write_all(trailer.as_bytes())
+                });
+            }
+            // A worker has waited, which it does not for ever.
+            Err(error) => self.faults.add(self.folder.path(), "be locked", error),
         }
     }
 
     /// Reserves `bytes` of the capacity for an entry that [`finish`](Self::finish) writes. False if it
-    /// should not be made: those there are needed sooner, nothing can be written, or others have the
-    /// folder for longer than `patience`.
+    /// should not be made: those there are needed sooner, or nothing can be written.
+    ///
+    /// # Errors
+    /// `TimedOut`: others have the folder for longer than `patience`.
     pub(crate) fn begin(
         &self,
         bytes: u64,
         patience: Duration,
         next: NextUse,
         name: impl Fn(u64) -> Option<Key>,
-    ) -> bool {
+    ) -> io::Result<bool> {
         let Some(ledger) = self.writable().filter(|_| !self.faults.hopeless()) else {
             count(&self.counters.refused);
-            return false;
+            return Ok(false);
         };
         if !self.swept.load(Ordering::Relaxed)
             && self.counters.bytes.load(Ordering::Relaxed).saturating_add(bytes) > self.capacity
@@ -188,14 +197,15 @@ impl Disk {
             self.start_sweep();
         }
         match ledger.lock_within(patience).and_then(|page| self.reserve(page, bytes, next, name)) {
-            Ok(true) => true,
+            Ok(true) => Ok(true),
             Ok(false) => {
                 count(&self.counters.refused);
-                false
+                Ok(false)
             }
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(error),
             Err(error) => {
                 self.faults.add(self.folder.path(), "be locked", error);
-                false
+                Ok(false)
             }
         }
     }
@@ -220,7 +230,9 @@ impl Disk {
                 true
             }
             Err(error) => {
-                self.faults.add(self.folder.path(), "take an entry", error);
+                if error.kind() != io::ErrorKind::TimedOut {
+                    self.faults.add(self.folder.path(), "take an entry", error);
+                }
                 self.give_back(ledger, entry.cost);
                 false
             }
@@ -398,6 +410,8 @@ impl Disk {
         match ledger.give_back(bytes) {
             Ok(Some(used)) => self.counters.bytes.store(used, Ordering::Relaxed),
             Ok(None) => {}
+            // It is owed.
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
             Err(error) => self.faults.add(self.folder.path(), "be locked", error),
         }
     }

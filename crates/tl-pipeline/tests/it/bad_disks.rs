@@ -173,7 +173,8 @@ fn a_slow_ledger_drops_blocks_and_no_batch() {
     });
     let CacheStats { dropped_blocks, faults, bad_entries, .. } = loader.cache_stats();
     println!("{dropped_blocks} blocks dropped, {faults} faults");
-    assert!(dropped_blocks + faults > 0 && bad_entries == 0);
+    // Locks that others have are not faults, after which nothing would be written.
+    assert!(dropped_blocks > 0 && (faults, bad_entries) == (0, 0));
 }
 
 /// Runs two epochs as another user, and prints what the cache says.

@@ -45,7 +45,7 @@ pub(super) struct Shelf {
     /// Signalled when `room` changes.
     changed: Condvar,
     errands: Errands,
-    dropped: AtomicU64,
+    dropped: Arc<AtomicU64>,
     large: AtomicU64,
     bytes: AtomicU64,
 }
@@ -86,7 +86,7 @@ impl Shelf {
             room: Mutex::default(),
             changed: Condvar::new(),
             errands: Errands::new(),
-            dropped: AtomicU64::new(0),
+            dropped: Arc::new(AtomicU64::new(0)),
             large: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
         }
@@ -204,7 +204,13 @@ impl Shelf {
     fn reserve_on_disk(&self, cost: u64) -> bool {
         let disk = Arc::clone(&self.disk);
         let other = Arc::clone(&self.disk);
-        let begin = move || disk.begin(cost, PATIENCE, None, |_| None);
+        let dropped = Arc::clone(&self.dropped);
+        let begin = move || {
+            disk.begin(cost, PATIENCE, None, |_| None).unwrap_or_else(|_| {
+                dropped.fetch_add(1, Ordering::Relaxed);
+                false
+            })
+        };
         // Longer than the lock is waited for.
         match self.errands.within(2 * PATIENCE, begin, move || other.abandon(cost)) {
             Ok(Some(is_reserved)) => is_reserved,

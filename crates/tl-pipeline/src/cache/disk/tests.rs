@@ -267,8 +267,8 @@ fn a_folder_that_was_left_in_order_is_not_counted() {
 fn entries_that_end_after_the_loader_are_settled() {
     let root = tempfile::tempdir().unwrap();
     let disk = Disk::open(root.path(), LIMIT);
-    assert!(disk.begin(4096, LOCK_WAIT, None, |_| None));
-    assert!(disk.begin(8192, LOCK_WAIT, None, |_| None));
+    assert!(disk.begin(4096, LOCK_WAIT, None, |_| None).unwrap());
+    assert!(disk.begin(8192, LOCK_WAIT, None, |_| None).unwrap());
     disk.leave();
     let other = Disk::open(root.path(), LIMIT);
     worked(&other);

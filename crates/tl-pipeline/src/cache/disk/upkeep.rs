@@ -14,12 +14,12 @@ use crate::cache::ledger::{Ledger, Usage};
 const STALE_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// Files removed while others wait.
-const REMOVE_AT_ONCE: usize = 64;
+const REMOVE_AT_ONCE: usize = 16;
 
 /// The part of the capacity that is worth some work, one in so many.
 const PART: u64 = 16;
 
-/// The time between two looks whether entries that were begun have ended.
+/// The time between two looks whether entries that were begun have ended, and between two removals.
 const TICK: Duration = Duration::from_millis(20);
 
 impl Disk {
@@ -138,7 +138,11 @@ impl Disk {
         let (older, seen) = self.folder.older(Some(before), &|| self.background.has_to_end())?;
         let Usage { used, unsettled } = ledger.lock()?.usage().unwrap_or_default();
         let unseen = used.saturating_sub(unsettled).saturating_sub(seen);
-        for some in older.chunks(REMOVE_AT_ONCE) {
+        for (number, some) in older.chunks(REMOVE_AT_ONCE).enumerate() {
+            if number > 0 {
+                // Those that wait for the lock get it.
+                thread::sleep(TICK);
+            }
             let mut page = ledger.lock()?;
             if page.used().is_none_or(|used| used <= enough) || self.background.has_to_end() {
                 break;
@@ -161,6 +165,8 @@ impl Disk {
         match result {
             Ok(value) => return Some(value),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // Others have the folder.
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
             Err(error) => self.faults.add(self.folder.path(), action, error),
         }
         None
