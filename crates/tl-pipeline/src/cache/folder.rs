@@ -2,9 +2,9 @@
 //!
 //! Only files with names that this module gives are ever counted or deleted.
 
-use std::fs::{self, DirEntry, Metadata};
+use std::fs::{self, DirBuilder, DirEntry, Metadata};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -38,8 +38,16 @@ impl Folder {
         &self.root
     }
 
-    /// Creates the folder if it is missing.
+    /// Creates the folder if it is missing, for its owner alone: it may have what is read with
+    /// credentials.
     pub(crate) fn create(&self) -> io::Result<()> {
+        self.root.parent().map_or(Ok(()), fs::create_dir_all)?;
+        let made = DirBuilder::new().mode(0o700).create(&self.root);
+        match made {
+            // Another process made it, or somebody who opened it to others.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made?,
+        }
         fs::create_dir_all(self.drafts())
     }
 

@@ -396,8 +396,10 @@ fn notes_name_blocks_that_are_too_large_and_folders_that_others_read() {
     let (found, large) = notes(&store, 1 << 20, 0o755);
     assert!(found.iter().any(is_large), "{found:?}");
     assert_eq!(large, 0, "none is begun");
-    let open = LoaderNote::OpenCache { folder: root };
-    assert!(!found.contains(&open), "nothing is secret");
+    let open = LoaderNote::OpenCache { folder: root.clone() };
+    assert!(!notes(&secret, 64 << 20, 0o755).0.contains(&open), "it is the owner's alone");
+    fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(!notes(&store, 64 << 20, 0o755).0.contains(&open), "nothing is secret");
     assert!(notes(&secret, 64 << 20, 0o755).0.contains(&open));
     assert!(!notes(&secret, 64 << 20, 0o700).0.contains(&open));
 }
