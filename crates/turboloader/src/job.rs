@@ -9,13 +9,13 @@ mod report;
 mod task;
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -72,6 +72,15 @@ pub enum JobError {
     /// Two shards would have one output.
     #[error("several shards would become {output}: give them other names")]
     SameOutput { output: Location },
+    /// Two shards would have one record.
+    #[error(
+        "{shard}: named several times, or in URLs that differ only in their query, expected each \
+         shard once"
+    )]
+    SameShard { shard: Location },
+    /// The file of a shard would have no name.
+    #[error("{shard}: has no name for its file, expected one such as train.tar")]
+    NoName { shard: Location },
     /// The shards of an index would become one file.
     #[error("{index}: is a shard index, expected its shards: pass a pattern such as *.tar")]
     ShardIndex { index: Location },
@@ -94,9 +103,11 @@ impl Fault for JobError {
             Self::Folder { .. } | Self::NotStarted { .. } | Self::Stopped { .. } => {
                 ErrorKind::System
             }
-            Self::SameOutput { .. } | Self::ShardIndex { .. } | Self::NoOutput => {
-                ErrorKind::Setting
-            }
+            Self::SameOutput { .. }
+            | Self::SameShard { .. }
+            | Self::NoName { .. }
+            | Self::ShardIndex { .. }
+            | Self::NoOutput => ErrorKind::Setting,
         }
     }
 }
@@ -118,7 +129,7 @@ impl Job {
     /// replaces a file of that name that has no record.
     ///
     /// # Errors
-    /// [`JobError`], also for two shards of one name in a conversion.
+    /// [`JobError`], also for two shards of one name in a conversion, and for a shard that is named twice.
     pub fn new<L: AsRef<OsStr>>(
         stores: &Stores,
         sources: &[L],
@@ -133,16 +144,19 @@ impl Job {
         };
         let mut shards = Vec::new();
         let mut outputs = BTreeSet::new();
+        let mut recorded = BTreeSet::new();
         for source in stores.expand_all(sources)? {
             if source.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tlidx")) {
                 return Err(JobError::ShardIndex { index: stores.printable(&source) });
             }
             let source = absolute(&source)?;
+            let printable = stores.printable(&source);
             let output = match (task.extension(), &output) {
                 (None, _) => None,
                 (Some(_), None) => return Err(JobError::NoOutput),
                 (Some(extension), Some(folder)) => {
-                    Some(folder.join(&output_name(&source, extension)))
+                    let no_name = || JobError::NoName { shard: printable.clone() };
+                    Some(folder.join(&output_name(&printable, extension).ok_or_else(no_name)?))
                 }
             };
             if let Some(output) =
@@ -150,8 +164,14 @@ impl Job {
             {
                 return Err(JobError::SameOutput { output: stores.printable(output) });
             }
-            let named = output.as_ref().unwrap_or(&source);
-            let record = records.as_ref().map(|records| records.join(&record_name(named, &task)));
+            let named =
+                output.as_ref().map_or_else(|| printable.clone(), |to| stores.printable(to));
+            let record = records.as_ref().map(|records| records.join(&record_name(&named, &task)));
+            if let Some(record) = &record
+                && !recorded.insert(record.clone())
+            {
+                return Err(JobError::SameShard { shard: printable });
+            }
             shards.push(Shard { source, output, record });
         }
         let folders = output.into_iter().chain(records).collect::<BTreeSet<Location>>();
@@ -303,33 +323,58 @@ fn absolute(location: &Location) -> Result<Location, JobError> {
     std::path::absolute(path).map(Location::new).map_err(fault)
 }
 
-/// The name of the file that a shard becomes.
-fn output_name(source: &Location, extension: &str) -> Vec<u8> {
-    let name = source.file_name();
-    // A folder may end with a slash.
-    let path = PathBuf::from(OsString::from_vec(source.as_os_str().as_bytes().to_vec()));
-    let name = if name.is_empty() { path.file_name().unwrap_or_default().as_bytes() } else { name };
-    let stem = Path::new(OsStr::from_bytes(name)).file_stem().unwrap_or_default().as_bytes();
-    // `a.tar.gz` and `a.tar.zst` are `a`.
-    let stem = stem.strip_suffix(b".tar").unwrap_or(stem);
-    [stem, b".", extension.as_bytes()].concat()
+/// The last name of a location without credentials and without the query of a web server; of a folder
+/// that ends with a slash, the name of the folder.
+fn last_name(printable: &Location) -> Vec<u8> {
+    let name = printable.file_name();
+    // The form in which a query is printed.
+    let name = name.strip_suffix(b"?...").unwrap_or(name);
+    if !name.is_empty() {
+        return name.to_vec();
+    }
+    if let Some(path) = printable.path() {
+        return path.file_name().unwrap_or_default().as_bytes().to_vec();
+    }
+    let folder = printable.folder();
+    let text = folder.as_os_str().as_bytes();
+    let end = text.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    let text = OsStr::from_bytes(text.get(..end).unwrap_or(text));
+    Location::new(text).file_name().to_vec()
 }
 
-/// The name of the record of a shard, or of its output, which no other has in this job.
-fn record_name(named: &Location, task: &Task) -> Vec<u8> {
-    let name = named.file_name();
-    let name = if task.extension().is_some() {
-        name.to_vec()
+/// The name of the file that a shard becomes; none if the shard has no name.
+fn output_name(printable: &Location, extension: &str) -> Option<Vec<u8>> {
+    let name = last_name(printable);
+    let is_folder = printable.file_name().is_empty() || printable.path().is_some_and(Path::is_dir);
+    let stem = if is_folder {
+        // `v1.5` has no extension.
+        name.as_slice()
     } else {
-        // Shards in several folders may have one name.
-        let digest =
-            named.as_os_str().as_bytes().iter().fold(FNV_BASIS, |digest, &byte| {
-                (digest ^ u64::from(byte)).wrapping_mul(FNV_PRIME)
-            });
-        let name = OsStr::from_bytes(name.get(..MAX_NAME_BYTES).unwrap_or(name)).as_bytes();
-        [name, format!("-{digest:016x}-{}", task.name()).as_bytes()].concat()
+        let stem = Path::new(OsStr::from_bytes(&name)).file_stem().unwrap_or_default().as_bytes();
+        // `a.tar.gz` and `a.tar.zst` are `a`.
+        stem.strip_suffix(b".tar").unwrap_or(stem)
     };
-    [&name[..], b".json"].concat()
+    let is_name = !stem.is_empty() && stem != b"." && stem != b"..";
+    is_name.then(|| [stem, b".", extension.as_bytes()].concat())
+}
+
+/// The name of the record of a shard, or of its output. The digest of the whole location tells files of
+/// one name in several folders apart.
+fn record_name(printable: &Location, task: &Task) -> Vec<u8> {
+    let digest = printable
+        .as_os_str()
+        .as_bytes()
+        .iter()
+        .fold(FNV_BASIS, |digest, &byte| (digest ^ u64::from(byte)).wrapping_mul(FNV_PRIME));
+    let mut name = last_name(printable);
+    if name.len() > MAX_NAME_BYTES {
+        let is_boundary = |&end: &usize| name.get(end).is_none_or(|byte| byte & 0xc0 != 0x80);
+        // A character of UTF-8 has at most 4 bytes; other names have no characters.
+        let end = (MAX_NAME_BYTES - 3..=MAX_NAME_BYTES).rev().find(is_boundary);
+        name.truncate(end.unwrap_or(MAX_NAME_BYTES));
+    }
+    name.extend_from_slice(format!("-{digest:016x}-{}.json", task.name()).as_bytes());
+    name
 }
 
 /// How much of a shard's name its record has in its own; file systems take 255 bytes.

@@ -79,6 +79,13 @@ fn run(stores: &Stores, sources: &[PathBuf], task: Task, output: &str, threads: 
     Ended { totals, report, worked }
 }
 
+/// The record of a file in the folder of a conversion.
+fn record_of(output: &Path, name: &str) -> PathBuf {
+    let entries = fs::read_dir(output.join("_records")).unwrap().map(|entry| entry.unwrap().path());
+    let is_own = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with(name);
+    entries.into_iter().find(is_own).unwrap()
+}
+
 /// The files of a folder that are no records.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
@@ -133,10 +140,10 @@ fn a_job_does_what_is_missing() {
         next.report
     };
     assert_eq!(check(&[], "nothing has changed"), first.report);
-    fs::remove_file(output.join("_records/a.tbl.json")).unwrap();
+    fs::remove_file(record_of(&output, "a.tbl")).unwrap();
     fs::write(output.join("a.tbl"), b"of a killed job, or of somebody").unwrap();
     check(&[0], "no record");
-    let record = output.join("_records/b.tbl.json");
+    let record = record_of(&output, "b.tbl");
     let bytes = fs::read(&record).unwrap();
     fs::write(&record, &bytes[..bytes.len() / 2]).unwrap();
     check(&[1], "half a record");
@@ -254,7 +261,10 @@ fn a_store_has_the_files_of_a_folder() {
     assert!(next.worked.is_empty() && next.report == first.report);
     let bytes = server.service.objects.content("b/a.tar").unwrap();
     server.service.objects.put("b/a.tar", [&bytes[..], &[0; 512]].concat());
-    server.service.objects.remove("b/out/_records/c.tbl.json");
+    let folders = JobFolders { output: Some(Location::new("s3://b/out")), records: None };
+    let job = Job::new(&stores, &urls, TO_TBL, &folders).unwrap();
+    let record = job.shards()[2].record.as_ref().unwrap().url().unwrap().to_owned();
+    server.service.objects.remove(record.strip_prefix("s3://").unwrap());
     assert_eq!(run(&stores, &urls, TO_TBL, "s3://b/out", 2).worked, [0, 2]);
     // A process is killed during an upload of the job, and another one during one of somebody.
     for name in ["out/a.tbl", "out/else.tbl"] {
@@ -264,8 +274,7 @@ fn a_store_has_the_files_of_a_folder() {
         std::mem::forget(draft);
     }
     assert_eq!(server.service.pending_uploads().len(), 2);
-    let folders = JobFolders { output: Some(Location::new("s3://b/out")), records: None };
-    Job::new(&stores, &urls, TO_TBL, &folders).unwrap().clean_up(&remote).unwrap();
+    job.clean_up(&remote).unwrap();
     let left = server.service.pending_uploads();
     assert_eq!(left.iter().map(|one| &one.name[..]).collect::<Vec<_>>(), ["b/out/else.tbl"]);
 }
@@ -286,4 +295,51 @@ fn shards_of_one_name_are_told_apart_or_refused() {
     assert!(matches!(refused, Err(JobError::NoOutput)));
     let refused = Job::new(&stores, &["train.tlidx"], Task::Stats, &folders(None));
     assert!(matches!(refused, Err(JobError::ShardIndex { .. })));
+}
+
+/// The output and the record of the only shard of a job.
+fn places(source: &str, output: Option<&str>, records: &str) -> Result<[String; 2], JobError> {
+    let stores = turboloader::RemoteStores::new(turboloader::StoreOptions::default())
+        .add_to(tl_pipeline::stores());
+    let task = if output.is_some() { TO_TBL } else { Task::Stats };
+    let folders =
+        JobFolders { output: output.map(Location::new), records: Some(Location::new(records)) };
+    let job = Job::new(&stores, &[source], task, &folders)?;
+    let text = |place: &Option<Location>| {
+        place
+            .as_ref()
+            .map(|place| place.as_os_str().to_str().unwrap().to_owned())
+            .unwrap_or_default()
+    };
+    Ok([text(&job.shards()[0].output), text(&job.shards()[0].record)])
+}
+
+#[test]
+fn names_of_results_have_no_queries_and_are_told_apart() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path().to_str().unwrap();
+    for url in ["https://h/get/?sig=SECRET", "https://h/get?sig=SECRET"] {
+        let [output, record] = places(url, Some("s3://b/out"), root).unwrap();
+        assert_eq!(output, "s3://b/out/get.tbl");
+        assert!(!record.contains("SECRET"), "{record}");
+        let [_, first] = places(url, None, root).unwrap();
+        let [_, next] = places(&url.replace("SECRET", "OTHER"), None, root).unwrap();
+        assert_eq!(first, next, "a URL that is signed anew");
+        assert!(!first.contains("SECRET") && !first.contains('?'), "{first}");
+    }
+    let [output, one] = places("s3://b/v1.5/", Some("s3://b/out"), root).unwrap();
+    assert_eq!(output, "s3://b/out/v1.5.tbl");
+    let [_, other] = places("s3://b/v1.5/", Some("s3://b/other"), root).unwrap();
+    assert_ne!(one, other, "records of two conversions in one folder");
+    for name in ["..", ".tar", "s3://b/.tar"] {
+        let refused = places(name, Some("s3://b/out"), root);
+        assert!(matches!(refused, Err(JobError::NoName { .. })), "{name}: {refused:?}");
+    }
+    let long = format!("{}.tar", "\u{e9}".repeat(100));
+    let [_, record] = places(&format!("a{long}"), None, root).unwrap();
+    assert!(record.contains(&format!("/a{}-", "\u{e9}".repeat(89))), "{record}");
+    let stores = tl_pipeline::stores();
+    let folders = JobFolders { output: None, records: Some(Location::new(root)) };
+    let twice = Job::new(&stores, &["a.tar", "a.tar"], Task::Stats, &folders);
+    assert!(matches!(twice, Err(JobError::SameShard { .. })));
 }
