@@ -36,9 +36,10 @@ impl PyJob {
     /// Lists the shards, makes local folders for results, and begins the report.
     #[new]
     #[pyo3(signature = (
-        task, sources: "list[str]", *, output=None, records=None, report=None,
+        task, sources: "list[str]", *, output=None, records=None, report=None, overwrite=false,
         stores: "Store | None" = None
     ))]
+    #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
     fn new(
         py: Python<'_>,
         task: &str,
@@ -46,12 +47,14 @@ impl PyJob {
         output: Option<OsString>,
         records: Option<OsString>,
         report: Option<OsString>,
+        overwrite: bool,
         stores: Option<StoreSettings>,
     ) -> PyResult<Self> {
         let task = task_of(task)?;
         let stores = DataStores::new(&stores.unwrap_or_default())?;
         let location = |name: OsString| Location::new(name);
-        let folders = JobFolders { output: output.map(location), records: records.map(location) };
+        let folders =
+            JobFolders { output: output.map(location), records: records.map(location), overwrite };
         let report = report.map(location);
         let made = interruptible(py, || -> Result<_, Error> {
             let opened = stores.stores();
@@ -68,12 +71,13 @@ impl PyJob {
         self.job.shards().len()
     }
 
-    /// The places of shard ``number``, for `run_shard`: its source, its output and its record.
-    #[pyo3(signature = (number) -> "tuple[str, str | None, str | None]")]
+    /// The places of shard ``number``, for `run_shard`: its source, its output, its record, and whether
+    /// to replace an output that has no record.
+    #[pyo3(signature = (number) -> "tuple[str, str | None, str | None, bool]")]
     fn places(&self, number: usize) -> Result<Places, Error> {
-        let Shard { source, output, record } = self.shard(number)?;
+        let Shard { source, output, record, overwrite } = self.shard(number)?;
         let text = |location: &Location| location.as_os_str().to_owned();
-        Ok((text(source), output.as_ref().map(text), record.as_ref().map(text)))
+        Ok((text(source), output.as_ref().map(text), record.as_ref().map(text), *overwrite))
     }
 
     /// The record of shard ``number``, whose task has ended with this error outside of `run_shard`.
@@ -116,13 +120,13 @@ struct Begun {
     report: Report,
 }
 
-type Places = (OsString, Option<OsString>, Option<OsString>);
+type Places = (OsString, Option<OsString>, Option<OsString>, bool);
 
 /// Works on a shard of a job; `Job.places` has its places. Returns its record as JSON, and whether an
 /// earlier run has made it.
 #[pyfunction]
 #[pyo3(signature = (
-    task, source, output, record, stores: "Store | None" = None
+    task, source, output, record, overwrite, stores: "Store | None" = None
 ) -> "tuple[str, bool]")]
 pub(crate) fn run_shard(
     py: Python<'_>,
@@ -130,6 +134,7 @@ pub(crate) fn run_shard(
     source: OsString,
     output: Option<OsString>,
     record: Option<OsString>,
+    overwrite: bool,
     stores: Option<StoreSettings>,
 ) -> PyResult<(String, bool)> {
     let task = task_of(task)?;
@@ -139,6 +144,7 @@ pub(crate) fn run_shard(
         source: place(&source),
         output: output.as_ref().map(place),
         record: record.as_ref().map(place),
+        overwrite,
     };
     let Outcome { record, is_skipped } = interruptible(py, || task.run(&stores, &shard))?;
     Ok((record.line(), is_skipped))

@@ -39,7 +39,8 @@ mod metadata;
 /// With --each every source becomes a file of its own in the folder DST, several at the same time: a
 /// job over thousands of shards. It writes a record for each shard when its file is complete. Started
 /// again, the command converts what has no record, and shards that were changed since or are converted
-/// with other options. A damaged shard is reported, and the others are converted.
+/// with other options. It replaces the files that have a record of the same shard, and others only with
+/// --force. A damaged shard is reported, and the others are converted.
 ///
 /// Examples:
 ///   tl convert train.tar -o train.tbl
@@ -79,8 +80,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "DST")]
     pub(crate) output: PathBuf,
 
-    /// Convert every source into a file of its own, which replaces one that is there
-    #[arg(long, conflicts_with_all = ["size", "metadata", "no_sync", "force"])]
+    /// Convert every source into a file of its own
+    #[arg(long, conflicts_with_all = ["size", "metadata", "no_sync"])]
     pub(crate) each: bool,
 
     #[command(flatten)]
@@ -127,7 +128,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
 
-    /// Replace the destination if it exists
+    /// Replace the destination if it exists; with --each also files that have no record of this job
     #[arg(short, long)]
     pub(crate) force: bool,
 
@@ -257,7 +258,7 @@ fn convert_each(
     };
     let task = Task::Convert { to, compression, jpeg_index: args.jpeg_index };
     let output = Some(args.output.as_path());
-    let totals = job::run(&args.sources, task, output, &args.job, args.jobs, global)?;
+    let totals = job::run(&args.sources, task, output, &args.job, args.jobs, args.force, global)?;
     job::verdict(&totals)
 }
 

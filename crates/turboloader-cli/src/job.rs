@@ -23,6 +23,7 @@ pub(crate) fn run(
     output: Option<&Path>,
     args: &JobArgs,
     threads: Option<NonZeroUsize>,
+    overwrite: bool,
     global: &GlobalArgs,
 ) -> Result<Totals, Failure> {
     if global.gives_labels() || global.has_tokens() {
@@ -37,8 +38,11 @@ pub(crate) fn run(
     let stores = global.stores();
     let start = Instant::now();
     let location = |path: &Path| Location::new(path);
-    let folders =
-        JobFolders { output: output.map(location), records: args.records.as_deref().map(location) };
+    let folders = JobFolders {
+        output: output.map(location),
+        records: args.records.as_deref().map(location),
+        overwrite,
+    };
     let job = Job::new(&stores, sources, task, &folders)?;
     let report = args.report.as_deref().map(location);
     let report = Report::new(&stores, report.as_ref(), job.task())?;

@@ -48,7 +48,7 @@ pub(crate) struct Args {
 /// Counts.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let mut stdout = Stdout::open()?;
-    let totals = job::run(&args.files, Task::Stats, None, &args.job, args.jobs, global)?;
+    let totals = job::run(&args.files, Task::Stats, None, &args.job, args.jobs, false, global)?;
     if args.json {
         stdout.bytes(totals.line().as_bytes())?;
     } else {

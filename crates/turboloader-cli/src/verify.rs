@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
 fn check_each(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let mut stdout = Stdout::open()?;
     let task = Task::Verify { decode: args.decode };
-    let totals = job::run(&args.files, task, None, &args.job, args.jobs, global)?;
+    let totals = job::run(&args.files, task, None, &args.job, args.jobs, false, global)?;
     if args.json {
         stdout.bytes(totals.line().as_bytes())?;
         stdout.finish()?;

@@ -6,9 +6,10 @@
 
 mod record;
 mod report;
+mod stored;
 mod task;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -51,8 +52,10 @@ pub struct Shard {
     pub source: Location,
     /// The file to write, if the task writes one.
     pub output: Option<Location>,
-    /// The place of its record; none in a job that always begins anew.
+    /// The place of its record; none in a job that always does all of its work.
     pub record: Option<Location>,
+    /// Whether to replace an output that has no record of this shard.
+    pub overwrite: bool,
 }
 
 /// The reason why a job ends.
@@ -78,6 +81,9 @@ pub enum JobError {
          shard once"
     )]
     SameShard { shard: Location },
+    /// A result would replace a shard.
+    #[error("{output}: is one of the shards, expected another folder for results")]
+    OutputIsShard { output: Location },
     /// The file of a shard would have no name.
     #[error("{shard}: has no name for its file, expected one such as train.tar")]
     NoName { shard: Location },
@@ -105,6 +111,7 @@ impl Fault for JobError {
             }
             Self::SameOutput { .. }
             | Self::SameShard { .. }
+            | Self::OutputIsShard { .. }
             | Self::NoName { .. }
             | Self::ShardIndex { .. }
             | Self::NoOutput => ErrorKind::Setting,
@@ -118,15 +125,16 @@ pub struct JobFolders {
     /// The folder for the files of a conversion.
     pub output: Option<Location>,
     /// The folder for records, by default `_records` in that of the files. Without either, a job
-    /// begins anew each time.
+    /// does all of its work each time.
     pub records: Option<Location>,
+    /// Whether to replace files in the folder for files that have no record of this job.
+    pub overwrite: bool,
 }
 
 impl Job {
     /// A job over all that the sources [stand for](Stores::expand). Local folders for results are made.
     ///
-    /// A conversion writes a file for each shard, with the shard's name and the format's extension. It
-    /// replaces a file of that name that has no record.
+    /// A conversion writes a file for each shard, with the shard's name and the format's extension.
     ///
     /// # Errors
     /// [`JobError`], also for two shards of one name in a conversion, and for a shard that is named twice.
@@ -142,6 +150,13 @@ impl Job {
             (None, Some(output)) => Some(output.join(RECORDS)),
             (None, None) => None,
         };
+        let results = output.iter().chain(&records).cloned().collect::<BTreeSet<Location>>();
+        for location in &results {
+            if let Some(path) = location.path() {
+                let fault = |source| JobError::Folder { location: location.clone(), source };
+                fs::create_dir_all(path).map_err(fault)?;
+            }
+        }
         let mut shards = Vec::new();
         let mut outputs = BTreeSet::new();
         let mut recorded = BTreeSet::new();
@@ -172,16 +187,16 @@ impl Job {
             {
                 return Err(JobError::SameShard { shard: printable });
             }
-            shards.push(Shard { source, output, record });
+            let overwrite = folders.overwrite;
+            shards.push(Shard { source, output, record, overwrite });
         }
-        let folders = output.into_iter().chain(records).collect::<BTreeSet<Location>>();
-        for location in &folders {
-            if let Some(path) = location.path() {
-                let fault = |source| JobError::Folder { location: location.clone(), source };
-                fs::create_dir_all(path).map_err(fault)?;
-            }
+        let places: HashSet<Location> =
+            shards.iter().map(|shard| resolved(&shard.source)).collect();
+        let mut outputs = shards.iter().filter_map(|shard| shard.output.as_ref());
+        if let Some(output) = outputs.find(|output| places.contains(&resolved(output))) {
+            return Err(JobError::OutputIsShard { output: stores.printable(output) });
         }
-        Ok(Self { task, shards, folders })
+        Ok(Self { task, shards, folders: results })
     }
 
     /// The work on each shard.
@@ -321,6 +336,18 @@ fn absolute(location: &Location) -> Result<Location, JobError> {
     let Some(path) = location.path() else { return Ok(location.clone()) };
     let fault = |source| JobError::Folder { location: location.clone(), source };
     std::path::absolute(path).map(Location::new).map_err(fault)
+}
+
+/// The file that a path leads to, also by links; a file that does not exist, in the folder that its
+/// path leads to. A URL means itself.
+fn resolved(location: &Location) -> Location {
+    let Some(path) = location.path() else { return location.clone() };
+    let in_folder = || {
+        let folder = fs::canonicalize(path.parent()?).ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    let found = fs::canonicalize(path).ok().or_else(in_folder);
+    found.map_or_else(|| location.clone(), Location::new)
 }
 
 /// The last name of a location without credentials and without the query of a web server; of a folder

@@ -382,6 +382,7 @@ class Job:
         output: str | None = None,
         records: str | None = None,
         report: str | None = None,
+        overwrite: bool = False,
         stores: Store | None = None,
     ) -> Job:
         """Lists the shards, makes local folders for results, and begins the report."""
@@ -393,8 +394,11 @@ class Job:
         """The record of shard ``number``, whose task has ended with this error outside of `run_shard`."""
     def finish(self, /) -> str:
         """Completes the report, and returns its totals as JSON."""
-    def places(self, /, number: SupportsIndex) -> tuple[str, str | None, str | None]:
-        """The places of shard ``number``, for `run_shard`: its source, its output and its record."""
+    def places(self, /, number: SupportsIndex) -> tuple[str, str | None, str | None, bool]:
+        """
+        The places of shard ``number``, for `run_shard`: its source, its output, its record, and whether
+        to replace an output that has no record.
+        """
 
 @final
 class Loader:
@@ -1007,6 +1011,7 @@ def run_shard(
     source: str,
     output: str | None,
     record: str | None,
+    overwrite: bool,
     stores: Store | None = None,
 ) -> tuple[str, bool]:
     """

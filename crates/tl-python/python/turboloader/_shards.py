@@ -37,7 +37,7 @@ def parts_of(
 
 
 def run_shard(
-    task: str, places: tuple[str, str | None, str | None], store: Store | None
+    task: str, places: tuple[str, str | None, str | None, bool], store: Store | None
 ) -> tuple[str, bool]:
     """Work on a shard; return its record, and whether an earlier run has made it."""
     return _native.run_shard(task, *places, store)

@@ -465,6 +465,7 @@ def convert(
     jpeg_index: bool = False,
     records: PathLike | None = None,
     report: PathLike | None = None,
+    overwrite: bool = False,
     concurrency: int | None = None,
     ray_remote_args: dict[str, Any] | None = None,
     progress_callback: Callable[[Progress], Any] | None = None,
@@ -475,7 +476,7 @@ def convert(
     A file has its name, and an object exists, once it is complete; then its record is written. Run
     a job again that was killed, or whose machines were: it converts what has no record, what was
     changed since, and what is converted with other settings now. The files and the report are
-    those of a job that was not killed, to the byte. Files without a record are replaced.
+    those of a job that was not killed, to the byte.
 
     A shard that is damaged, or that the system refuses, does not end the job: an exception at the
     end names the first one, and the report all.
@@ -498,6 +499,8 @@ def convert(
     report
         Where to write the report, a path or a URL: a line of JSON for each shard, in order, and one
         with the totals.
+    overwrite
+        Whether to replace files in ``folder`` that have no record of the same shard.
     concurrency
         The most tasks that Ray is given at the same time, by default two for each of its CPUs.
     ray_remote_args
@@ -543,6 +546,7 @@ def convert(
         output=folder,
         records=records,
         report=report,
+        overwrite=overwrite,
     )
     if totals["damaged"]:
         raise FormatError(_of_shards(totals))
@@ -650,6 +654,7 @@ def _run(
     concurrency: int | None,
     ray_remote_args: dict[str, Any] | None,
     progress_callback: Callable[[Progress], Any] | None,
+    overwrite: bool = False,
     **places: PathLike | None,
 ) -> dict[str, Any]:
     if concurrency is not None:
@@ -657,7 +662,7 @@ def _run(
     shared = _shared(store)
     task = json.dumps(settings)
     known = {name: os.fspath(place) for name, place in places.items() if place is not None}
-    job = _native.Job(task, _expanded(sources, shared), **known, stores=shared)
+    job = _native.Job(task, _expanded(sources, shared), **known, overwrite=bool(overwrite), stores=shared)
     remote = ray.remote(**{"num_cpus": 1, **(ray_remote_args or {})})(run_shard)
     if concurrency is None:
         concurrency = max(2, 2 * int(ray.cluster_resources().get("CPU", 1)))

@@ -61,6 +61,9 @@ fn each_shard_is_worked_on_by_itself() {
     };
     let before = [0, 1].map(modified);
     fs::remove_file(record_of(output, "train-1.tbl")).unwrap();
+    let refused = tl(job(&["convert", "--each"], &shards, &to));
+    assert!(refused.code == Some(2) && refused.stderr.contains("--force"), "{}", refused.stderr);
+    let to = [&to[..], &["--force"]].concat();
     tl(job(&["convert", "--each"], &shards, &[&to[..], &["-j", "1"]].concat())).good();
     assert_eq!(modified(0), before[0], "it has a record");
     assert_ne!(modified(1), before[1]);

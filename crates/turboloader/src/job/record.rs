@@ -1,19 +1,14 @@
 //! The record of a shard: its source, the task, and the result. It has no times of its own and no
 //! names of machines, so that a shard's record is the same wherever it is made.
 
-use std::io::Write;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tbl_io::{Location, Pin, Placement, ReadError, Source, Stores, WriteError};
+use tbl_io::{Location, Pin, ReadError, Source};
 
 use crate::statistics::Statistics;
 
 /// The form of records.
 const SCHEMA: &str = "tl.shard/1";
-
-/// A record that is longer than this is not one of ours, and made anew.
-const MAX_BYTES: u64 = 256 << 20;
 
 /// The result of a task on one shard, a line of the report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -132,14 +127,9 @@ impl Record {
         Ok(())
     }
 
-    /// Whether this is the result of what `asked` asks for: the same version of the source, and the same
-    /// settings. A source without a version is always another one.
+    /// Whether this is a result of what `asked` asks for, with the same settings.
     pub(super) fn answers(&self, asked: &Self) -> bool {
         self.schema == asked.schema
-            && self.source == asked.source
-            && self.bytes == asked.bytes
-            && self.version.is_some()
-            && self.version == asked.version
             && self.task == asked.task
             && (self.status == Status::Damaged || self.output == asked.output)
     }
@@ -148,27 +138,6 @@ impl Record {
         if self.findings.len() < Self::MAX_FINDINGS {
             self.findings.push(finding);
         }
-    }
-
-    /// Reads a record; `None` if there is none that can be read.
-    pub(super) fn read(stores: &Stores, location: &Location) -> Result<Option<Self>, ReadError> {
-        let Some(source) = stores.open_existing(location)? else { return Ok(None) };
-        if source.len() > MAX_BYTES {
-            return Ok(None);
-        }
-        let mut bytes = Vec::new();
-        source.read_range_into(0, source.len(), &mut bytes)?;
-        // It is made anew.
-        Ok(serde_json::from_slice(&bytes).ok())
-    }
-
-    pub(super) fn write(&self, stores: &Stores, location: &Location) -> Result<(), WriteError> {
-        let placement = Placement { overwrite: true, sync: true };
-        let mut draft = stores.create(location, placement)?;
-        let path = draft.target().to_owned();
-        let fault = |source| WriteError::Io { path: path.clone(), source };
-        draft.write_all(self.line().as_bytes()).map_err(fault)?;
-        draft.commit().map_err(fault)
     }
 
     /// The record as a line of JSON.

@@ -18,6 +18,7 @@ use tl_pipeline::{Dataset, Fault, PipelineError};
 
 use super::Shard;
 use super::record::{Finding, Record, Status};
+use super::stored::StoredRecord;
 use crate::notes::ConversionNotes;
 use crate::prepare::{HeaderCheck, Probe, RowIndexer, StrictDecode};
 use crate::statistics::{Statistics, Uncounted};
@@ -93,6 +94,11 @@ enum ShardError {
     NoSamples { location: Location },
     #[error("{location}: tables have rows, not samples")]
     Table { location: Location },
+    #[error(
+        "{output}: exists, and no record says that it was made from {shard}, expected no file; to \
+         replace it, pass --force (overwrite=True in Python)"
+    )]
+    Occupied { output: Location, shard: Location },
     #[error("Parquet files need the feature `arrow`, which this program was built without")]
     NoParquet,
     #[error("{location}: the work on it panicked, which is a bug")]
@@ -107,7 +113,7 @@ impl ShardError {
             Self::Convert(error) => error.kind(),
             Self::Open(error) => error.kind(),
             Self::NoSamples { .. } => ErrorKind::Data,
-            Self::Table { .. } | Self::NoParquet => ErrorKind::Setting,
+            Self::Table { .. } | Self::Occupied { .. } | Self::NoParquet => ErrorKind::Setting,
             Self::Panicked { .. } => ErrorKind::Internal,
         }
     }
@@ -141,10 +147,12 @@ impl Task {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// Works on a shard on this thread, unless its record says that this was done: with these settings,
-    /// from this version of the source, and with an output that is still there.
+    /// Works on a shard on this thread, unless its record says that this was done: by this version of the
+    /// crate, with these settings, from this version of the source, and with the output that is there.
     ///
-    /// The output is complete before the record is written. An error is a part of the record, which is
+    /// An output that is there is replaced only if a record says that it is one of this shard, or if
+    /// [`Shard::overwrite`] allows it. Before the output is replaced, a record replaces the earlier one that
+    /// says so and has no result; the one with the result is written after the output. An error is a part of the record, which is
     /// written for damage alone: what the system refused is tried again by the next run.
     #[must_use]
     pub fn run(&self, stores: &Stores, shard: &Shard) -> Outcome {
@@ -152,61 +160,92 @@ impl Task {
         let mut record = Record::new(&source, self.settings());
         record.output = shard.output.as_ref().map(|output| stores.printable(output).to_string());
         let worked = catch_unwind(AssertUnwindSafe(|| self.work(stores, shard, &mut record)));
-        match worked.unwrap_or(Err(ShardError::Panicked { location: source })) {
-            Ok(None) => {}
-            Ok(Some(earlier)) => return Outcome { record: earlier, is_skipped: true },
-            Err(error) => record.fail(&error),
-        }
-        if record.status != Status::Failed
-            && let Some(location) = &shard.record
-            && let Err(error) = record.write(stores, location)
-        {
-            record.fail(&error.into());
-        }
-        Outcome { record, is_skipped: false }
+        let worked = worked.unwrap_or(Err(ShardError::Panicked { location: source }));
+        let is_skipped = worked.unwrap_or_else(|error| {
+            record.fail(&error);
+            false
+        });
+        Outcome { record, is_skipped }
     }
 
-    /// Completes the record, or returns the one of an earlier run.
+    /// Completes the record and writes it, or replaces it by that of an earlier run; true for the
+    /// latter.
     fn work(
         &self,
         stores: &Stores,
         shard: &Shard,
         record: &mut Record,
-    ) -> Result<Option<Record>, ShardError> {
+    ) -> Result<bool, ShardError> {
+        let mut stored = StoredRecord::begun(stores, shard);
         if let Some(file) = stores.open_file(&shard.source)? {
             record.identify(&file)?;
+            stored.identify(&file)?;
         }
+        let mut is_own = false;
         if let Some(location) = &shard.record
-            && let Some(earlier) = Record::read(stores, location)?
-            && earlier.answers(record)
-            && has_output(stores, shard, &earlier)?
+            && let Some(earlier) = StoredRecord::read(stores, location)?
         {
-            return Ok(Some(earlier));
+            is_own = earlier.is_of(&stored);
+            if let Some(result) = earlier.answer(stores, shard, &stored, record)? {
+                *record = result;
+                return Ok(true);
+            }
         }
+        let overwrite = is_own || shard.overwrite;
+        if let Some(output) = &shard.output {
+            if !overwrite && stores.open_existing(output)?.is_some() {
+                let output = stores.printable(output);
+                let shard = stores.printable(&shard.source);
+                return Err(ShardError::Occupied { output, shard });
+            }
+            // From here on the earlier result holds no more, even if this process is killed after the
+            // output has its name. The next run may replace the output.
+            if let Some(location) = &shard.record {
+                stored.write(stores, location)?;
+            }
+        }
+        if let Err(error) = self.produce(stores, shard, overwrite, record) {
+            record.fail(&error);
+        }
+        if record.status != Status::Failed
+            && let Some(location) = &shard.record
+        {
+            stored.complete(stores, shard, record)?;
+            stored.write(stores, location)?;
+        }
+        Ok(false)
+    }
+
+    /// Converts, checks or counts the shard.
+    fn produce(
+        &self,
+        stores: &Stores,
+        shard: &Shard,
+        overwrite: bool,
+        record: &mut Record,
+    ) -> Result<(), ShardError> {
         match (self, &shard.output) {
             (Self::Convert { to, compression, jpeg_index }, Some(output)) => {
                 let target = to.target(*compression)?;
+                let options = ConvertOptions { overwrite, ..ConvertOptions::new(target) };
                 match (target, jpeg_index) {
                     (Target::Tbl2(_), true) => {
-                        convert(stores, shard, output, target, RowIndexer::default, record)?;
+                        convert(stores, shard, output, &options, RowIndexer::default, record)
                     }
                     (Target::Tbl2(_), false) => {
-                        convert(stores, shard, output, target, Probe::default, record)?;
+                        convert(stores, shard, output, &options, Probe::default, record)
                     }
-                    _ => convert(stores, shard, output, target, AsStored::default, record)?,
+                    _ => convert(stores, shard, output, &options, AsStored::default, record),
                 }
             }
-            (Self::Verify { decode: true }, _) => {
-                verify(stores, shard, StrictDecode::new, record)?;
-            }
+            (Self::Verify { decode: true }, _) => verify(stores, shard, StrictDecode::new, record),
             (Self::Verify { decode: false }, _) => {
-                verify(stores, shard, HeaderCheck::default, record)?;
+                verify(stores, shard, HeaderCheck::default, record)
             }
-            (Self::Stats, _) => count(stores, shard, record)?,
+            (Self::Stats, _) => count(stores, shard, record),
             // `Job::new` refuses it.
-            (Self::Convert { .. }, None) => {}
+            (Self::Convert { .. }, None) => Ok(()),
         }
-        Ok(None)
     }
 }
 
@@ -253,14 +292,6 @@ impl Record {
 
 const WARNING: &str = "warning";
 
-/// Whether the output of an earlier run is there.
-fn has_output(stores: &Stores, shard: &Shard, earlier: &Record) -> Result<bool, ReadError> {
-    let (Some(output), Some(len)) = (&shard.output, earlier.output_bytes) else {
-        return Ok(shard.output.is_none() || earlier.status == Status::Damaged);
-    };
-    Ok(stores.open_existing(output)?.is_some_and(|file| file.len() == len))
-}
-
 /// Opens a shard whose samples are wanted.
 fn open(stores: &Stores, shard: &Shard) -> Result<Dataset, ShardError> {
     let dataset = Dataset::from_sources(tbl_io::open_all_in(stores, &[&shard.source])?)?;
@@ -280,14 +311,13 @@ fn convert<P: Prepare>(
     stores: &Stores,
     shard: &Shard,
     output: &Location,
-    target: Target,
+    options: &ConvertOptions,
     new_prepare: impl Fn() -> P + Sync,
     record: &mut Record,
 ) -> Result<(), ShardError> {
     let path = Path::new(output.as_os_str());
     let stores = stores.clone().unpacking_for(path);
     let dataset = open(&stores, shard)?;
-    let options = ConvertOptions { overwrite: true, ..ConvertOptions::new(target) };
     let mut notes = ConversionNotes::default();
     let mut on_event = |event: ConvertEvent<'_>| {
         notes.add(&event);
@@ -295,7 +325,7 @@ fn convert<P: Prepare>(
     };
     let selection = Selection::all(dataset.shards(), dataset.labels())?;
     let summary =
-        tbl_io::convert_in(&stores, &selection, output, &options, new_prepare, &mut on_event)?;
+        tbl_io::convert_in(&stores, &selection, output, options, new_prepare, &mut on_event)?;
     let ConvertSummary { samples, sample_bytes, file_bytes, .. } = summary;
     record.samples = samples;
     record.sample_bytes = sample_bytes;

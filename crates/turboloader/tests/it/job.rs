@@ -60,7 +60,8 @@ struct Ended {
 }
 
 fn run(stores: &Stores, sources: &[PathBuf], task: Task, output: &str, threads: usize) -> Ended {
-    let folders = JobFolders { output: Some(Location::new(output)), records: None };
+    let folders =
+        JobFolders { output: Some(Location::new(output)), records: None, overwrite: false };
     let job = Job::new(stores, sources, task, &folders).unwrap();
     let path = tempfile::tempdir().unwrap().keep().join("report.jsonl");
     let report = Report::new(stores, Some(&Location::new(&path)), job.task()).unwrap();
@@ -141,16 +142,27 @@ fn a_job_does_what_is_missing() {
     };
     assert_eq!(check(&[], "nothing has changed"), first.report);
     fs::remove_file(record_of(&output, "a.tbl")).unwrap();
-    fs::write(output.join("a.tbl"), b"of a killed job, or of somebody").unwrap();
-    check(&[0], "no record");
+    fs::remove_file(output.join("a.tbl")).unwrap();
+    check(&[0], "neither record nor output");
     let record = record_of(&output, "b.tbl");
     let bytes = fs::read(&record).unwrap();
     fs::write(&record, &bytes[..bytes.len() / 2]).unwrap();
+    fs::remove_file(output.join("b.tbl")).unwrap();
     check(&[1], "half a record");
     fs::remove_file(output.join("c.tbl")).unwrap();
     check(&[2], "no output");
     fs::write(output.join("c.tbl"), b"another length").unwrap();
     assert_eq!(check(&[2], "another output"), first.report);
+    let mut flipped = made["c.tbl"].clone();
+    flipped[1000] ^= 1;
+    fs::write(output.join("c.tbl"), flipped).unwrap();
+    check(&[2], "another byte in the output");
+    let record = record_of(&output, "a.tbl");
+    let text = fs::read_to_string(&record).unwrap();
+    let other = format!("\"writer\":\"{}", env!("CARGO_PKG_VERSION"));
+    assert!(text.contains(&other));
+    fs::write(&record, text.replace(&other, "\"writer\":\"0")).unwrap();
+    check(&[0], "a record of another version");
     let lz4 =
         Task::Convert { to: OutputFormat::Tbl, compression: Compression::Lz4, jpeg_index: false };
     assert_eq!(run(&stores, &sources, lz4, to, 2).worked, [0, 1, 2]);
@@ -158,6 +170,73 @@ fn a_job_does_what_is_missing() {
     let archive = fs::read(&sources[0]).unwrap();
     fs::write(&sources[0], &archive).unwrap();
     check(&[0], "a source that was written again");
+    // As `cp -p` does.
+    let times =
+        fs::FileTimes::new().set_modified(fs::metadata(&sources[0]).unwrap().modified().unwrap());
+    fs::write(&sources[0], &archive).unwrap();
+    fs::File::options().append(true).open(&sources[0]).unwrap().set_times(times).unwrap();
+    check(&[0], "a source with its old time");
+}
+
+#[test]
+fn results_replace_neither_shards_nor_files_of_others() {
+    let root = tempfile::tempdir().unwrap();
+    let mut sources = sources(root.path());
+    sources.pop();
+    let stores = tl_pipeline::stores();
+    let folder =
+        |path: &Path| JobFolders { output: Some(Location::new(path)), ..JobFolders::default() };
+    let link = root.path().join("link");
+    std::os::unix::fs::symlink(root.path(), &link).unwrap();
+    for output in [root.path(), &link, &root.path().join("folder/..")] {
+        let refused = Job::new(&stores, &sources, TO_TBL, &folder(output));
+        assert!(matches!(refused, Err(JobError::OutputIsShard { .. })), "{output:?}: {refused:?}");
+    }
+    let output = root.path().join("out");
+    fs::create_dir(&output).unwrap();
+    fs::write(output.join("a.tbl"), b"of somebody").unwrap();
+    let to = output.to_str().unwrap();
+    for _ in 0..2 {
+        let ended = run(&stores, &sources, TO_TBL, to, 2);
+        assert_eq!([ended.totals.good, ended.totals.failed], [2, 1]);
+        assert!(ended.report.contains("--force"), "{}", ended.report);
+        assert_eq!(fs::read(output.join("a.tbl")).unwrap(), b"of somebody");
+    }
+    let other = root.path().join("other");
+    fs::create_dir(&other).unwrap();
+    let moved = other.join("b.tbl");
+    fs::copy(&sources[1], &moved).unwrap();
+    assert_eq!(run(&stores, &[moved], TO_TBL, to, 1).totals.failed, 1, "another shard's file");
+    let folders = JobFolders { overwrite: true, ..folder(&output) };
+    let job = Job::new(&stores, &sources, TO_TBL, &folders).unwrap();
+    let outcome = job.task().run(&stores, &job.shards()[0]);
+    assert_eq!((outcome.record.status, outcome.is_skipped), (Status::Good, false));
+    assert!(run(&stores, &sources, TO_TBL, to, 2).worked.is_empty());
+}
+
+#[test]
+fn a_killed_task_leaves_no_result_of_an_earlier_version() {
+    let root = tempfile::tempdir().unwrap();
+    let sources = [sources(root.path()).swap_remove(0)];
+    let stores = tl_pipeline::stores();
+    let output = root.path().join("out");
+    let to = output.to_str().unwrap();
+    run(&stores, &sources, TO_TBL, to, 1);
+    let made = fs::read(output.join("a.tbl")).unwrap();
+    let record = record_of(&output, "a.tbl");
+    let result = fs::read(&record).unwrap();
+    let archive = fs::read(&sources[0]).unwrap();
+    // The task is cut off by a folder where its output has to be: its record has no result then.
+    fs::write(&sources[0], [&archive[..], &[0; 512]].concat()).unwrap();
+    fs::remove_file(output.join("a.tbl")).unwrap();
+    fs::create_dir(output.join("a.tbl")).unwrap();
+    assert_eq!(run(&stores, &sources, TO_TBL, to, 1).totals.failed, 1);
+    assert_ne!(fs::read(&record).unwrap(), result);
+    fs::remove_dir(output.join("a.tbl")).unwrap();
+    fs::write(output.join("a.tbl"), b"the output of a killed task").unwrap();
+    fs::write(&sources[0], &archive).unwrap();
+    assert_eq!(run(&stores, &sources, TO_TBL, to, 1).worked, [0]);
+    assert!(fs::read(output.join("a.tbl")).unwrap() == made);
 }
 
 #[test]
@@ -167,7 +246,8 @@ fn a_job_that_ends_early_continues() {
     sources.pop();
     let stores = tl_pipeline::stores();
     let output = root.path().join("out");
-    let folders = JobFolders { output: Some(Location::new(&output)), records: None };
+    let folders =
+        JobFolders { output: Some(Location::new(&output)), records: None, overwrite: false };
     let job = Job::new(&stores, &sources, TO_TBL, &folders).unwrap();
     let path = root.path().join("report.jsonl");
     let report = Report::new(&stores, Some(&Location::new(&path)), job.task()).unwrap();
@@ -261,7 +341,8 @@ fn a_store_has_the_files_of_a_folder() {
     assert!(next.worked.is_empty() && next.report == first.report);
     let bytes = server.service.objects.content("b/a.tar").unwrap();
     server.service.objects.put("b/a.tar", [&bytes[..], &[0; 512]].concat());
-    let folders = JobFolders { output: Some(Location::new("s3://b/out")), records: None };
+    let folders =
+        JobFolders { output: Some(Location::new("s3://b/out")), records: None, overwrite: false };
     let job = Job::new(&stores, &urls, TO_TBL, &folders).unwrap();
     let record = job.shards()[2].record.as_ref().unwrap().url().unwrap().to_owned();
     server.service.objects.remove(record.strip_prefix("s3://").unwrap());
@@ -284,7 +365,8 @@ fn shards_of_one_name_are_told_apart_or_refused() {
     let stores = tl_pipeline::stores();
     let root = tempfile::tempdir().unwrap();
     let sources = ["1/a.tar", "2/a.tar", "2/a.tar.gz"];
-    let folders = |output| JobFolders { output, records: Some(Location::new(root.path())) };
+    let folders =
+        |output| JobFolders { output, records: Some(Location::new(root.path())), overwrite: false };
     let job = Job::new(&stores, &sources, Task::Stats, &folders(None)).unwrap();
     let mut records: Vec<_> = job.shards().iter().map(|shard| shard.record.clone()).collect();
     records.dedup();
@@ -302,8 +384,11 @@ fn places(source: &str, output: Option<&str>, records: &str) -> Result<[String; 
     let stores = turboloader::RemoteStores::new(turboloader::StoreOptions::default())
         .add_to(tl_pipeline::stores());
     let task = if output.is_some() { TO_TBL } else { Task::Stats };
-    let folders =
-        JobFolders { output: output.map(Location::new), records: Some(Location::new(records)) };
+    let folders = JobFolders {
+        output: output.map(Location::new),
+        records: Some(Location::new(records)),
+        overwrite: false,
+    };
     let job = Job::new(&stores, &[source], task, &folders)?;
     let text = |place: &Option<Location>| {
         place
@@ -339,7 +424,7 @@ fn names_of_results_have_no_queries_and_are_told_apart() {
     let [_, record] = places(&format!("a{long}"), None, root).unwrap();
     assert!(record.contains(&format!("/a{}-", "\u{e9}".repeat(89))), "{record}");
     let stores = tl_pipeline::stores();
-    let folders = JobFolders { output: None, records: Some(Location::new(root)) };
+    let folders = JobFolders { output: None, records: Some(Location::new(root)), overwrite: false };
     let twice = Job::new(&stores, &["a.tar", "a.tar"], Task::Stats, &folders);
     assert!(matches!(twice, Err(JobError::SameShard { .. })));
 }
