@@ -53,13 +53,16 @@ impl PyJob {
         let task = task_of(task)?;
         let stores = DataStores::new(&stores.unwrap_or_default())?;
         let location = |name: OsString| Location::new(name);
-        let folders =
-            JobFolders { output: output.map(location), records: records.map(location), overwrite };
-        let report = report.map(location);
+        let folders = JobFolders {
+            output: output.map(location),
+            records: records.map(location),
+            report: report.map(location),
+            overwrite,
+        };
         let made = interruptible(py, || -> Result<_, Error> {
             let opened = stores.stores();
             let job = Job::new(&opened, &sources, task, &folders)?;
-            let report = Report::new(&opened, report.as_ref(), job.task())?;
+            let report = Report::new(&opened, &job)?;
             Ok(Begun { job, report })
         })?;
         let Begun { job, report } = made?;
@@ -97,6 +100,12 @@ impl PyJob {
         Ok(())
     }
 
+    /// How many shards the report has: each before the first one whose record has not come.
+    fn written(&self) -> usize {
+        let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        report.as_ref().map_or(0, Report::written)
+    }
+
     /// Completes the report, and returns its totals as JSON.
     fn finish(&self, py: Python<'_>) -> PyResult<String> {
         let report = self.report.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -105,7 +114,7 @@ impl PyJob {
         Ok(totals.line())
     }
 
-    /// Removes what killed processes left of this job's results.
+    /// Removes incomplete results of killed processes of this job.
     fn clean_up(&self, py: Python<'_>) -> PyResult<()> {
         #[cfg(feature = "remote")]
         let clean = || self.stores.remote().map_or(Ok(()), |remote| self.job.clean_up(remote));

@@ -130,6 +130,11 @@ impl GlobalArgs {
         self.lists.gives_labels()
     }
 
+    /// Whether labels, or options of lists of samples, are given.
+    pub(crate) fn has_list_options(&self) -> bool {
+        self.lists.is_given()
+    }
+
     /// The remote ones of them, which count requests.
     #[cfg(feature = "remote")]
     pub(crate) fn remote(&self) -> turboloader::RemoteStores {

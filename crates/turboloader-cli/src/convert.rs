@@ -247,6 +247,11 @@ fn convert_each(
         let what = "options that select samples are for one data set: leave out --each";
         return Err(Failure::Usage { what });
     }
+    #[cfg(feature = "tables")]
+    if args.table != crate::table::convert::TableArgs::default() {
+        let what = "options of tables are for one table: leave out --each";
+        return Err(Failure::Usage { what });
+    }
     let to = match to {
         Target::Tbl2 => OutputFormat::Tbl,
         Target::Tbl1 => OutputFormat::Tbl1,

@@ -26,8 +26,10 @@ pub(crate) fn run(
     overwrite: bool,
     global: &GlobalArgs,
 ) -> Result<Totals, Failure> {
-    if global.gives_labels() || global.has_tokens() {
-        let what = "labels and tokens are options of one data set: leave out --each";
+    if global.has_list_options() || global.has_tokens() {
+        // No record has them, so that a run with others would take its results for its own.
+        let what = "options of lists, labels and tokens are not for jobs over shards: convert such \
+                    a data set without --each first";
         return Err(Failure::Usage { what });
     }
     #[cfg(feature = "remote")]
@@ -41,11 +43,11 @@ pub(crate) fn run(
     let folders = JobFolders {
         output: output.map(location),
         records: args.records.as_deref().map(location),
+        report: args.report.as_deref().map(location),
         overwrite,
     };
     let job = Job::new(&stores, sources, task, &folders)?;
-    let report = args.report.as_deref().map(location);
-    let report = Report::new(&stores, report.as_ref(), job.task())?;
+    let report = Report::new(&stores, &job)?;
     let mut progress = Progress::new(global, job.shards().len() as u64);
     let mut done = 0;
     let mut skipped = 0_u64;
@@ -64,7 +66,9 @@ pub(crate) fn run(
         &remote,
     );
     if let Err(error) = cleaned {
-        output::note(&format_args!("what killed processes left is still there: {error}"));
+        output::note(&format_args!(
+            "incomplete files of killed processes are not removed: {error}"
+        ));
     }
     for shard in &totals.not_good {
         output::note(&shard.reason);

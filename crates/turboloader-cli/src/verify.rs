@@ -98,6 +98,10 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
 
 /// Checks shards by themselves.
 fn check_each(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    if args.key.key_file.is_some() {
+        let what = "--key-file is for one TBF segment: leave out --each";
+        return Err(Failure::Usage { what });
+    }
     let mut stdout = Stdout::open()?;
     let task = Task::Verify { decode: args.decode };
     let totals = job::run(&args.files, task, None, &args.job, args.jobs, false, global)?;

@@ -36,6 +36,10 @@ const RECORDS: &[u8] = b"_records";
 /// The time of a wait for a shard before an interrupt is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
 
+/// How many shards after the first one without a record threads begin, because their records stay in
+/// memory until then. A record has up to 1,000 findings, about 200 KB.
+const WINDOW: usize = 256;
+
 /// Data sets, each of which is the work of one task.
 #[derive(Clone, Debug)]
 pub struct Job {
@@ -43,6 +47,7 @@ pub struct Job {
     shards: Vec<Shard>,
     /// The folders for files and records.
     folders: BTreeSet<Location>,
+    report: Option<Location>,
 }
 
 /// A data set, and the places of its results. Local paths are absolute.
@@ -119,7 +124,7 @@ impl Fault for JobError {
     }
 }
 
-/// The places for the results of a job: folders as paths or URLs.
+/// The places for the results of a job, as paths or URLs.
 #[derive(Clone, Debug, Default)]
 pub struct JobFolders {
     /// The folder for the files of a conversion.
@@ -127,6 +132,8 @@ pub struct JobFolders {
     /// The folder for records, by default `_records` in that of the files. Without either, a job
     /// does all of its work each time.
     pub records: Option<Location>,
+    /// The file for the report, which replaces an earlier one.
+    pub report: Option<Location>,
     /// Whether to replace files in the folder for files that have no record of this job.
     pub overwrite: bool,
 }
@@ -192,11 +199,12 @@ impl Job {
         }
         let places: HashSet<Location> =
             shards.iter().map(|shard| resolved(&shard.source)).collect();
-        let mut outputs = shards.iter().filter_map(|shard| shard.output.as_ref());
+        let report = folders.report.as_ref().map(absolute).transpose()?;
+        let mut outputs = shards.iter().filter_map(|shard| shard.output.as_ref()).chain(&report);
         if let Some(output) = outputs.find(|output| places.contains(&resolved(output))) {
             return Err(JobError::OutputIsShard { output: stores.printable(output) });
         }
-        Ok(Self { task, shards, folders: results })
+        Ok(Self { task, shards, folders: results, report })
     }
 
     /// The work on each shard.
@@ -212,8 +220,8 @@ impl Job {
     }
 
     /// Does what has no record yet on `threads` threads, writes the report, and returns its totals.
-    /// `on_shard` hears of each shard as it is done, with its number, and ends the job where it
-    /// breaks off.
+    /// `on_shard` is called with the number and the outcome of each shard as it is done; to break ends
+    /// the job.
     ///
     /// Damaged shards, and those that the system refuses, do not end a job: [`Totals`] counts them.
     ///
@@ -230,6 +238,8 @@ impl Job {
         let workers = threads.get().min(shards);
         let is_over = Arc::new(AtomicBool::new(false));
         let next = AtomicUsize::new(0);
+        let written = AtomicUsize::new(0);
+        let window = WINDOW.max(2 * workers);
         // Bounded, so that threads wait for a report that is slow.
         let (sender, receiver) = mpsc::sync_channel(workers);
         thread::scope(|scope| {
@@ -239,6 +249,7 @@ impl Job {
                 let sender = sender.clone();
                 let is_over = Arc::clone(&is_over);
                 let next = &next;
+                let written = &written;
                 let work = move || {
                     let has_ended = Arc::clone(&is_over);
                     tbl_io::interruptible(
@@ -247,6 +258,13 @@ impl Job {
                             while !is_over.load(Ordering::Relaxed) {
                                 let number = next.fetch_add(1, Ordering::Relaxed);
                                 let Some(shard) = self.shards.get(number) else { return };
+                                // A shard far before this one is not done yet.
+                                while number >= written.load(Ordering::Relaxed) + window {
+                                    if is_over.load(Ordering::Relaxed) {
+                                        return;
+                                    }
+                                    thread::sleep(PATIENCE);
+                                }
                                 let outcome = self.task.run(stores, shard);
                                 // The job has ended.
                                 let Ok(()) = sender.send(Done { number, outcome }) else { return };
@@ -274,6 +292,7 @@ impl Job {
                     return Err(stopped());
                 }
                 report.add(number, outcome.record)?;
+                written.store(report.written(), Ordering::Relaxed);
             }
             Ok(())
         })?;
@@ -283,12 +302,13 @@ impl Job {
     /// Whether an object or a file is a result of this job.
     fn has_result(&self) -> impl Fn(&Location) -> bool {
         let results = self.shards.iter().flat_map(|shard| shard.output.iter().chain(&shard.record));
+        let results = results.chain(&self.report);
         let results: BTreeSet<Location> = results.cloned().collect();
         move |location| results.contains(location)
     }
 
-    /// Removes what killed processes left of this job's results: temporary files and, in S3, uploads.
-    /// No task of the job may be under way.
+    /// Removes incomplete results of killed processes of this job: temporary files and, in S3, uploads.
+    /// The caller ensures that no task of the job runs.
     ///
     /// # Errors
     /// [`JobError::Folder`], [`JobError::Read`].
@@ -297,7 +317,8 @@ impl Job {
         #[cfg(feature = "remote")] remote: &tl_store::RemoteStores,
     ) -> Result<(), JobError> {
         let has_result = self.has_result();
-        for folder in &self.folders {
+        let of_report = self.report.as_ref().map(Location::folder);
+        for folder in self.folders.iter().chain(&of_report) {
             if let Some(path) = folder.path() {
                 let is_result = |name: &OsStr| has_result(&folder.join(name.as_bytes()));
                 let fault = |source| JobError::Folder { location: folder.clone(), source };

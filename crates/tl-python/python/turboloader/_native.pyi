@@ -389,7 +389,7 @@ class Job:
     def add(self, /, number: SupportsIndex, record: str) -> None:
         """Adds the record of shard ``number`` to the report."""
     def clean_up(self, /) -> None:
-        """Removes what killed processes left of this job's results."""
+        """Removes incomplete results of killed processes of this job."""
     def failure(self, /, number: SupportsIndex, error: str) -> str:
         """The record of shard ``number``, whose task has ended with this error outside of `run_shard`."""
     def finish(self, /) -> str:
@@ -399,6 +399,8 @@ class Job:
         The places of shard ``number``, for `run_shard`: its source, its output, its record, and whether
         to replace an output that has no record.
         """
+    def written(self, /) -> int:
+        """How many shards the report has: each before the first one whose record has not come."""
 
 @final
 class Loader:

@@ -149,6 +149,15 @@ impl ListArgs {
         ListOptions { manifest, coco, pairs }
     }
 
+    /// Whether any of them is given.
+    pub(crate) fn is_given(&self) -> bool {
+        let is_of_manifest = self.image_column.is_some()
+            || self.label_column.is_some()
+            || !self.file_columns.is_empty()
+            || self.root.is_some();
+        is_of_manifest || self.dense_categories || !self.pair.is_empty() || self.gives_labels()
+    }
+
     pub(crate) fn gives_labels(&self) -> bool {
         self.labels.is_some() || self.class_per_archive || self.imagenet_labels.is_some()
     }

@@ -101,8 +101,19 @@ fn shards_that_are_not_good_are_named_at_the_end() {
     assert_eq!([&totals["good"], &totals["failed"]], [2, 1]);
     let refused = tl(job(&["verify"], &shards, &records)).error(2);
     assert!(refused.contains("pass --each"), "{refused}");
-    let refused = tl(job(&["convert", "--each"], &shards, &["-o", output, "--take", "3"])).error(2);
-    assert!(refused.contains("leave out --each"), "{refused}");
+    for option in [
+        &["--take", "3"][..],
+        &["--image-column", "photo"],
+        &["--root", output],
+        &["--dense-categories"],
+        &["--class-per-archive"],
+        &["--columns", "a"],
+    ] {
+        let options = [&["-o", output][..], option].concat();
+        tl(job(&["convert", "--each"], &shards, &options)).error(2);
+    }
+    tl(job(&["verify", "--each"], &shards, &["--key-file", output])).error(2);
+    tl(job(&["stats"], &shards, &["--label-column", "class"])).error(2);
 }
 
 #[test]

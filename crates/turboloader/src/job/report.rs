@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::Value;
-use tbl_io::{Draft, Location, Placement, Stores, WriteError};
+use tbl_io::{Draft, Placement, Stores, WriteError};
 
-use super::{JobError, Record, Status, Task};
+use super::{Job, JobError, Record, Status};
 use crate::statistics::Statistics;
 
 /// Damaged and failed shards that the totals name; all are counted.
@@ -21,6 +21,7 @@ const MAX_NAMED: usize = 100;
 #[derive(Debug)]
 pub struct Report {
     file: Option<ReportFile>,
+    shards: usize,
     next: usize,
     early: BTreeMap<usize, Record>,
     totals: Totals,
@@ -80,17 +81,13 @@ pub struct NotGood {
 }
 
 impl Report {
-    /// A report that is written to `location`, where it replaces an earlier one; none only adds up.
+    /// The report of a job, which replaces an earlier one; without a place for one, it only adds up.
     ///
     /// # Errors
     /// [`JobError::Write`] if nothing can be written there.
-    pub fn new(
-        stores: &Stores,
-        location: Option<&Location>,
-        task: &Task,
-    ) -> Result<Self, JobError> {
+    pub fn new(stores: &Stores, job: &Job) -> Result<Self, JobError> {
         let placement = Placement { overwrite: true, sync: true };
-        let file = match location {
+        let file = match &job.report {
             None => None,
             Some(location) => {
                 let draft = stores.create(location, placement)?;
@@ -98,7 +95,8 @@ impl Report {
                 Some(ReportFile { draft: BufWriter::new(draft), path })
             }
         };
-        Ok(Self { file, next: 0, early: BTreeMap::new(), totals: Totals::new(task.settings()) })
+        let totals = Totals::new(job.task.settings());
+        Ok(Self { file, shards: job.shards.len(), next: 0, early: BTreeMap::new(), totals })
     }
 
     /// Adds the record of a shard, each once.
@@ -115,11 +113,21 @@ impl Report {
         Ok(())
     }
 
+    /// How many shards are written: each before the first one whose record has not come. To bound the
+    /// records in memory, do not begin shards far after it.
+    #[must_use]
+    pub const fn written(&self) -> usize {
+        self.next
+    }
+
     /// Completes the report.
     ///
     /// # Errors
-    /// [`JobError::Write`].
+    /// [`JobError::Write`], and [`JobError::Stopped`] if the records of some shards were not added.
     pub fn finish(mut self) -> Result<Totals, JobError> {
+        if self.next != self.shards {
+            return Err(JobError::Stopped { done: self.next, shards: self.shards });
+        }
         self.totals.finish();
         let line = self.totals.line();
         self.write(&line)?;

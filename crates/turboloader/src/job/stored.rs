@@ -1,8 +1,7 @@
 //! The file of a record: the result of a task on a shard, and the identities of its files by which a
 //! later run decides whether the result still holds.
 
-use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::Write;
 
 use serde::{Deserialize, Serialize};
 use tbl_io::{Location, Pin, Placement, ReadError, Source, Stores, WriteError};
@@ -133,8 +132,7 @@ fn identity(file: &Source) -> Result<Option<String>, ReadError> {
     file.identify(&mut id);
     let mut text = String::with_capacity(2 * id.len());
     for byte in &id {
-        // Writing to a text succeeds.
-        let _ = write!(text, "{byte:02x}");
+        text.push_str(&format!("{byte:02x}"));
     }
     Ok(Some(text).filter(|text| !text.is_empty()))
 }

@@ -60,11 +60,14 @@ struct Ended {
 }
 
 fn run(stores: &Stores, sources: &[PathBuf], task: Task, output: &str, threads: usize) -> Ended {
-    let folders =
-        JobFolders { output: Some(Location::new(output)), records: None, overwrite: false };
-    let job = Job::new(stores, sources, task, &folders).unwrap();
     let path = tempfile::tempdir().unwrap().keep().join("report.jsonl");
-    let report = Report::new(stores, Some(&Location::new(&path)), job.task()).unwrap();
+    let folders = JobFolders {
+        output: Some(Location::new(output)),
+        report: Some(Location::new(&path)),
+        ..JobFolders::default()
+    };
+    let job = Job::new(stores, sources, task, &folders).unwrap();
+    let report = Report::new(stores, &job).unwrap();
     let mut worked = Vec::new();
     let mut on_shard = |number, outcome: &Outcome| {
         if !outcome.is_skipped {
@@ -246,11 +249,13 @@ fn a_job_that_ends_early_continues() {
     sources.pop();
     let stores = tl_pipeline::stores();
     let output = root.path().join("out");
-    let folders =
-        JobFolders { output: Some(Location::new(&output)), records: None, overwrite: false };
-    let job = Job::new(&stores, &sources, TO_TBL, &folders).unwrap();
+    let folders = JobFolders { output: Some(Location::new(&output)), ..JobFolders::default() };
     let path = root.path().join("report.jsonl");
-    let report = Report::new(&stores, Some(&Location::new(&path)), job.task()).unwrap();
+    let folders = JobFolders { report: Some(Location::new(&path)), ..folders };
+    let job = Job::new(&stores, &sources, TO_TBL, &folders).unwrap();
+    let report = Report::new(&stores, &job).unwrap();
+    assert!(matches!(report.finish(), Err(JobError::Stopped { done: 0, shards: 3 })));
+    let report = Report::new(&stores, &job).unwrap();
     let ended = job.run(&stores, NonZeroUsize::MIN, report, &mut |_, _| ControlFlow::Break(()));
     assert!(matches!(ended, Err(JobError::Stopped { done: 0, shards: 3 })));
     assert!(!path.exists());
@@ -341,20 +346,21 @@ fn a_store_has_the_files_of_a_folder() {
     assert!(next.worked.is_empty() && next.report == first.report);
     let bytes = server.service.objects.content("b/a.tar").unwrap();
     server.service.objects.put("b/a.tar", [&bytes[..], &[0; 512]].concat());
+    let folders = JobFolders { output: Some(Location::new("s3://b/out")), ..JobFolders::default() };
     let folders =
-        JobFolders { output: Some(Location::new("s3://b/out")), records: None, overwrite: false };
+        JobFolders { report: Some(Location::new("s3://b/reports/report.jsonl")), ..folders };
     let job = Job::new(&stores, &urls, TO_TBL, &folders).unwrap();
     let record = job.shards()[2].record.as_ref().unwrap().url().unwrap().to_owned();
     server.service.objects.remove(record.strip_prefix("s3://").unwrap());
     assert_eq!(run(&stores, &urls, TO_TBL, "s3://b/out", 2).worked, [0, 2]);
     // A process is killed during an upload of the job, and another one during one of somebody.
-    for name in ["out/a.tbl", "out/else.tbl"] {
+    for name in ["out/a.tbl", "out/else.tbl", "reports/report.jsonl"] {
         let placement = Placement { overwrite: true, sync: true };
         let mut draft = stores.create(&Location::new(server.url(name)), placement).unwrap();
         draft.write_all(&vec![7; 12 << 20]).unwrap();
         std::mem::forget(draft);
     }
-    assert_eq!(server.service.pending_uploads().len(), 2);
+    assert_eq!(server.service.pending_uploads().len(), 3);
     job.clean_up(&remote).unwrap();
     let left = server.service.pending_uploads();
     assert_eq!(left.iter().map(|one| &one.name[..]).collect::<Vec<_>>(), ["b/out/else.tbl"]);
@@ -365,8 +371,11 @@ fn shards_of_one_name_are_told_apart_or_refused() {
     let stores = tl_pipeline::stores();
     let root = tempfile::tempdir().unwrap();
     let sources = ["1/a.tar", "2/a.tar", "2/a.tar.gz"];
-    let folders =
-        |output| JobFolders { output, records: Some(Location::new(root.path())), overwrite: false };
+    let folders = |output| JobFolders {
+        output,
+        records: Some(Location::new(root.path())),
+        ..JobFolders::default()
+    };
     let job = Job::new(&stores, &sources, Task::Stats, &folders(None)).unwrap();
     let mut records: Vec<_> = job.shards().iter().map(|shard| shard.record.clone()).collect();
     records.dedup();
@@ -387,7 +396,7 @@ fn places(source: &str, output: Option<&str>, records: &str) -> Result<[String; 
     let folders = JobFolders {
         output: output.map(Location::new),
         records: Some(Location::new(records)),
-        overwrite: false,
+        ..JobFolders::default()
     };
     let job = Job::new(&stores, &[source], task, &folders)?;
     let text = |place: &Option<Location>| {
@@ -424,7 +433,8 @@ fn names_of_results_have_no_queries_and_are_told_apart() {
     let [_, record] = places(&format!("a{long}"), None, root).unwrap();
     assert!(record.contains(&format!("/a{}-", "\u{e9}".repeat(89))), "{record}");
     let stores = tl_pipeline::stores();
-    let folders = JobFolders { output: None, records: Some(Location::new(root)), overwrite: false };
+    let folders =
+        JobFolders { output: None, records: Some(Location::new(root)), ..JobFolders::default() };
     let twice = Job::new(&stores, &["a.tar", "a.tar"], Task::Stats, &folders);
     assert!(matches!(twice, Err(JobError::SameShard { .. })));
 }
