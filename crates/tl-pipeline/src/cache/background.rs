@@ -42,13 +42,13 @@ impl Background {
         Self { shared: Arc::default(), thread: Mutex::default(), process: process_id() }
     }
 
-    /// Starts the thread, unless it is at work or nothing should be started any more.
+    /// Starts the thread, unless it is at work or nothing should be started any more: then this is false.
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub(super) fn start(&self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    pub(super) fn start(&self, work: impl FnOnce() + Send + 'static) -> io::Result<bool> {
         if self.has_to_end() {
-            return Ok(());
+            return Ok(false);
         }
         self.start_last(work)
     }
@@ -57,11 +57,11 @@ impl Background {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub(super) fn start_last(&self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    pub(super) fn start_last(&self, work: impl FnOnce() + Send + 'static) -> io::Result<bool> {
         let mut thread = lock(&self.thread);
         let mut is_busy = lock(&self.shared.is_busy);
         if *is_busy || process_id() != self.process {
-            return Ok(());
+            return Ok(false);
         }
         *is_busy = true;
         drop(is_busy);
@@ -71,7 +71,7 @@ impl Background {
             work();
         });
         *thread = Some(started?);
-        Ok(())
+        Ok(true)
     }
 
     /// True if the work should stop as soon as it can.

@@ -192,9 +192,9 @@ impl Disk {
         };
         if !self.swept.load(Ordering::Relaxed)
             && self.counters.bytes.load(Ordering::Relaxed).saturating_add(bytes) > self.capacity
-            && !self.swept.swap(true, Ordering::Relaxed)
+            && self.start_sweep()
         {
-            self.start_sweep();
+            self.swept.store(true, Ordering::Relaxed);
         }
         match ledger.lock_within(patience).and_then(|page| self.reserve(page, bytes, next, name)) {
             Ok(true) => Ok(true),

@@ -172,6 +172,12 @@ pub(crate) fn remove(path: &Path) -> io::Result<u64> {
     }
 }
 
+/// As [`remove`], unless the file was used since `before`.
+pub(crate) fn remove_older(path: &Path, before: SystemTime) -> io::Result<u64> {
+    let used = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
+    if used.is_ok_and(|used| used >= before) { Ok(0) } else { remove(path) }
+}
+
 /// Bytes that a file of this length is counted as.
 pub(crate) fn cost(len: u64) -> u64 {
     len.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX)

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use tl_handoff::sync::{Arc, Ordering, thread};
 
-use super::{Disk, count};
-use crate::cache::folder::{Removable, remove};
+use super::Disk;
+use crate::cache::folder::{Removable, remove, remove_older};
 use crate::cache::ledger::{Ledger, Usage};
 
 /// Entries of which this loader knows nothing may go when nobody has used them for this long.
@@ -52,14 +52,15 @@ impl Disk {
     }
 
     /// Clears the folder of entries that are not used, and counts it if that may make room.
-    pub(super) fn start_sweep(&self) {
+    /// False if it cannot be begun now.
+    pub(super) fn start_sweep(&self) -> bool {
         self.start(|disk| {
             let swept = disk.sweep();
             let unseen = disk.unless_over("be cleared of old entries", swept).unwrap_or_default();
             if unseen > disk.capacity / PART {
                 disk.count_if_alone();
             }
-        });
+        })
     }
 
     /// Settles what is owed when the loader has ended, on the thread, which is waited for at most this
@@ -71,16 +72,14 @@ impl Disk {
         }
     }
 
-    /// Does work on the thread; false if it cannot be started.
+    /// Does work on the thread; false if it cannot be started, or is at work.
     fn start(&self, work: impl FnOnce(&Self) + Send + 'static) -> bool {
         let Some(disk) = self.own.upgrade() else { return false };
         let started = self.background.start(move || {
             work(&disk);
             disk.settle_if_over();
         });
-        let is_started = started.is_ok();
-        self.unless_over("start a thread", started);
-        is_started
+        self.unless_over("start a thread", started).unwrap_or_default()
     }
 
     /// Counts the folder once no other process uses it and this loader writes nothing.
@@ -150,8 +149,10 @@ impl Disk {
             page.removing(|| {
                 let mut removed = 0;
                 for entry in some {
-                    removed += remove(&entry.path)?;
-                    count(&self.counters.evicted);
+                    // It may have been used since it was listed.
+                    let bytes = remove_older(&entry.path, before)?;
+                    removed += bytes;
+                    self.counters.evicted.fetch_add(u64::from(bytes > 0), Ordering::Relaxed);
                 }
                 Ok(removed)
             })?;
