@@ -226,8 +226,8 @@ impl Blocks {
                 self.shelf.count_hit(bytes.len());
                 return true;
             }
-            Ok(false) => disk.discard(number, key),
-            Err(error) => disk.not_read(number, key, error),
+            Ok(false) => disk.discard(number, key, &entry.file),
+            Err(error) => disk.not_read(number, key, Some(&entry.file), error),
         }
         self.entries.close(number);
         false

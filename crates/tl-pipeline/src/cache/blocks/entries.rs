@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tl_handoff::sync::{Arc, Mutex, lock};
@@ -47,7 +46,12 @@ struct Used {
 /// The entry of a block.
 #[derive(Debug)]
 pub(super) struct Entry {
-    file: File,
+    pub(super) file: File,
+    slots: Vec<Slot>,
+}
+
+/// The end of an entry.
+struct End {
     file_bytes: u64,
     slots: Vec<Slot>,
 }
@@ -97,17 +101,24 @@ impl Entries {
         if disk.is_unusable(key) {
             return None;
         }
-        match read_end(&disk.folder().entry(key), key, samples()) {
-            Ok(Some(entry)) => {
-                disk.met(number, entry.file_bytes);
-                Some(self.keep(number, Arc::new(entry)))
+        let file = match File::open(disk.folder().entry(key)) {
+            Ok(file) => file,
+            Err(error) => {
+                disk.not_read(number, key, None, error);
+                return None;
+            }
+        };
+        match read_end(&file, key, samples()) {
+            Ok(Some(End { file_bytes, slots })) => {
+                disk.met(number, file_bytes);
+                Some(self.keep(number, Arc::new(Entry { file, slots })))
             }
             Ok(None) => {
-                disk.discard(number, key);
+                disk.discard(number, key, &file);
                 None
             }
             Err(error) => {
-                disk.not_read(number, key, error);
+                disk.not_read(number, key, Some(&file), error);
                 None
             }
         }
@@ -151,16 +162,16 @@ impl Entries {
     }
 }
 
-/// Opens an entry and reads its table; `None` if it is damaged.
-fn read_end(path: &Path, key: Key, samples: usize) -> io::Result<Option<Entry>> {
-    let file = File::open(path)?;
+/// Reads the table of an entry; `None` if it is damaged.
+fn read_end(file: &File, key: Key, samples: usize) -> io::Result<Option<End>> {
     let metadata = file.metadata()?;
+    let file_bytes = metadata.len();
     let mut end = vec![0; entry::block_end(samples)];
-    let Some(start) = metadata.len().checked_sub(end.len() as u64) else { return Ok(None) };
+    let Some(start) = file_bytes.checked_sub(end.len() as u64) else { return Ok(None) };
     file.read_exact_at(&mut end, start)?;
-    let slots = entry::check_block(&end, metadata.len(), key, samples);
-    disk::renew(&file, &metadata);
-    Ok(slots.map(|slots| Entry { file, file_bytes: metadata.len(), slots }))
+    let slots = entry::check_block(&end, file_bytes, key, samples);
+    disk::renew(file, &metadata);
+    Ok(slots.map(|slots| End { file_bytes, slots }))
 }
 
 #[cfg(target_os = "linux")]

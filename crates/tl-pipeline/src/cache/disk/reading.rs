@@ -2,6 +2,7 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -28,17 +29,25 @@ impl Disk {
             count(&self.counters.misses);
             return None;
         }
-        let found = match read(&self.folder.entry(key), limit, bytes) {
+        let file = match File::open(self.folder.entry(key)) {
+            Ok(file) => file,
+            Err(error) => {
+                count(&self.counters.misses);
+                self.not_read(sample, key, None, error);
+                return None;
+            }
+        };
+        let found = match read(&file, limit, bytes) {
             Ok(()) => entry::check(bytes, key),
             Err(error) => {
                 count(&self.counters.misses);
-                self.not_read(sample, key, error);
+                self.not_read(sample, key, Some(&file), error);
                 return None;
             }
         };
         let Some((payload, size)) = found else {
             count(&self.counters.misses);
-            self.discard(sample, key);
+            self.discard(sample, key, &file);
             return None;
         };
         count(&self.counters.hits);
@@ -56,15 +65,16 @@ impl Disk {
         lock(&self.unusable).contains(&key)
     }
 
-    /// Removes a damaged entry and counts it.
-    pub(crate) fn discard(&self, number: u64, key: Key) {
+    /// Removes a damaged entry, which `file` is, and counts it.
+    pub(crate) fn discard(&self, number: u64, key: Key, file: &File) {
         count(&self.counters.bad);
-        self.remove_bad(key);
+        self.remove_bad(key, Some(file));
         self.forget(number);
     }
 
-    /// Notes that an entry could not be read: it has left, or it is removed.
-    pub(crate) fn not_read(&self, number: u64, key: Key, error: io::Error) {
+    /// Notes that an entry could not be read: it has left, or it is removed. `file` is the entry, if it
+    /// could be opened.
+    pub(crate) fn not_read(&self, number: u64, key: Key, file: Option<&File>, error: io::Error) {
         self.forget(number);
         if is_missing(&error) {
             return;
@@ -72,22 +82,40 @@ impl Disk {
         let is_of_process = is_of_process(&error);
         self.faults.add_read(&self.folder.entry(key), error);
         if !is_of_process {
-            self.remove_bad(key);
+            self.remove_bad(key, file);
         }
     }
 
-    fn remove_bad(&self, key: Key) {
+    fn remove_bad(&self, key: Key, file: Option<&File>) {
         let path = self.folder.entry(key);
-        let removed = self.writable().map_or(Ok(()), |ledger| {
-            let mut page = ledger.lock()?;
-            page.removing(|| remove(&path))?;
-            self.note(&page);
-            Ok(())
-        });
-        self.fallible("be rid of a damaged entry", removed);
-        if path.exists() {
+        let is_gone = match self.writable() {
+            None => is_replaced(&path, file),
+            Some(ledger) => {
+                let removed = ledger.lock().and_then(|mut page| {
+                    if !is_replaced(&path, file) {
+                        page.removing(|| remove(&path))?;
+                        self.note(&page);
+                    }
+                    Ok(())
+                });
+                let is_gone = removed.is_ok();
+                self.fallible("be rid of a damaged entry", removed);
+                is_gone
+            }
+        };
+        if !is_gone {
             lock(&self.unusable).insert(key);
         }
+    }
+}
+
+/// True if the name of an entry has another file now, which another process made, or none.
+fn is_replaced(path: &Path, file: Option<&File>) -> bool {
+    // The number of a file that is open is not given to another.
+    let Some(read) = file.and_then(|file| file.metadata().ok()) else { return false };
+    match path.symlink_metadata() {
+        Ok(named) => (named.dev(), named.ino()) != (read.dev(), read.ino()),
+        Err(error) => is_missing(&error),
     }
 }
 
@@ -102,10 +130,9 @@ fn is_of_process(error: &io::Error) -> bool {
         || error.raw_os_error().is_some_and(|code| TOO_MANY_FILES.contains(&code))
 }
 
-/// Replaces `bytes` by a file of at most `limit` bytes and a trailer. More than that is cut off,
+/// Replaces `bytes` by an entry of at most `limit` bytes and a trailer. More than that is cut off,
 /// and then no entry.
-fn read(path: &Path, limit: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
-    let mut file = File::open(path)?;
+fn read(mut file: &File, limit: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
     let metadata = file.metadata()?;
     let len = metadata.len().min(limit.saturating_add(Trailer::BYTES as u64));
     let len = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
@@ -113,7 +140,7 @@ fn read(path: &Path, limit: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
     // No `clear` first: only bytes beyond the previous length need zeroing.
     bytes.resize(len, 0);
     file.read_exact(bytes)?;
-    renew(&file, &metadata);
+    renew(file, &metadata);
     Ok(())
 }
 

@@ -344,6 +344,32 @@ fn an_entry_that_cannot_be_read_nor_removed_is_tried_once() {
 }
 
 #[test]
+fn an_entry_that_another_process_made_anew_stays() {
+    let root = tempfile::tempdir().unwrap();
+    let disk = Disk::open(root.path(), LIMIT);
+    let path = disk.folder.entry(key(1));
+    for is_paused in [false, true] {
+        insert(&disk, 1, 100, None);
+        let damaged = File::open(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        disk.discard(1, key(1), &damaged);
+        assert!(!disk.is_unusable(key(1)), "it has left");
+        let sound = root.path().join("sound");
+        fs::write(&sound, b"").unwrap();
+        insert(&disk, 2, 100, None);
+        fs::copy(disk.folder.entry(key(2)), &sound).unwrap();
+        fs::rename(&sound, &path).unwrap();
+        if is_paused {
+            disk.users.as_ref().unwrap().pause();
+        }
+        disk.discard(1, key(1), &damaged);
+        assert!(path.exists() && !disk.is_unusable(key(1)));
+        disk.discard(1, key(1), &File::open(&path).unwrap());
+        assert_eq!((path.exists(), disk.is_unusable(key(1))), (is_paused, is_paused));
+    }
+}
+
+#[test]
 fn files_of_others_are_left_alone() {
     let root = tempfile::tempdir().unwrap();
     let disk = Disk::open(root.path(), LIMIT);
