@@ -145,7 +145,7 @@ const CREATE_MODE: u32 = 0o666;
 
 /// Removes the temporary files that killed processes left in `folder`: those of files whose names
 /// `is_target` accepts. Linux leaves some only on file systems without unnamed files, such as NFS, or
-/// if a process is killed while it replaces a file. Nobody may be writing these files.
+/// if a process is killed while it replaces a file. The caller ensures that no process writes these files.
 ///
 /// # Errors
 /// Whatever the operating system reports.

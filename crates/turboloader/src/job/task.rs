@@ -12,7 +12,7 @@ use serde_json::Value;
 use tbl_io::{
     AsStored, Compression, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, Entry,
     ErrorKind, Escaped, Finding as Found, Location, Prepare, ReadError, Selection, SourceKind,
-    Stores, Target, WriteError, is_interrupted,
+    Stores, TarDefect, Target, WriteError, is_interrupted,
 };
 use tl_pipeline::{Dataset, Fault, PipelineError};
 
@@ -119,6 +119,50 @@ impl ShardError {
     }
 }
 
+impl ShardError {
+    /// Whether the bytes of the shard are damaged, so that only a change of them mends it. Limits,
+    /// labels and missing options are not: another run may have others.
+    fn is_defect(&self) -> bool {
+        match self {
+            Self::Read(error)
+            | Self::Open(PipelineError::Open(error))
+            | Self::Convert(ConvertError::Read(error) | ConvertError::Structure(error)) => {
+                is_defect(error)
+            }
+            Self::Convert(ConvertError::Prepare { .. }) => true,
+            Self::Write(_)
+            | Self::Convert(_)
+            | Self::Open(_)
+            | Self::NoSamples { .. }
+            | Self::Table { .. }
+            | Self::Occupied { .. }
+            | Self::NoParquet
+            | Self::Panicked { .. } => false,
+        }
+    }
+}
+
+fn is_defect(error: &ReadError) -> bool {
+    match error {
+        ReadError::Sample { source, .. } => is_defect(source),
+        // An error of the system is one of the place that it is unpacked to, such as a full disk.
+        ReadError::Compressed { source, .. } => source.raw_os_error().is_none(),
+        // The archive is whole, and read once it is unpacked.
+        ReadError::Tar { source: TarDefect::Compressed { .. }, .. } => false,
+        _ => {
+            let is_format = matches!(
+                error,
+                ReadError::Format { .. }
+                    | ReadError::Tar { .. }
+                    | ReadError::Images { .. }
+                    | ReadError::Rows { .. }
+                    | ReadError::Checksum { .. }
+            );
+            is_format && error.kind() == ErrorKind::Data
+        }
+    }
+}
+
 impl Task {
     /// Its word in records.
     #[must_use]
@@ -151,9 +195,9 @@ impl Task {
     /// crate, with these settings, from this version of the source, and with the output that is there.
     ///
     /// An output that is there is replaced only if a record says that it is one of this shard, or if
-    /// [`Shard::overwrite`] allows it. Before the output is replaced, a record replaces the earlier one that
-    /// says so and has no result; the one with the result is written after the output. An error is a part of the record, which is
-    /// written for damage alone: what the system refused is tried again by the next run.
+    /// [`Shard::overwrite`] allows it. A record without a result is written before the output, and the one
+    /// with the result after it. An error is a part of the record, which is written for damaged bytes
+    /// alone: the next run tries other shards again.
     #[must_use]
     pub fn run(&self, stores: &Stores, shard: &Shard) -> Outcome {
         let source = stores.printable(&shard.source);
@@ -204,12 +248,12 @@ impl Task {
                 stored.write(stores, location)?;
             }
         }
-        if let Err(error) = self.produce(stores, shard, overwrite, record) {
-            record.fail(&error);
+        let produced = self.produce(stores, shard, overwrite, record);
+        let is_lasting = produced.as_ref().err().is_none_or(ShardError::is_defect);
+        if let Err(error) = &produced {
+            record.fail(error);
         }
-        if record.status != Status::Failed
-            && let Some(location) = &shard.record
-        {
+        if is_lasting && let Some(location) = &shard.record {
             stored.complete(stores, shard, record)?;
             stored.write(stores, location)?;
         }
@@ -224,6 +268,10 @@ impl Task {
         overwrite: bool,
         record: &mut Record,
     ) -> Result<(), ShardError> {
+        // Compressed archives are read as a conversion reads them.
+        let temporary = || std::env::temp_dir().join("shard");
+        let place = shard.output.as_ref().map_or_else(temporary, |to| to.as_os_str().into());
+        let stores = &stores.clone().unpacking_for(&place);
         match (self, &shard.output) {
             (Self::Convert { to, compression, jpeg_index }, Some(output)) => {
                 let target = to.target(*compression)?;
@@ -316,8 +364,7 @@ fn convert<P: Prepare>(
     record: &mut Record,
 ) -> Result<(), ShardError> {
     let path = Path::new(output.as_os_str());
-    let stores = stores.clone().unpacking_for(path);
-    let dataset = open(&stores, shard)?;
+    let dataset = open(stores, shard)?;
     let mut notes = ConversionNotes::default();
     let mut on_event = |event: ConvertEvent<'_>| {
         notes.add(&event);
@@ -325,7 +372,7 @@ fn convert<P: Prepare>(
     };
     let selection = Selection::all(dataset.shards(), dataset.labels())?;
     let summary =
-        tbl_io::convert_in(&stores, &selection, output, options, new_prepare, &mut on_event)?;
+        tbl_io::convert_in(stores, &selection, output, options, new_prepare, &mut on_event)?;
     let ConvertSummary { samples, sample_bytes, file_bytes, .. } = summary;
     record.samples = samples;
     record.sample_bytes = sample_bytes;

@@ -289,6 +289,13 @@ fn damage_is_a_record_and_a_refusal_is_none() {
     let next = run(&stores, &sources, TO_TBL, to, 2);
     assert_eq!(next.worked, [3]);
     assert_eq!(next.report, ended.report);
+    // A shard without samples may be a wrong one, whose bytes are whole.
+    let empty = root.path().join("empty.tar");
+    fs::write(&empty, [0; 1024]).unwrap();
+    for _ in 0..2 {
+        let ended = run(&stores, &[empty.clone()], TO_TBL, to, 1);
+        assert_eq!((ended.totals.damaged, ended.worked), (1, vec![0]));
+    }
     let verified = run(&stores, &sources, Task::Verify { decode: true }, to, 2);
     assert_eq!(verified.totals.bad_samples, 1);
     assert_eq!([verified.totals.good, verified.totals.damaged], [1, 2]);
@@ -318,6 +325,21 @@ fn statistics_of_shards_are_those_of_the_data_set() {
     // As text and back.
     let text = serde_json::to_string(&statistics).unwrap();
     assert_eq!(serde_json::from_str::<Statistics>(&text).unwrap(), statistics);
+}
+
+#[test]
+fn compressed_archives_are_checked_and_counted() {
+    let root = tempfile::tempdir().unwrap();
+    let sources = sources(root.path());
+    let zipped = std::process::Command::new("gzip").arg(&sources[0]).status().unwrap();
+    assert!(zipped.success());
+    let shards = [root.path().join("a.tar.gz")];
+    let stores = tl_pipeline::stores();
+    let to = root.path().join("out");
+    for task in [Task::Stats, Task::Verify { decode: false }, TO_TBL] {
+        let ended = run(&stores, &shards, task, to.to_str().unwrap(), 1);
+        assert!(ended.totals.is_good() && ended.totals.samples > 0, "{}", ended.report);
+    }
 }
 
 /// A store with the archives of a folder.
