@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 import turboloader as tl
@@ -202,7 +203,8 @@ def test_a_task_whose_worker_dies_is_a_failed_shard(shards, tmp_path, cluster, m
 
     monkeypatch.setattr(tlr, "run_shard", die)
     retries = {"ray_remote_args": {"max_retries": 0}}
-    with pytest.raises(tl.StorageError, match=r"0 of 3 shards are damaged, 1 failed, .*01\.tbl: "):
+    reason = r"0 of 3 shards are damaged, 1 failed, .*01\.tbl: the task of Ray ended by [A-Za-z]+$"
+    with pytest.raises(tl.StorageError, match=reason):
         tlr.verify(shards[:3], report=tmp_path / "report.jsonl", **retries)
     lines = (tmp_path / "report.jsonl").read_text().splitlines()
     statuses = [json.loads(line).get("status") for line in lines]
@@ -211,3 +213,47 @@ def test_a_task_whose_worker_dies_is_a_failed_shard(shards, tmp_path, cluster, m
     records = tmp_path / "records"
     assert tlr.verify(shards[:3], records=records)["good"] == 3
     assert len(list(pathlib.Path(records).iterdir())) == 3
+
+
+def test_a_job_that_raises_leaves_no_task_running(shards, tmp_path, cluster):
+    class StopError(Exception):
+        pass
+
+    def stop(progress):
+        raise StopError
+
+    with pytest.raises(StopError):
+        tlr.convert(shards, tmp_path / "out", progress_callback=stop, concurrency=4)
+    made = digests(tmp_path / "out")
+    assert len(made) == 4
+    assert len(list((tmp_path / "out" / "_records").iterdir())) == 4
+    time.sleep(1)
+    assert digests(tmp_path / "out") == made
+
+
+def test_errors_of_tasks_have_one_text_or_end_the_job(shards, tmp_path, cluster, monkeypatch):
+    def wrong(task, places, store):
+        raise ValueError(f"process {os.getpid()}")
+
+    monkeypatch.setattr(tlr, "run_shard", wrong)
+    with pytest.raises(tl.StorageError, match=r"00\.tar: the task of Ray raised ValueError$"):
+        tlr.verify(shards[:2])
+
+    def setting(task, places, store):
+        raise tl.SettingError("no such store")
+
+    monkeypatch.setattr(tlr, "run_shard", setting)
+    with pytest.raises(tl.SettingError, match="no such store"):
+        tlr.verify(shards[:2])
+
+
+def test_a_job_replaces_neither_shards_nor_files_of_others(shards, tmp_path, cluster):
+    with pytest.raises(tl.SettingError, match="is one of the shards"):
+        tlr.convert(shards[:2], shards[0].parent)
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "train-00.tbl").write_bytes(b"of somebody")
+    with pytest.raises(tl.StorageError, match="no record says"):
+        tlr.convert(shards[:2], out)
+    assert (out / "train-00.tbl").read_bytes() == b"of somebody"
+    assert tlr.convert(shards[:2], out, overwrite=True)["good"] == 2

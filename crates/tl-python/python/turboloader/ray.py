@@ -42,6 +42,7 @@ from ._shards import parts_of, run_shard
 from ._warnings import warn
 from .exceptions import (
     FormatError,
+    InternalError,
     LoaderError,
     PathNotFoundError,
     SampleError,
@@ -424,7 +425,7 @@ class TblDatasink(Datasink):
             try:
                 _native.end_uploads(f"{self._folder.rstrip('/')}/part-", self._store)
             except LoaderError as error:
-                warn(f"what killed tasks left is still there: {error}")
+                warn(f"incomplete files of killed tasks are not removed: {error}")
 
     def on_write_failed(self, error: Exception) -> None:
         """Remove the files that the other tasks have written; objects stay."""
@@ -575,7 +576,7 @@ def verify(
         Whether to decode all images.
     records
         The folder of the records, a path or a URL, by which a job that was killed continues.
-        Without it a job begins anew.
+        Without it a job does all of its work again.
     report, concurrency, ray_remote_args, progress_callback, store
         As for `convert`.
 
@@ -647,6 +648,10 @@ def stats(
     )
 
 
+# The most shards after the first one without a record that tasks begin.
+_WINDOW = 256
+
+
 def _run(
     settings: dict[str, Any],
     sources: PathLike | Sequence[PathLike],
@@ -662,48 +667,71 @@ def _run(
     shared = _shared(store)
     task = json.dumps(settings)
     known = {name: os.fspath(place) for name, place in places.items() if place is not None}
-    job = _native.Job(task, _expanded(sources, shared), **known, overwrite=bool(overwrite), stores=shared)
+    # Raw paths: `tl` makes them absolute in the same way, and keeps `..` and slashes at the end.
+    listed = _native.expand(expand(sources), shared)
+    job = _native.Job(task, listed, **known, overwrite=bool(overwrite), stores=shared)
     remote = ray.remote(**{"num_cpus": 1, **(ray_remote_args or {})})(run_shard)
     if concurrency is None:
         concurrency = max(2, 2 * int(ray.cluster_resources().get("CPU", 1)))
-    numbers = iter(range(len(job)))
+    window = max(_WINDOW, 2 * concurrency)
+    begun = 0
     running: dict[Any, int] = {}
     state = Progress(0, len(job), 0, 0, 0, {})
-    while True:
-        # No more tasks than Ray has work for: thousands that wait would be a burden.
-        for number in itertools.islice(numbers, concurrency - len(running)):
-            running[remote.remote(task, job.places(number), shared)] = number
-        if not running:
-            break
-        (reference,), _ = ray.wait(list(running))
-        number = running.pop(reference)
-        is_skipped = False
-        try:
-            line, is_skipped = ray.get(reference)
-        except ray.exceptions.RayError as error:
-            # Its worker was lost, again and again. The others continue: cancelling tasks has ended
-            # the whole process in Ray 2.60.
-            line = job.failure(number, " ".join(str(error).split()))
-        job.add(number, line)
-        record = json.loads(line)
-        state = Progress(
-            state.done + 1,
-            state.shards,
-            state.skipped + is_skipped,
-            state.not_good + (record["status"] != "good"),
-            state.samples + record["samples"],
-            record,
-        )
-        if progress_callback is not None:
-            progress_callback(state)
+    try:
+        while True:
+            # No more tasks than Ray has work for: thousands that wait would be a burden. None far
+            # after a slow shard, because records stay in memory until the report has its record.
+            end = min(len(job), job.written() + window)
+            while begun < end and len(running) < concurrency:
+                running[remote.remote(task, job.places(begun), shared)] = begun
+                begun += 1
+            if not running:
+                break
+            (reference,), _ = ray.wait(list(running))
+            number = running.pop(reference)
+            line, is_skipped = _result(job, number, reference)
+            job.add(number, line)
+            record = json.loads(line)
+            state = Progress(
+                state.done + 1,
+                state.shards,
+                state.skipped + is_skipped,
+                state.not_good + (record["status"] != "good"),
+                state.samples + record["samples"],
+                record,
+            )
+            if progress_callback is not None:
+                progress_callback(state)
+    finally:
+        # After an exception tasks must not write files of a job that is over. They are not
+        # cancelled, because that has ended the whole process in Ray 2.60. Ctrl-C ends the wait.
+        if running:
+            ray.wait(list(running), num_returns=len(running))
     totals: dict[str, Any] = json.loads(job.finish())
     try:
         job.clean_up()
     except LoaderError as error:
-        warn(f"what killed tasks left is still there: {error}")
+        warn(f"incomplete files of killed tasks are not removed: {error}")
     if totals["failed"]:
         raise StorageError(_of_shards(totals))
     return totals
+
+
+def _result(job: _native.Job, number: int, reference: Any) -> tuple[str, bool]:
+    """Return the record of a shard, and whether an earlier run has made it."""
+    try:
+        line, is_skipped = ray.get(reference)
+    except (SettingError, InternalError):
+        # Each other task would fail in the same way.
+        raise
+    except ray.exceptions.RayTaskError as error:
+        # Its text has a traceback, a process and an address, which differ from run to run.
+        cause = type(error.cause).__name__
+        return job.failure(number, f"the task of Ray raised {cause}"), False
+    except ray.exceptions.RayError as error:
+        # Its worker was lost, again and again. The others continue.
+        return job.failure(number, f"the task of Ray ended by {type(error).__name__}"), False
+    return line, is_skipped
 
 
 def _of_shards(totals: dict[str, Any]) -> str:
