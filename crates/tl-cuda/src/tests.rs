@@ -112,6 +112,12 @@ fn read_later(stream: &Stream, buffer: &DeviceBuffer, into: &mut PinnedMemory) {
     unsafe { stream.copy_to_host(into, buffer.memory()) }.unwrap();
 }
 
+/// Names a consumer's stream to the buffer.
+fn hold_back(buffer: &DeviceBuffer, stream: &Stream) {
+    // SAFETY: tests make the stream before the buffer, or drop the buffer first.
+    buffer.hold_back(unsafe { stream.handle() }).unwrap();
+}
+
 #[test]
 fn bytes_come_back() {
     let device = device();
@@ -179,9 +185,9 @@ fn seen_by_a_slow_consumer(is_recorded: bool) -> Vec<u8> {
     let buffer = uploader.upload(first, None).unwrap();
     let address = buffer.address();
     if is_recorded {
-        buffer.hold_back(consumer.handle()).unwrap();
+        hold_back(&buffer, &consumer);
     } else {
-        buffer.ready().hold_back(consumer.handle()).unwrap();
+        consumer.wait(buffer.ready()).unwrap();
     }
     spin(&device, &consumer);
     read_later(&consumer, &buffer, &mut seen);
@@ -223,7 +229,7 @@ fn consumers_wait_for_the_copy_and_nobody_else_does() {
     assert!(!is_busy || Arc::strong_count(&source) > 1, "the copy counts its source");
     let [early, ordered] = &mut seen;
     read_later(&consumer, &buffer, early);
-    buffer.hold_back(consumer.handle()).unwrap();
+    hold_back(&buffer, &consumer);
     read_later(&consumer, &buffer, ordered);
     assert!(!is_busy || start.elapsed() < Duration::from_millis(40), "nobody waits");
     consumer.synchronize().unwrap();
@@ -334,7 +340,7 @@ fn streams_that_are_gone_cost_the_memory_and_nothing_else() {
     let stream = device.stream().unwrap();
     let first = uploader.upload(Arc::new(vec![1; 10]), None).unwrap();
     let second = uploader.upload(Arc::new(vec![2; 10]), None).unwrap();
-    first.hold_back(stream.handle()).unwrap();
+    hold_back(&first, &stream);
     drop(first);
     assert_eq!(second.read().unwrap(), [2; 10]);
 }

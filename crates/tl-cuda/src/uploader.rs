@@ -242,9 +242,9 @@ impl Shared {
         let ready = Arc::clone(&end);
         let buffer = DeviceBuffer::new(Arc::clone(pool), memory, bytes, ready)
             .with_rest(Rest { source: area, target: converted });
-        start.record(stream.handle())?;
+        stream.record(&start)?;
         let enqueued = self.enqueue(source.bytes(), images, &mut staging, &buffer);
-        if let Err(reason) = enqueued.and_then(|()| end.record(stream.handle())) {
+        if let Err(reason) = enqueued.and_then(|()| stream.record(&end)) {
             if stream.synchronize().is_err() {
                 std::mem::forget(source);
             }

@@ -46,9 +46,21 @@ unsafe impl Sync for Stream {}
 
 impl Stream {
     /// The number by which other libraries know the stream.
+    ///
+    /// # Safety
+    /// The stream exists until the last use of the handle, which [`DeviceBuffer`](crate::DeviceBuffer)
+    /// makes when it is dropped.
     #[must_use]
-    pub fn handle(&self) -> StreamHandle {
+    pub unsafe fn handle(&self) -> StreamHandle {
         StreamHandle(self.raw.expose_provenance())
+    }
+
+    /// `event` happens when all work that the stream has now is done.
+    ///
+    /// # Errors
+    /// As [`synchronize`](Self::synchronize).
+    pub fn record(&self, event: &Event) -> Result<(), DeviceReason> {
+        event.record_on(self.raw)
     }
 
     /// Waits until the stream has no work left.
@@ -62,9 +74,12 @@ impl Stream {
         scope.functions.check("cuStreamSynchronize", code)
     }
 
-    /// Later work of the stream begins after `event`.
-    pub(crate) fn wait(&self, event: &Event) -> Result<(), DeviceReason> {
-        event.hold_back(self.handle())
+    /// Later work of the stream begins after `event`. No thread waits.
+    ///
+    /// # Errors
+    /// As [`synchronize`](Self::synchronize).
+    pub fn wait(&self, event: &Event) -> Result<(), DeviceReason> {
+        event.hold_back_raw(self.raw)
     }
 
     /// Copies `bytes` to `offset` of `to`.
@@ -201,9 +216,13 @@ impl Event {
     /// A call of the driver that failed, as for a stream that does not exist any more;
     /// [`DeviceReason::Forked`].
     pub fn record(&self, stream: StreamHandle) -> Result<(), DeviceReason> {
+        self.record_on(std::ptr::with_exposed_provenance_mut(stream.0))
+    }
+
+    /// The stream exists: it is one of a `Stream` that is borrowed, or as `StreamHandle::new` says.
+    fn record_on(&self, stream: Opaque) -> Result<(), DeviceReason> {
         let scope = self.context.enter()?;
-        let stream = std::ptr::with_exposed_provenance_mut(stream.0);
-        // SAFETY: the event exists as long as `self`, and the stream as `StreamHandle::new` says.
+        // SAFETY: the event exists as long as `self`, and the stream as said above.
         let code = unsafe { (scope.functions.record_event)(self.raw, stream) };
         scope.functions.check("cuEventRecord", code)
     }
@@ -213,9 +232,13 @@ impl Event {
     /// # Errors
     /// As [`record`](Self::record).
     pub fn hold_back(&self, stream: StreamHandle) -> Result<(), DeviceReason> {
+        self.hold_back_raw(std::ptr::with_exposed_provenance_mut(stream.0))
+    }
+
+    /// The stream exists, as for `record_on`.
+    fn hold_back_raw(&self, stream: Opaque) -> Result<(), DeviceReason> {
         let scope = self.context.enter()?;
-        let stream = std::ptr::with_exposed_provenance_mut(stream.0);
-        // SAFETY: as in `record`.
+        // SAFETY: as in `record_on`.
         let code = unsafe { (scope.functions.wait_event)(stream, self.raw, 0) };
         scope.functions.check("cuStreamWaitEvent", code)
     }

@@ -13,9 +13,9 @@ fn seconds(device: &Device, stream: &Stream, work: impl Fn()) -> f32 {
     let time = |_| {
         let start = device.event().unwrap();
         let end = device.event().unwrap();
-        start.record(stream.handle()).unwrap();
+        stream.record(&start).unwrap();
         work();
-        end.record(stream.handle()).unwrap();
+        stream.record(&end).unwrap();
         end.synchronize().unwrap();
         start.milliseconds_until(&end).unwrap() / 1e3
     };
