@@ -5,7 +5,7 @@ use tl_cuda::{
 };
 use tl_handoff::pool::{Lease, Pool};
 use tl_handoff::slab::Backing;
-use tl_handoff::sync::Arc;
+use tl_handoff::sync::{Arc, Mutex, lock};
 use tl_simd::normalize::Table;
 use tl_transform::{Dtype, Layout};
 
@@ -34,6 +34,16 @@ pub(crate) struct Delivered {
     converted: Option<ImageSpec>,
     conversion: Option<Arc<Conversion>>,
     uploader: Option<Uploader>,
+    pinning: Arc<Pinning>,
+}
+
+/// The pinning of slabs.
+#[derive(Debug, Default)]
+struct Pinning {
+    /// Whether slabs that cannot be pinned are an error.
+    is_required: bool,
+    /// The first failure, until it is told.
+    failed: Mutex<Option<DeviceReason>>,
 }
 
 impl Delivered {
@@ -63,7 +73,8 @@ impl Delivered {
             Ok(device) => Some(device),
             Err(reason) => return Self::fall_back(options, reason, notes),
         };
-        let delivered = Self { device, ..Self::default() };
+        let pinning = Pinning { is_required: options.required, ..Pinning::default() };
+        let delivered = Self { device, pinning: Arc::new(pinning), ..Self::default() };
         match &config.delivery {
             Delivery::Device(_) => match delivered.with_conversion(config, notes) {
                 Err(reason) => Self::fall_back(options, reason, notes),
@@ -188,10 +199,27 @@ impl Delivered {
     /// The pool of slabs, which keeps `keep` free ones.
     pub(crate) fn pool(&self, keep: usize) -> Pool<RowExtras> {
         let Some(device) = self.device.clone() else { return Pool::new(keep) };
-        Pool::new(keep).with_backings(Box::new(move |bytes| {
-            // Ordinary memory is as right, and copied by way of pinned memory of the driver.
-            let pinned = device.pinned(bytes).ok()?;
-            Some(Box::new(pinned) as Box<dyn Backing>)
+        let pinning = Arc::clone(&self.pinning);
+        Pool::new(keep).with_backings(Box::new(move |bytes| match device.pinned(bytes) {
+            Ok(pinned) => Some(Box::new(pinned) as Box<dyn Backing>),
+            Err(reason) => {
+                // Ordinary memory is as right, and copied by way of pinned memory of the driver.
+                lock(&pinning.failed).get_or_insert(reason);
+                None
+            }
+        }))
+    }
+
+    /// The note on memory that could not be pinned, once; an error where it has to be.
+    pub(crate) fn pinning(&self) -> Result<Option<LoaderNote>, DeviceReason> {
+        let mut failed = lock(&self.pinning.failed);
+        if self.pinning.is_required {
+            return failed.clone().map_or(Ok(None), Err);
+        }
+        Ok(failed.take().map(|reason| LoaderNote::Device {
+            wanted: "pinned memory",
+            used: "ordinary memory instead, which is copied more slowly",
+            reason,
         }))
     }
 

@@ -72,7 +72,11 @@ pub(super) fn publish(
             let batch = Batch::new(Arc::clone(lease), place.batch, len, layout, mixed, left_out);
             let held = batch.held();
             let batch = within.and_then(|()| {
-                let device = run.shared().delivered.upload(lease, layout, batch.len());
+                let shared = run.shared();
+                let device = shared.delivered.pinning().and_then(|note| {
+                    note.into_iter().for_each(|note| shared.note(note));
+                    shared.delivered.upload(lease, layout, batch.len())
+                });
                 let device = device.map_err(|reason| PipelineError::Device { reason })?;
                 Ok(batch.with_device(device))
             });
