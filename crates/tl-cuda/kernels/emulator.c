@@ -11,6 +11,7 @@
 //   -DFAILING=\"cuEventRecord\"  a function that returns
 //   -DCODE=700                  this code
 //   -DCALLS=2                   after so many calls
+//   -DCAPTURING=1               somebody captures a stream, in the mode that forbids most to all
 
 #include <pthread.h>
 #include <stdint.h>
@@ -49,6 +50,10 @@ static Place blockIdx, blockDim, threadIdx;
 #define CALLS 0
 #endif
 
+#ifndef CAPTURING
+#define CAPTURING 0
+#endif
+
 #define EXPORT __attribute__((visibility("default")))
 
 enum {
@@ -59,7 +64,7 @@ enum {
     INVALID_DEVICE = 101,
     INVALID_CONTEXT = 201,
     NOT_FOUND = 500,
-    NOT_READY = 600,
+    CAPTURE_UNSUPPORTED = 900,
 };
 
 typedef struct Stream Stream;
@@ -83,6 +88,9 @@ typedef struct Work {
 } Work;
 
 struct Stream {
+    Stream *next;
+    // The legacy stream waits for it.
+    int is_blocking;
     Work *first, *last;
     // Work that was enqueued, and work that has run.
     u64 enqueued, done;
@@ -95,12 +103,21 @@ typedef struct Allocation {
 } Allocation;
 
 static pthread_mutex_t lock;
-static Stream legacy, per_thread;
+static Stream legacy;
+static Stream *streams;
+static __thread Stream *per_thread;
 static Allocation *allocations;
 static size_t in_use;
 static __thread int is_current;
-static int is_made;
+// Of captures: 0 is global, 2 is relaxed.
+static __thread int mode;
+static int contexts[DEVICES + 1];
 static int retained;
+
+// True if a capture of somebody keeps this thread from calls such as allocations.
+static int is_forbidden(void) {
+    return CAPTURING && mode != 2;
+}
 
 static int failure(const char *name) {
     static int calls;
@@ -126,9 +143,19 @@ __attribute__((constructor)) static void start(void) {
     pthread_mutex_init(&lock, &recursive);
 }
 
+static Stream *made_stream(int is_blocking) {
+    Stream *stream = calloc(1, sizeof *stream);
+    stream->is_blocking = is_blocking;
+    stream->next = streams;
+    streams = stream;
+    return stream;
+}
+
 static Stream *stream_of(Stream *handle) {
     if ((uintptr_t)handle <= 1) return &legacy;
-    return (uintptr_t)handle == 2 ? &per_thread : handle;
+    if ((uintptr_t)handle != 2) return handle;
+    if (!per_thread) per_thread = made_stream(1);
+    return per_thread;
 }
 
 static void run(Work *work);
@@ -215,9 +242,7 @@ EXPORT int cuDeviceGetName(char *name, int length, int device) {
 
 EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) {
     BEGIN
-    (void)device;
-    *context = &is_made;
-    is_made = 1;
+    *context = &contexts[device];
     retained++;
     END(SUCCESS);
 }
@@ -230,15 +255,36 @@ EXPORT int cuDevicePrimaryCtxRelease_v2(int device) {
 
 EXPORT int cuCtxPushCurrent_v2(void *context) {
     BEGIN
-    if (context != &is_made) END(INVALID_CONTEXT);
+    if ((int *)context < contexts || (int *)context >= contexts + DEVICES) END(INVALID_CONTEXT);
     is_current++;
     END(SUCCESS);
 }
 
 EXPORT int cuCtxPopCurrent_v2(void **context) {
     BEGIN
-    *context = &is_made;
+    *context = contexts;
     END(is_current-- > 0 ? SUCCESS : INVALID_CONTEXT);
+}
+
+EXPORT int cuThreadExchangeStreamCaptureMode(int *other) {
+    int before = mode;
+    mode = *other;
+    *other = before;
+    return SUCCESS;
+}
+
+EXPORT int cuStreamIsCapturing(Stream *stream, int *status) {
+    BEGIN
+    (void)stream;
+    *status = 0;
+    END(SUCCESS);
+}
+
+EXPORT int cuCtxSynchronize(void) {
+    BEGIN
+    run_until(&legacy, legacy.enqueued);
+    for (Stream *one = streams; one; one = one->next) run_until(one, one->enqueued);
+    END(is_current ? SUCCESS : INVALID_CONTEXT);
 }
 
 EXPORT int cuMemGetInfo_v2(size_t *available, size_t *total) {
@@ -251,6 +297,7 @@ EXPORT int cuMemGetInfo_v2(size_t *available, size_t *total) {
 EXPORT int cuMemAlloc_v2(char **address, size_t bytes) {
     BEGIN
     if (!is_current) END(INVALID_CONTEXT);
+    if (is_forbidden()) END(CAPTURE_UNSUPPORTED);
     if (bytes > (size_t)MEMORY - in_use) END(OUT_OF_MEMORY);
     Allocation *one = malloc(sizeof *one);
     *one = (Allocation){allocations, aligned_alloc(256, (bytes + 255) / 256 * 256), bytes};
@@ -279,6 +326,7 @@ EXPORT int cuMemFree_v2(char *address) {
 EXPORT int cuMemHostAlloc(void **address, size_t bytes, unsigned flags) {
     BEGIN
     (void)flags;
+    if (is_forbidden()) END(CAPTURE_UNSUPPORTED);
     *address = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     memset(*address, 0xA5, bytes);
     END(is_current ? SUCCESS : INVALID_CONTEXT);
@@ -286,6 +334,7 @@ EXPORT int cuMemHostAlloc(void **address, size_t bytes, unsigned flags) {
 
 EXPORT int cuMemFreeHost(void *address) {
     BEGIN
+    if (is_forbidden()) END(CAPTURE_UNSUPPORTED);
     free(address);
     END(is_current ? SUCCESS : INVALID_CONTEXT);
 }
@@ -306,8 +355,7 @@ EXPORT int cuMemcpyDtoHAsync_v2(char *to, const char *from, size_t bytes, Stream
 
 EXPORT int cuStreamCreate(Stream **stream, unsigned flags) {
     BEGIN
-    (void)flags;
-    *stream = calloc(1, sizeof **stream);
+    *stream = made_stream(!flags);
     END(is_current ? SUCCESS : INVALID_CONTEXT);
 }
 
@@ -348,16 +396,12 @@ EXPORT int cuEventDestroy_v2(Event *event) {
 EXPORT int cuEventRecord(Event *event, Stream *handle) {
     BEGIN
     Stream *stream = stream_of(handle);
+    for (Stream *one = streams; stream == &legacy && one; one = one->next) {
+        if (one->is_blocking)
+            enqueue(&legacy, (Work){.kind = WAIT, .event = {one, one->enqueued}});
+    }
     *event = (Event){stream, stream->enqueued};
     END(is_current ? SUCCESS : INVALID_CONTEXT);
-}
-
-EXPORT int cuEventQuery(Event *event) {
-    BEGIN
-    // Whoever asks again and again sees it happen.
-    int is_over = !event->stream || event->stream->done >= event->number;
-    if (!is_over) run_until(event->stream, event->stream->done + 1);
-    END(is_over ? SUCCESS : NOT_READY);
 }
 
 EXPORT int cuEventSynchronize(Event *event) {
@@ -376,7 +420,7 @@ EXPORT int cuEventElapsedTime(float *milliseconds, Event *start, Event *end) {
 
 EXPORT int cuModuleLoadData(void **module, const char *image) {
     BEGIN
-    *module = &is_made;
+    *module = contexts;
     END(strstr(image, ".version 7.0") ? SUCCESS : INVALID_VALUE);
 }
 

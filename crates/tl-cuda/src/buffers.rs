@@ -4,13 +4,15 @@
 //! The way back is what goes wrong elsewhere: memory that is free for the host is still read by
 //! kernels that have been enqueued. So a buffer remembers the streams that it was given to. When it is
 //! dropped, an event is recorded on each of them, and the next filling of the memory begins with a
-//! wait for these events, on the device. No thread waits.
+//! wait for these events, on the device. Whoever drops it does not wait. The uploader's thread waits
+//! for readers whose streams nobody knows, and before it frees what is too much.
 
 use std::fmt;
 
-use tl_handoff::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
+use tl_handoff::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, lock};
 
 use crate::driver::{Device, DeviceMemory, Event, Stream, StreamHandle};
+use crate::jobs::{Job, Jobs};
 use crate::reason::DeviceReason;
 
 /// The bounds of the memory of a loader on its device.
@@ -34,6 +36,11 @@ pub(crate) struct BufferPool {
     limits: BufferLimits,
     allocated: AtomicU64,
     free: Mutex<Vec<Free>>,
+    /// What has to be waited for before it is used again or freed, by the thread that takes `jobs`.
+    retired: Mutex<Vec<Free>>,
+    /// Held by the thread that waits.
+    settling: Mutex<()>,
+    jobs: Arc<Jobs>,
 }
 
 /// Memory between two fillings.
@@ -43,6 +50,14 @@ struct Free {
     ready: Arc<Event>,
     /// Streams have read it.
     last_uses: Vec<Event>,
+    /// Streams that nobody knows may still read it.
+    has_unknown_reader: bool,
+}
+
+/// A stream that reads a buffer.
+struct Reader {
+    stream: StreamHandle,
+    last_use: Event,
 }
 
 impl Free {
@@ -56,8 +71,11 @@ impl Free {
 }
 
 impl BufferPool {
-    pub(crate) fn new(device: Device, limits: BufferLimits) -> Self {
-        Self { device, limits, allocated: AtomicU64::new(0), free: Mutex::default() }
+    pub(crate) fn new(device: Device, limits: BufferLimits, jobs: Arc<Jobs>) -> Self {
+        let allocated = AtomicU64::new(0);
+        let free = Mutex::default();
+        let retired = Mutex::default();
+        Self { device, limits, allocated, free, retired, settling: Mutex::default(), jobs }
     }
 
     /// Bytes of the device that the pool has.
@@ -67,32 +85,44 @@ impl BufferPool {
 
     /// Memory of at least so many bytes, which work of `stream` may write from now on.
     pub(crate) fn take(&self, bytes: usize, stream: &Stream) -> Result<DeviceMemory, DeviceReason> {
+        if let Some(memory) = self.recycled(bytes, stream)? {
+            return Ok(memory);
+        }
+        match self.allocate(bytes) {
+            Err(DeviceReason::OutOfMemory { .. }) => {}
+            allocated => return allocated,
+        }
+        self.settle_retired();
+        if let Some(memory) = self.recycled(bytes, stream)? {
+            return Ok(memory);
+        }
+        // Those that are free are too small.
+        let outgrown = std::mem::take(&mut *lock(&self.free));
+        for free in outgrown {
+            self.discard(&free);
+        }
+        self.allocate(bytes)
+    }
+
+    fn recycled(
+        &self,
+        bytes: usize,
+        stream: &Stream,
+    ) -> Result<Option<DeviceMemory>, DeviceReason> {
         let recycled = {
             let mut free = lock(&self.free);
             let fitting = free.iter().enumerate().filter(|(_, free)| free.memory.bytes >= bytes);
             let smallest = fitting.min_by_key(|(_, free)| free.memory.bytes);
             smallest.map(|(place, _)| place).map(|place| free.swap_remove(place))
         };
-        if let Some(free) = recycled {
-            for event in &free.last_uses {
-                if let Err(reason) = stream.wait(event) {
-                    self.discard(&free);
-                    return Err(reason);
-                }
+        let Some(free) = recycled else { return Ok(None) };
+        for event in &free.last_uses {
+            if let Err(reason) = stream.wait(event) {
+                self.discard(&free);
+                return Err(reason);
             }
-            return Ok(free.memory);
         }
-        match self.allocate(bytes) {
-            Err(DeviceReason::OutOfMemory { .. }) if !lock(&self.free).is_empty() => {
-                // Those that are free are too small.
-                let outgrown = std::mem::take(&mut *lock(&self.free));
-                for free in outgrown {
-                    self.discard(&free);
-                }
-                self.allocate(bytes)
-            }
-            allocated => allocated,
-        }
+        Ok(Some(free.memory))
     }
 
     fn allocate(&self, bytes: usize) -> Result<DeviceMemory, DeviceReason> {
@@ -116,18 +146,49 @@ impl BufferPool {
     }
 
     fn put_back(&self, free: Free) {
-        let mut kept = lock(&self.free);
-        if kept.len() < self.limits.keep {
-            return kept.push(free);
+        if !free.has_unknown_reader {
+            let mut kept = lock(&self.free);
+            if kept.len() < self.limits.keep {
+                return kept.push(free);
+            }
         }
-        drop(kept);
-        self.discard(&free);
+        lock(&self.retired).push(free);
+        if !self.jobs.push(Job::Retired) {
+            self.settle_retired();
+        }
+    }
+
+    /// Waits for what has to be waited for, and makes it free or frees it.
+    pub(crate) fn settle_retired(&self) {
+        let one_at_a_time = lock(&self.settling);
+        let retired = std::mem::take(&mut *lock(&self.retired));
+        let waits = retired.iter().any(|free| free.has_unknown_reader);
+        let is_idle = !waits || self.device.synchronize().is_ok();
+        for free in retired {
+            if free.has_unknown_reader && !is_idle {
+                // A lost device, or a capture: nobody can say when the memory is read.
+                std::mem::forget(free);
+                continue;
+            }
+            let mut kept = lock(&self.free);
+            if kept.len() < self.limits.keep {
+                kept.push(Free { has_unknown_reader: false, ..free });
+                continue;
+            }
+            drop(kept);
+            self.discard(&free);
+        }
+        drop(one_at_a_time);
     }
 }
 
 impl Drop for BufferPool {
     fn drop(&mut self) {
-        lock(&self.free).iter().for_each(Free::settle);
+        // In a fork nothing is freed, and threads that are not there may hold the locks.
+        if !self.device.is_forked() {
+            self.settle_retired();
+            lock(&self.free).iter().for_each(Free::settle);
+        }
     }
 }
 
@@ -135,7 +196,7 @@ impl Drop for BufferPool {
 ///
 /// Streams that read it have to be named: by [`hold_back`](Self::hold_back), which orders them after
 /// the copy, or by [`record_stream`](Self::record_stream). They have to exist until the buffer is
-/// dropped.
+/// dropped. If nobody knows them, [`record_unknown_reader`](Self::record_unknown_reader) does.
 pub struct DeviceBuffer {
     pool: Arc<BufferPool>,
     /// `None` only inside `drop`.
@@ -143,7 +204,8 @@ pub struct DeviceBuffer {
     address: u64,
     bytes: usize,
     ready: Arc<Event>,
-    readers: Mutex<Vec<StreamHandle>>,
+    readers: Mutex<Vec<Reader>>,
+    has_unknown_reader: AtomicBool,
     rest: Rest,
 }
 
@@ -163,7 +225,18 @@ impl DeviceBuffer {
     ) -> Self {
         let address = memory.address;
         let readers = Mutex::default();
-        Self { pool, memory: Some(memory), address, bytes, ready, readers, rest: Rest::default() }
+        let has_unknown_reader = AtomicBool::new(false);
+        let rest = Rest::default();
+        Self {
+            pool,
+            memory: Some(memory),
+            address,
+            bytes,
+            ready,
+            readers,
+            has_unknown_reader,
+            rest,
+        }
     }
 
     pub(crate) fn with_rest(mut self, rest: Rest) -> Self {
@@ -214,19 +287,38 @@ impl DeviceBuffer {
     /// after the work that the stream has when the buffer is dropped.
     ///
     /// # Errors
-    /// A call of the driver that failed; [`DeviceReason::Forked`].
+    /// A call of the driver that failed, as for a stream of another device or one that is being
+    /// captured; [`DeviceReason::Forked`].
     pub fn hold_back(&self, stream: StreamHandle) -> Result<(), DeviceReason> {
-        self.ready.hold_back(stream)?;
-        self.record_stream(stream);
-        Ok(())
+        self.record_stream(stream)?;
+        self.ready.hold_back(stream)
     }
 
     /// The memory is used again only after the work that `stream` has when the buffer is dropped.
-    pub fn record_stream(&self, stream: StreamHandle) {
+    ///
+    /// # Errors
+    /// As [`hold_back`](Self::hold_back).
+    pub fn record_stream(&self, stream: StreamHandle) -> Result<(), DeviceReason> {
+        // Before the lock: a thread that a fork lacks may hold it.
+        let last_use = self.device().event()?;
+        // What cannot be done at the end is said now.
+        last_use.record_end(stream)?;
         let mut readers = lock(&self.readers);
-        if !readers.contains(&stream) {
-            readers.push(stream);
+        if !readers.iter().any(|reader| reader.stream == stream) {
+            readers.push(Reader { stream, last_use });
         }
+        Ok(())
+    }
+
+    /// The memory is used again only after all work that the device's context has when the buffer is
+    /// dropped: for readers whose streams are not known. The uploader's thread waits for it.
+    pub fn record_unknown_reader(&self) {
+        self.has_unknown_reader.store(true, Ordering::Relaxed);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn lock_pool(&self) -> tl_handoff::sync::MutexGuard<'_, impl Sized> {
+        lock(&self.pool.free)
     }
 
     /// The bytes, copied to the host when they are there.
@@ -253,20 +345,24 @@ impl fmt::Debug for DeviceBuffer {
 impl Drop for DeviceBuffer {
     fn drop(&mut self) {
         let Some(memory) = self.memory.take() else { return };
-        let device = self.device();
-        let last_use = |&stream: &StreamHandle| {
-            let event = device.event()?;
-            event.record(stream)?;
-            Ok::<_, DeviceReason>(event)
+        if self.device().is_forked() {
+            // The memory is of the other process, and its threads may hold the locks.
+            std::mem::forget(memory);
+            return;
+        }
+        let readers = std::mem::take(&mut *lock(&self.readers));
+        let end = |Reader { stream, last_use }: Reader| {
+            last_use.record_end(stream)?;
+            Ok::<_, DeviceReason>(last_use)
         };
-        let readers = lock(&self.readers);
-        match readers.iter().map(last_use).collect() {
+        match readers.into_iter().map(end).collect() {
             Ok(last_uses) => {
                 let ready = Arc::clone(&self.ready);
-                self.pool.put_back(Free { memory, ready, last_uses });
+                let has_unknown_reader = self.has_unknown_reader.load(Ordering::Relaxed);
+                self.pool.put_back(Free { memory, ready, last_uses, has_unknown_reader });
             }
-            // A fork, a lost device, or a stream that was destroyed too early: nobody can say when
-            // the memory is read, so it is never used again.
+            // A lost device, a stream that was destroyed too early, or one that is being captured:
+            // nobody can say when the memory is read, so it is never used again.
             Err(_) => std::mem::forget(memory),
         }
     }

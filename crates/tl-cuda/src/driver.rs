@@ -27,6 +27,9 @@ const NON_BLOCKING: c_uint = 1;
 const BLOCKING_SYNC: c_uint = 1;
 /// `CU_MEMHOSTALLOC_PORTABLE`: pinned for all devices.
 const PORTABLE: c_uint = 1;
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`: captures of other threads forbid this one nothing.
+const RELAXED: c_int = 2;
+
 /// The primary context of a device, which torch, JAX and others use too.
 struct Context {
     functions: &'static Functions,
@@ -45,14 +48,18 @@ unsafe impl Sync for Context {}
 /// The context is current in this thread until this is dropped.
 struct Scope<'a> {
     functions: &'a Functions,
+    /// The thread's mode of captures before.
+    mode: c_int,
 }
 
 impl Drop for Scope<'_> {
     fn drop(&mut self) {
         let mut popped = std::ptr::null_mut();
+        // Failures are those of a lost device, which later calls report.
+        // SAFETY: the pointer is to a field of the type that the function exchanges.
+        unsafe { (self.functions.exchange_capture_mode)(&raw mut self.mode) };
         // SAFETY: the pointer is to a local variable; `Context::enter` has pushed what is popped.
-        let code = unsafe { (self.functions.pop_context)(&raw mut popped) };
-        debug_assert_eq!(code, SUCCESS, "a context that was pushed can be popped");
+        unsafe { (self.functions.pop_context)(&raw mut popped) };
     }
 }
 
@@ -64,7 +71,12 @@ impl Context {
         // SAFETY: the context is retained as long as `self` lives.
         let code = unsafe { (self.functions.push_context)(self.raw) };
         self.functions.check("cuCtxPushCurrent", code)?;
-        Ok(Scope { functions: self.functions })
+        let mut mode = RELAXED;
+        // SAFETY: the pointer is to a local variable of the type that the function exchanges.
+        let code = unsafe { (self.functions.exchange_capture_mode)(&raw mut mode) };
+        // Without success the mode is as it was, and exchanging it again changes nothing.
+        let mode = if code == SUCCESS { mode } else { RELAXED };
+        Ok(Scope { functions: self.functions, mode })
     }
 
     /// Calls `free` in the context. Failures are of no use to the caller: memory of a lost device, or
@@ -80,8 +92,8 @@ impl Drop for Context {
     fn drop(&mut self) {
         if self.process == process_id() {
             // SAFETY: the context of this device was retained once for this value.
-            let code = unsafe { (self.functions.release_context)(self.device) };
-            debug_assert_eq!(code, SUCCESS, "a context that was retained can be released");
+            // It fails for a lost device, which has nothing to release.
+            unsafe { (self.functions.release_context)(self.device) };
         }
     }
 }
@@ -124,6 +136,7 @@ impl Device {
             | DeviceReason::DriverTooOld { .. }
             | DeviceReason::OutOfMemory { .. }
             | DeviceReason::Library { .. }
+            | DeviceReason::LocalRank { .. }
             | DeviceReason::Forked
             | DeviceReason::Recipe { .. }) => reason,
         })?;
@@ -168,6 +181,22 @@ impl Device {
         &self.context.name
     }
 
+    /// Whether this process is a fork of the one that opened the device.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.context.process != process_id()
+    }
+
+    /// Waits until the device's context has no work left, of any library.
+    ///
+    /// # Errors
+    /// As [`free_memory`](Self::free_memory); a stream of the context is being captured.
+    pub(crate) fn synchronize(&self) -> Result<(), DeviceReason> {
+        let scope = self.context.enter()?;
+        // SAFETY: it takes no argument.
+        let code = unsafe { (scope.functions.synchronize_context)() };
+        scope.functions.check("cuCtxSynchronize", code)
+    }
+
     /// Bytes of the device's memory that are free.
     ///
     /// # Errors
@@ -195,6 +224,13 @@ impl Device {
         Ok(Stream { context: Arc::clone(&self.context), raw })
     }
 
+    /// The stream of the thread that uses it, which is not to be dropped.
+    #[cfg(test)]
+    pub(crate) fn per_thread_stream(&self) -> Stream {
+        let raw = std::ptr::without_provenance_mut(2);
+        Stream { context: Arc::clone(&self.context), raw }
+    }
+
     /// An event that nothing was recorded in, which counts as one that happened.
     ///
     /// # Errors
@@ -211,7 +247,7 @@ impl Device {
     /// Memory of the host that the device copies from without a detour; zeros.
     ///
     /// # Errors
-    /// [`DeviceReason::OutOfMemory`] if so much cannot be pinned.
+    /// A call of the driver that failed, as when so much cannot be pinned; [`DeviceReason::Forked`].
     pub fn pinned(&self, bytes: usize) -> Result<PinnedMemory, DeviceReason> {
         let scope = self.context.enter()?;
         let mut start = std::ptr::null_mut();
@@ -219,7 +255,8 @@ impl Device {
         let code =
             unsafe { (scope.functions.allocate_host)(&raw mut start, bytes.max(1), PORTABLE) };
         if code == OUT_OF_MEMORY {
-            return Err(DeviceReason::OutOfMemory { need: bytes as u64, free: 0 });
+            let error = format!("{bytes} bytes of the host cannot be pinned");
+            return Err(DeviceReason::Library { function: "cuMemHostAlloc", error });
         }
         scope.functions.check("cuMemHostAlloc", code)?;
         let start = NonNull::new(start.cast::<u8>()).ok_or(DeviceReason::Library {

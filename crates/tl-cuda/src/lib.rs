@@ -5,6 +5,7 @@
 mod buffers;
 mod conversion;
 mod driver;
+mod jobs;
 mod library;
 mod reason;
 mod uploader;

@@ -69,6 +69,9 @@ functions! {
     release_context = cuDevicePrimaryCtxRelease_v2(c_int);
     push_context = cuCtxPushCurrent_v2(Opaque);
     pop_context = cuCtxPopCurrent_v2(*mut Opaque);
+    synchronize_context = cuCtxSynchronize();
+    exchange_capture_mode = cuThreadExchangeStreamCaptureMode(*mut c_int);
+    capture_status = cuStreamIsCapturing(Opaque, *mut c_int);
     memory_info = cuMemGetInfo_v2(*mut usize, *mut usize);
     allocate = cuMemAlloc_v2(*mut u64, usize);
     free = cuMemFree_v2(u64);
@@ -83,7 +86,6 @@ functions! {
     create_event = cuEventCreate(*mut Opaque, c_uint);
     destroy_event = cuEventDestroy_v2(Opaque);
     record_event = cuEventRecord(Opaque, Opaque);
-    query_event = cuEventQuery(Opaque);
     synchronize_event = cuEventSynchronize(Opaque);
     elapsed_time = cuEventElapsedTime(*mut f32, Opaque, Opaque);
     load_module = cuModuleLoadData(*mut Opaque, *const c_void);

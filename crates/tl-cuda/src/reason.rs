@@ -58,6 +58,12 @@ pub enum DeviceReason {
         /// How many the process sees.
         devices: u32,
     },
+    /// The variable `LOCAL_RANK` has no number of a device.
+    #[error("LOCAL_RANK is {value:?}, expected the number of a device")]
+    LocalRank {
+        /// Its value.
+        value: String,
+    },
     /// The memory of the device is exhausted, or the part of it that may be used.
     #[error("out of device memory: {need} bytes are needed, and {free} are free")]
     OutOfMemory {

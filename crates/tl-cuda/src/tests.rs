@@ -1,17 +1,18 @@
 //! The crate on a device: the emulated driver, or the real device whose number
-//! `TURBOLOADER_TEST_DEVICE` is. Tests of a real device run one at a time (`--test-threads=1`): some
-//! measure who waits, and allocations of others hold them up.
+//! `TURBOLOADER_TEST_DEVICE` is. Tests of a real device run one at a time: some measure who waits, and
+//! allocations of others hold them up.
 #![expect(unsafe_code, reason = "a consumer of batches, with kernels and copies of its own")]
 
 mod rates;
 
 use std::env;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use tl_handoff::sync::Arc;
+use tl_handoff::sync::{Arc, Mutex, MutexGuard, lock};
 use tl_simd::Level;
 use tl_simd::normalize::{Dtype, ImageWriter, Layout, PixelFormat, Table};
 
@@ -51,8 +52,24 @@ fn device_with(macros: &[&str]) -> Result<Device, DeviceReason> {
     device
 }
 
-fn device() -> Device {
-    device_with(&[]).expect("a device")
+/// A device; a real one is that of the test alone until it is dropped.
+struct TestDevice {
+    device: Device,
+    _alone: Option<MutexGuard<'static, ()>>,
+}
+
+impl Deref for TestDevice {
+    type Target = Device;
+
+    fn deref(&self) -> &Device {
+        &self.device
+    }
+}
+
+fn device() -> TestDevice {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = real_device().map(|_| lock(&ALONE));
+    TestDevice { device: device_with(&[]).expect("a device"), _alone: alone }
 }
 
 fn real_device() -> Option<u32> {
@@ -172,8 +189,16 @@ fn conversions_have_the_bits_of_the_cpu() {
     }
 }
 
+/// The way in which a buffer learns of a consumer.
+#[derive(Clone, Copy, PartialEq)]
+enum Told {
+    Stream,
+    ThatThereIsOne,
+    Nothing,
+}
+
 /// The bytes that a consumer sees that is busy while the buffer is dropped and the next batch copied.
-fn seen_by_a_slow_consumer(is_recorded: bool) -> Vec<u8> {
+fn seen_by_a_slow_consumer(told: Told) -> Vec<u8> {
     let device = device();
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
     let consumer = device.stream().unwrap();
@@ -184,15 +209,23 @@ fn seen_by_a_slow_consumer(is_recorded: bool) -> Vec<u8> {
     drop(uploader.upload(Arc::clone(&second), None).unwrap());
     let buffer = uploader.upload(first, None).unwrap();
     let address = buffer.address();
-    if is_recorded {
-        hold_back(&buffer, &consumer);
-    } else {
-        consumer.wait(buffer.ready()).unwrap();
+    match told {
+        Told::Stream => hold_back(&buffer, &consumer),
+        Told::ThatThereIsOne => {
+            consumer.wait(buffer.ready()).unwrap();
+            buffer.record_unknown_reader();
+        }
+        Told::Nothing => consumer.wait(buffer.ready()).unwrap(),
     }
     spin(&device, &consumer);
     read_later(&consumer, &buffer, &mut seen);
     drop(buffer);
-    let next = uploader.upload(second, None).unwrap();
+    let mut next = uploader.upload(Arc::clone(&second), None).unwrap();
+    let start = Instant::now();
+    while told == Told::ThatThereIsOne && next.address() != address {
+        assert!(start.elapsed() < Duration::from_secs(10), "the memory is used again");
+        next = uploader.upload(Arc::clone(&second), None).unwrap();
+    }
     assert_eq!(next.address(), address, "the memory is used again");
     // In a driver that does nothing early, whoever asks first is served first.
     next.ready().synchronize().unwrap();
@@ -203,14 +236,15 @@ fn seen_by_a_slow_consumer(is_recorded: bool) -> Vec<u8> {
 
 #[test]
 fn memory_is_filled_again_only_after_its_readers() {
-    assert!(seen_by_a_slow_consumer(true) == [1; MIB]);
+    assert!(seen_by_a_slow_consumer(Told::Stream) == [1; MIB]);
+    assert!(seen_by_a_slow_consumer(Told::ThatThereIsOne) == [1; MIB]);
 }
 
 #[test]
 fn the_test_of_readers_fails_without_their_event() {
     // A real driver may put both streams into one queue of the device, which orders them by chance;
     // the next streams get another one.
-    assert!((0..8).any(|_| seen_by_a_slow_consumer(false) != [1; MIB]));
+    assert!((0..8).any(|_| seen_by_a_slow_consumer(Told::Nothing) != [1; MIB]));
 }
 
 #[test]
@@ -316,7 +350,7 @@ fn a_device_that_is_lost_fails_the_uploads_after() {
             assert_eq!(reason, lost);
             break;
         }
-        assert!(start.elapsed() < Duration::from_secs(10), "the keeper sees it");
+        assert!(start.elapsed() < Duration::from_secs(10), "the thread sees it");
     }
     drop(first);
 }
@@ -335,7 +369,7 @@ fn copies_that_cannot_begin_are_errors_and_cost_no_memory() {
 
 #[test]
 fn streams_that_are_gone_cost_the_memory_and_nothing_else() {
-    let device = device_with(&["FAILING=\"cuEventRecord\"", "CODE=400", "CALLS=4"]).unwrap();
+    let device = device_with(&["FAILING=\"cuEventRecord\"", "CODE=400", "CALLS=5"]).unwrap();
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
     let stream = device.stream().unwrap();
     let first = uploader.upload(Arc::new(vec![1; 10]), None).unwrap();
@@ -343,4 +377,66 @@ fn streams_that_are_gone_cost_the_memory_and_nothing_else() {
     hold_back(&first, &stream);
     drop(first);
     assert_eq!(second.read().unwrap(), [2; 10]);
+}
+
+#[test]
+fn the_stream_of_a_thread_may_be_read_by_one_and_dropped_by_another() {
+    let device = device();
+    let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
+    let sources = [pinned(&device, &[1; MIB]), pinned(&device, &[2; MIB])];
+    let mut seen = device.pinned(MIB).unwrap();
+    drop(uploader.upload(Arc::clone(&sources[1]), None).unwrap());
+    let buffer = uploader.upload(Arc::clone(&sources[0]), None).unwrap();
+    // SAFETY: each thread has such a stream.
+    let own = unsafe { StreamHandle::new(2) };
+    let (buffer, own_stream) = std::thread::scope(|scope| {
+        let reading = scope.spawn(|| {
+            buffer.hold_back(own).unwrap();
+            let stream = device.per_thread_stream();
+            spin(&device, &stream);
+            read_later(&stream, &buffer, &mut seen);
+            (buffer, stream)
+        });
+        reading.join().unwrap()
+    });
+    let address = buffer.address();
+    drop(buffer);
+    let next = uploader.upload(Arc::clone(&sources[1]), None).unwrap();
+    assert_eq!(next.address(), address);
+    next.ready().synchronize().unwrap();
+    device.synchronize().unwrap();
+    assert!(*seen == [1; MIB]);
+    std::mem::forget(own_stream);
+}
+
+#[test]
+fn captures_of_others_do_not_matter() {
+    let device = device_with(&["CAPTURING=1"]).unwrap();
+    let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
+    let buffer = uploader.upload(pinned(&device, &[3; 100]), None).unwrap();
+    assert_eq!(buffer.read().unwrap(), [3; 100]);
+}
+
+#[test]
+fn a_fork_drops_buffers_while_their_pool_is_locked() {
+    let device = device_with(&["MEMORY=100000"]).unwrap();
+    let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
+    let buffer = uploader.upload(Arc::new(vec![1; 10]), None).unwrap();
+    let locked = buffer.lock_pool();
+    // SAFETY: the child drops the buffer and exits at once; a signal ends it if it waits.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: it takes a number.
+        unsafe { libc::alarm(20) };
+        // SAFETY: the other value is never dropped in this process.
+        drop(unsafe { std::ptr::read(&raw const buffer) });
+        // SAFETY: as above.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = -1;
+    // SAFETY: the pointer is to a local variable.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+    drop(locked);
+    assert_eq!(buffer.read().unwrap(), [1; 10]);
 }

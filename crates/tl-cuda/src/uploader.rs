@@ -1,15 +1,15 @@
 //! Copies of batches to a device, on a stream of their own.
 #![expect(unsafe_code, reason = "copies that continue after the call; docs/safety.md")]
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-use tl_handoff::sync::{Arc, AtomicU64, Condvar, Mutex, Ordering, lock, process_id, thread, wait};
+use tl_handoff::sync::{Arc, AtomicU64, Mutex, Ordering, lock, process_id, thread};
 
 use crate::buffers::{BufferLimits, BufferPool, DeviceBuffer, Rest};
 use crate::conversion::{CHANNELS, Conversion};
-use crate::driver::{Device, DeviceMemory, Event, Stream};
+use crate::driver::{Device, DeviceMemory, Stream};
+use crate::jobs::{Copy, Job, Jobs};
 use crate::reason::DeviceReason;
 
 /// The alignment of what follows converted images in a buffer.
@@ -101,28 +101,27 @@ struct Shared {
     /// Pixels on the device before they are converted. One memory for all batches, because the work of
     /// the stream is done in order; locked while a batch is enqueued.
     staging: Mutex<Option<DeviceMemory>>,
-    under_way: Mutex<UnderWay>,
-    changed: Condvar,
+    jobs: Arc<Jobs>,
+    /// The first copy that failed.
+    failed: Mutex<Option<DeviceReason>>,
     batches: AtomicU64,
     bytes: AtomicU64,
     device_nanos: AtomicU64,
 }
 
-/// Copies that may not be complete, oldest first.
-#[derive(Default)]
-struct UnderWay {
-    copies: VecDeque<Copy>,
-    is_closed: bool,
-    /// The first that failed.
-    failed: Option<DeviceReason>,
+/// A copy that has begun: unless it is handed on, its source stays until the stream has come so far.
+struct Begun<'a> {
+    stream: &'a Stream,
+    /// `None` once it was handed on.
+    source: Option<Arc<dyn HostBytes>>,
 }
 
-/// A copy, with what it needs until it is complete.
-struct Copy {
-    start: Event,
-    end: Arc<Event>,
-    _source: Arc<dyn HostBytes>,
-    _conversion: Option<Arc<Conversion>>,
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        if self.source.is_some() && self.stream.synchronize().is_err() {
+            std::mem::forget(self.source.take());
+        }
+    }
 }
 
 impl Uploader {
@@ -131,14 +130,15 @@ impl Uploader {
     /// # Errors
     /// A call of the driver that failed, or [`DeviceReason::Forked`].
     pub fn new(device: &Device, limits: BufferLimits) -> Result<Self, DeviceReason> {
+        let jobs = Arc::new(Jobs::default());
         let shared = Arc::new(Shared {
             process: process_id(),
             device: device.clone(),
             stream: device.stream()?,
-            pool: Arc::new(BufferPool::new(device.clone(), limits)),
+            pool: Arc::new(BufferPool::new(device.clone(), limits, Arc::clone(&jobs))),
             staging: Mutex::default(),
-            under_way: Mutex::default(),
-            changed: Condvar::new(),
+            jobs,
+            failed: Mutex::default(),
             batches: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             device_nanos: AtomicU64::new(0),
@@ -208,8 +208,7 @@ impl Drop for Uploader {
             std::mem::forget(keeper);
             return;
         }
-        lock(&self.shared.under_way).is_closed = true;
-        self.shared.changed.notify_all();
+        self.shared.jobs.close();
         if keeper.join().is_err() {
             debug_assert!(false, "the keeper calls the driver and drops values");
         }
@@ -226,7 +225,7 @@ impl Shared {
         if self.process != process_id() {
             return Err(DeviceReason::Forked);
         }
-        if let Some(reason) = &lock(&self.under_way).failed {
+        if let Some(reason) = &*lock(&self.failed) {
             return Err(reason.clone());
         }
         let start = device.event()?;
@@ -243,21 +242,18 @@ impl Shared {
         let buffer = DeviceBuffer::new(Arc::clone(pool), memory, bytes, ready)
             .with_rest(Rest { source: area, target: converted });
         stream.record(&start)?;
-        let enqueued = self.enqueue(source.bytes(), images, &mut staging, &buffer);
-        if let Err(reason) = enqueued.and_then(|()| stream.record(&end)) {
-            if stream.synchronize().is_err() {
-                std::mem::forget(source);
-            }
-            return Err(reason);
-        }
-        drop(staging);
         let copied = source.bytes().len() as u64;
+        let mut begun = Begun { stream, source: Some(Arc::clone(&source)) };
+        self.enqueue(source.bytes(), images, &mut staging, &buffer)?;
+        stream.record(&end)?;
+        begun.source = None;
+        drop(begun);
+        drop(staging);
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(copied, Ordering::Relaxed);
         let conversion = images.map(|images| Arc::clone(&images.conversion));
         let copy = Copy { start, end, _source: source, _conversion: conversion };
-        lock(&self.under_way).copies.push_back(copy);
-        self.changed.notify_all();
+        self.jobs.push(Job::Copy(copy));
         Ok(buffer)
     }
 
@@ -291,36 +287,25 @@ impl Shared {
         unsafe { stream.copy_to_device(&bytes[area..], target, rest) }
     }
 
-    /// Drops copies when they are complete.
+    /// Drops copies when they are complete, and waits for the readers of memory that was dropped.
     fn keep(&self) {
-        let mut under_way = lock(&self.under_way);
-        loop {
-            let Some(end) = under_way.copies.front().map(|copy| Arc::clone(&copy.end)) else {
-                if under_way.is_closed {
-                    return;
+        while let Some(job) = self.jobs.next() {
+            let copy = match job {
+                Job::Copy(copy) => copy,
+                Job::Retired => {
+                    self.pool.settle_retired();
+                    continue;
                 }
-                under_way = wait(&self.changed, under_way);
-                continue;
             };
-            drop(under_way);
-            let result = end.synchronize();
-            under_way = lock(&self.under_way);
-            let copy = under_way.copies.pop_front();
-            if let Err(reason) = result {
+            if let Err(reason) = copy.end.synchronize() {
                 // The device is lost, and copies nothing any more.
-                under_way.failed.get_or_insert(reason);
+                lock(&self.failed).get_or_insert(reason);
             }
-            drop(under_way);
-            if let Some(Ok(milliseconds)) =
-                copy.as_ref().map(|copy| copy.start.milliseconds_until(&copy.end))
-            {
+            if let Ok(milliseconds) = copy.start.milliseconds_until(&copy.end) {
                 let nanos = Duration::from_secs_f32((milliseconds / 1e3).max(0.0)).as_nanos();
                 let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
                 self.device_nanos.fetch_add(nanos, Ordering::Relaxed);
             }
-            // Without the lock: the source may be a batch, whose memory goes back to its pool.
-            drop(copy);
-            under_way = lock(&self.under_way);
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::hint::SampleIterator;
 use crate::memory::{BatchMemory, Memory};
 use crate::names::text;
-use crate::tensor::{Form, Tensor, stream_number, wrap};
+use crate::tensor::{Form, Tensor, reading_stream, wrap};
 pub(crate) use contents::Contents;
 use contents::Samples;
 use own_sizes::{IMAGES, MASKS};
@@ -296,13 +296,7 @@ impl PyBatch {
     /// what the stream does until the batch and its tensors are gone: a ``torch.cuda.Stream``, or the
     /// number of a stream. Streams that tensors were taken on are known; others have to be told.
     fn record_stream(&self, stream: &Bound<'_, PyAny>) -> PyResult<()> {
-        let number = match stream.getattr_opt("cuda_stream")? {
-            // Torch numbers the legacy stream 0.
-            Some(number) => number.extract::<usize>()?.max(1),
-            None => stream_number(Some(stream))?.unwrap_or(1),
-        };
-        self.memory.images.record_stream(number);
-        Ok(())
+        self.memory.images.record_stream(reading_stream(stream)?)
     }
 
     /// The fields as a dict of ``torch.Tensor`` on a device. A device of CUDA gets them by way of

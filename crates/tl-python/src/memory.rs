@@ -28,7 +28,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3::{PyErr, ffi};
 use tbl_io::{RawView, ReadError};
-use tl_pipeline::{Batch, DeviceBatch, DeviceBuffer, FieldPointers, PipelineError, StreamHandle};
+use tl_pipeline::{
+    Batch, DeviceBatch, DeviceBuffer, DeviceReason, FieldPointers, PipelineError, StreamHandle,
+};
 
 use crate::error::Error;
 
@@ -120,6 +122,10 @@ impl BatchMemory {
     }
 }
 
+fn device_error(reason: DeviceReason) -> PyErr {
+    Error::from(PipelineError::Device { reason }).into()
+}
+
 fn non_null(start: *mut u8) -> NonNull<u8> {
     NonNull::new(start).expect("a field lies in an allocation")
 }
@@ -209,16 +215,22 @@ impl Memory {
         // SAFETY: the consumer passes its own stream, which it keeps while it uses the memory; the
         // protocol has nothing that could be checked.
         let stream = unsafe { StreamHandle::new(stream) };
-        buffer
-            .hold_back(stream)
-            .map_err(|reason| Error::from(PipelineError::Device { reason }).into())
+        buffer.hold_back(stream).map_err(device_error)
     }
 
     /// Orders the next filling after what a stream does until the memory is given up.
-    pub(crate) fn record_stream(&self, stream: usize) {
+    pub(crate) fn record_stream(&self, stream: usize) -> PyResult<()> {
+        let Some(buffer) = &self.device else { return Ok(()) };
+        // SAFETY: as in `hold_back`.
+        let stream = unsafe { StreamHandle::new(stream) };
+        buffer.record_stream(stream).map_err(device_error)
+    }
+
+    /// Orders the next filling after all that the device has to do when the memory is given up: for
+    /// consumers that do not say which streams read it.
+    pub(crate) fn record_unknown_reader(&self) {
         if let Some(buffer) = &self.device {
-            // SAFETY: as in `hold_back`.
-            buffer.record_stream(unsafe { StreamHandle::new(stream) });
+            buffer.record_unknown_reader();
         }
     }
 

@@ -3,16 +3,16 @@
 mod export;
 
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::{PyAttributeError, PyBufferError, PyIndexError, PyTypeError};
+use pyo3::exceptions::{PyAttributeError, PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyMemoryView, PyTuple};
 
 use crate::by_value;
 use crate::element::{Element, PythonElement};
 use crate::hint::{Fields, Shape};
-use crate::memory::{ALIGNMENT, CPU, Memory};
-use export::LEGACY_STREAM;
-pub(crate) use export::stream_number;
+use crate::memory::{ALIGNMENT, Memory};
+pub(crate) use export::reading_stream;
+use export::{ForTorch, LEGACY_STREAM};
 
 /// The form of a batch's fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -362,7 +362,7 @@ impl Tensor {
     }
 
     /// The CUDA array interface, version 3, of a tensor on a device. Consumers wait for its stream,
-    /// and name those that read the tensor with ``record_stream`` of its batch; the legacy stream is
+    /// and name those that read the tensor with ``record_stream``; the legacy stream is
     /// taken to read it.
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Fields<'py>> {
@@ -372,6 +372,7 @@ impl Tensor {
         let Fields(interface) = self.array_interface(py)?;
         interface.set_item("stream", LEGACY_STREAM)?;
         self.memory.hold_back(LEGACY_STREAM)?;
+        self.beware_of_jax(py)?;
         Ok(Fields(interface))
     }
 
@@ -419,7 +420,12 @@ impl Tensor {
 
     /// The tensor as a ``torch.Tensor`` that shares the memory.
     fn torch<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("torch")?.call_method1("from_dlpack", (slf,))
+        let torch = slf.py().import("torch")?;
+        if slf.get().device_name().is_none() {
+            return torch.call_method1("from_dlpack", (slf,));
+        }
+        let tensor = Bound::new(slf.py(), ForTorch { tensor: slf.clone().unbind() })?;
+        torch.call_method1("from_dlpack", (tensor,))
     }
 
     /// The tensor as a ``jax.Array`` that shares the memory, which is not to be written elsewhere
@@ -457,25 +463,15 @@ impl Tensor {
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let own = self.memory.device();
-        if let Some(device) = dl_device.filter(|device| *device != own) {
-            let message = format!("dl_device is {device:?}, the memory is on {own:?}");
-            return Err(PyBufferError::new_err(message));
-        }
-        if own != CPU {
-            if let Some(stream) = stream_number(stream.as_ref())? {
-                self.memory.hold_back(stream)?;
-            }
-        } else if let Some(stream) = stream {
-            let stream = stream.repr()?;
-            let message = format!("stream is {stream}, memory of the CPU has none");
-            return Err(PyBufferError::new_err(message));
-        }
-        let versioned = max_version.is_some_and(|(major, _)| major >= 1);
-        if copy == Some(true) {
-            return self.copied()?.export(py, versioned, true);
-        }
-        self.export(py, versioned, false)
+        self.beware_of_jax(py)?;
+        self.lent(py, stream.as_ref(), max_version, dl_device, copy)
+    }
+
+    /// Tells a tensor on a device that a stream reads it, so that the memory of its batch is used again
+    /// only after what the stream does until the batch and its tensors are gone: a
+    /// ``torch.cuda.Stream``, or the number of a stream. Streams that tensors were taken on are known.
+    fn record_stream(&self, stream: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.memory.record_stream(reading_stream(stream)?)
     }
 
     /// ``(1, 0)``: the CPU; ``(2, N)``: CUDA device N.

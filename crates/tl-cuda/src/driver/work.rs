@@ -7,14 +7,15 @@ use std::fmt;
 use tl_handoff::sync::Arc;
 
 use super::{Context, DeviceMemory};
-use crate::library::{Code, Opaque};
+use crate::library::Opaque;
 use crate::reason::DeviceReason;
-
-/// `CUDA_ERROR_NOT_READY`.
-const NOT_READY: Code = 600;
 
 /// Threads of a block.
 const BLOCK: c_uint = 256;
+
+/// The legacy stream, and the stream of the thread that calls, by number.
+const LEGACY: usize = 1;
+const PER_THREAD: usize = 2;
 
 /// A stream of a library, by the number that it has there: 0 and 1 are the legacy stream, 2 is the
 /// per-thread one, any other is a `CUstream`.
@@ -219,6 +220,28 @@ impl Event {
         self.record_on(std::ptr::with_exposed_provenance_mut(stream.0))
     }
 
+    /// The event happens when all work that `stream` has now is done, on whichever thread it was
+    /// enqueued and this is called.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record); a stream that is being captured, whose work happens later.
+    pub(crate) fn record_end(&self, stream: StreamHandle) -> Result<(), DeviceReason> {
+        // The legacy stream waits for the per-thread ones of all threads.
+        let number = if stream.0 == PER_THREAD { LEGACY } else { stream.0 };
+        let raw = std::ptr::with_exposed_provenance_mut(number);
+        let scope = self.context.enter()?;
+        let mut status = 0;
+        // SAFETY: the stream exists, as `StreamHandle::new` says; the pointer is to a local variable.
+        let code = unsafe { (scope.functions.capture_status)(raw, &raw mut status) };
+        scope.functions.check("cuStreamIsCapturing", code)?;
+        if status != 0 {
+            let error = "a capture of the stream is under way: take batches before it".to_owned();
+            return Err(DeviceReason::Library { function: "cuStreamIsCapturing", error });
+        }
+        drop(scope);
+        self.record_on(raw)
+    }
+
     /// The stream exists: it is one of a `Stream` that is borrowed, or as `StreamHandle::new` says.
     fn record_on(&self, stream: Opaque) -> Result<(), DeviceReason> {
         let scope = self.context.enter()?;
@@ -252,21 +275,6 @@ impl Event {
         // SAFETY: the event exists as long as `self`.
         let code = unsafe { (scope.functions.synchronize_event)(self.raw) };
         scope.functions.check("cuEventSynchronize", code)
-    }
-
-    /// Whether it has happened.
-    ///
-    /// # Errors
-    /// As [`synchronize`](Self::synchronize).
-    pub fn has_happened(&self) -> Result<bool, DeviceReason> {
-        let scope = self.context.enter()?;
-        // SAFETY: the event exists as long as `self`.
-        let code = unsafe { (scope.functions.query_event)(self.raw) };
-        if code == NOT_READY {
-            return Ok(false);
-        }
-        scope.functions.check("cuEventQuery", code)?;
-        Ok(true)
     }
 
     /// Milliseconds from this event to `end`; both have happened.

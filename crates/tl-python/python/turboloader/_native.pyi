@@ -800,7 +800,7 @@ class Tensor:
     def __cuda_array_interface__(self, /) -> dict[str, Any]:
         """
         The CUDA array interface, version 3, of a tensor on a device. Consumers wait for its stream,
-        and name those that read the tensor with ``record_stream`` of its batch; the legacy stream is
+        and name those that read the tensor with ``record_stream``; the legacy stream is
         taken to read it.
         """
     def __dlpack__(
@@ -859,6 +859,12 @@ class Tensor:
         """How many dimensions there are."""
     def numpy(self, /) -> npt.NDArray[Any]:
         """The tensor as a NumPy array that shares the memory and can be written."""
+    def record_stream(self, /, stream: Any) -> None:
+        """
+        Tells a tensor on a device that a stream reads it, so that the memory of its batch is used again
+        only after what the stream does until the batch and its tensors are gone: a
+        ``torch.cuda.Stream``, or the number of a stream. Streams that tensors were taken on are known.
+        """
     def rows(self, /, rows: SupportsGetItem[int, SupportsIndex]) -> Tensor:
         """Some rows as a tensor, in this order: adjacent ones share the memory, others are copied."""
     @property

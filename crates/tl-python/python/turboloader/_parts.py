@@ -99,6 +99,12 @@ class BatchPart(Generic[Values]):
             return self[name]
         raise AttributeError(f"a batch has no attribute {name!r}: its fields are {[*fields]}")
 
+    def record_stream(self, stream: Any) -> None:
+        """Tell a batch on a device that a stream reads it, as for a `Batch`."""
+        for value in self._fields.values():
+            if isinstance(value, Tensor):
+                value.record_stream(stream)
+
     def numpy(self) -> dict[str, Any]:
         """Return the fields as a dict of NumPy arrays that share the memory."""
         return self._as("numpy")

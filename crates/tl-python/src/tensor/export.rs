@@ -29,7 +29,87 @@ pub(crate) fn stream_number(stream: Option<&Bound<'_, PyAny>>) -> PyResult<Optio
     }
 }
 
+/// A stream that reads: one of torch's, or the number of one.
+pub(crate) fn reading_stream(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
+    if let Some(number) = stream.getattr_opt("cuda_stream")? {
+        // Torch numbers the legacy stream 0.
+        return Ok(number.extract::<usize>()?.max(1));
+    }
+    stream_number(Some(stream))?.ok_or_else(|| {
+        PyBufferError::new_err("stream is -1, expected a stream that reads the memory")
+    })
+}
+
+/// A tensor on a device for torch, which names the stream that it computes on.
+#[pyclass(frozen)]
+pub(super) struct ForTorch {
+    pub(super) tensor: Py<Tensor>,
+}
+
+#[pymethods]
+impl ForTorch {
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None) -> "Any")]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        self.tensor.get().lent(py, stream.as_ref(), max_version, dl_device, copy)
+    }
+
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        self.tensor.get().memory.device()
+    }
+}
+
 impl Tensor {
+    /// The capsule for a consumer that computes on the stream which it names.
+    pub(super) fn lent<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let own = self.memory.device();
+        if let Some(device) = dl_device.filter(|device| *device != own) {
+            let message = format!("dl_device is {device:?}, the memory is on {own:?}");
+            return Err(PyBufferError::new_err(message));
+        }
+        if own != CPU {
+            match stream_number(stream)? {
+                Some(stream) => self.memory.hold_back(stream)?,
+                // It wants no order before, and needs one afterwards.
+                None => self.memory.record_unknown_reader(),
+            }
+        } else if let Some(stream) = stream {
+            let stream = stream.repr()?;
+            let message = format!("stream is {stream}, memory of the CPU has none");
+            return Err(PyBufferError::new_err(message));
+        }
+        let versioned = max_version.is_some_and(|(major, _)| major >= 1);
+        if copy == Some(true) {
+            return self.copied()?.export(py, versioned, true);
+        }
+        self.export(py, versioned, false)
+    }
+
+    /// JAX names a stream that it does not compute on. Whether a consumer is JAX cannot be seen, but
+    /// whether the process has it.
+    pub(super) fn beware_of_jax(&self, py: Python<'_>) -> PyResult<()> {
+        if self.device_name().is_some() {
+            let modules = py.import("sys")?.getattr("modules")?;
+            if modules.contains("jax")? {
+                self.memory.record_unknown_reader();
+            }
+        }
+        Ok(())
+    }
+
     /// The name of the device that the memory is on, if it is on one.
     pub(super) fn device_name(&self) -> Option<String> {
         let (kind, ordinal) = self.memory.device();

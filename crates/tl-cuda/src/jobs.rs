@@ -1,0 +1,71 @@
+//! The queue of an uploader's thread.
+
+use std::collections::VecDeque;
+
+use tl_handoff::sync::{Arc, Condvar, Mutex, lock, wait};
+
+use crate::conversion::Conversion;
+use crate::driver::Event;
+use crate::uploader::HostBytes;
+
+/// A copy, with what it needs until it is complete.
+pub(crate) struct Copy {
+    pub(crate) start: Event,
+    pub(crate) end: Arc<Event>,
+    pub(crate) _source: Arc<dyn HostBytes>,
+    pub(crate) _conversion: Option<Arc<Conversion>>,
+}
+
+/// A reason to wait for the device.
+pub(crate) enum Job {
+    /// The copy ends, and needs nothing from then on.
+    Copy(Copy),
+    /// Memory was dropped that has to be waited for.
+    Retired,
+}
+
+/// Jobs, oldest first.
+#[derive(Default)]
+pub(crate) struct Jobs {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    is_closed: bool,
+}
+
+impl Jobs {
+    /// False if nobody takes jobs.
+    pub(crate) fn push(&self, job: Job) -> bool {
+        let mut queue = lock(&self.queue);
+        if queue.is_closed {
+            return false;
+        }
+        queue.jobs.push_back(job);
+        drop(queue);
+        self.changed.notify_all();
+        true
+    }
+
+    /// The next job, once there is one; `None` after the last.
+    pub(crate) fn next(&self) -> Option<Job> {
+        let mut queue = lock(&self.queue);
+        loop {
+            if let Some(job) = queue.jobs.pop_front() {
+                return Some(job);
+            }
+            if queue.is_closed {
+                return None;
+            }
+            queue = wait(&self.changed, queue);
+        }
+    }
+
+    pub(crate) fn close(&self) {
+        lock(&self.queue).is_closed = true;
+        self.changed.notify_all();
+    }
+}
