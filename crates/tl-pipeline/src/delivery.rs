@@ -42,8 +42,16 @@ impl DeviceOptions {
             Some(library) => Device::open_with(library, ordinal),
             None => Device::open(ordinal),
         };
-        let local_rank = env::var("LOCAL_RANK").ok().and_then(|rank| rank.parse().ok());
-        match (self.ordinal, open(self.ordinal.or(local_rank).unwrap_or(0))) {
+        let ordinal = match (self.ordinal, env::var_os("LOCAL_RANK")) {
+            (Some(ordinal), _) => ordinal,
+            (None, None) => 0,
+            (None, Some(rank)) => {
+                let number = rank.to_str().and_then(|rank| rank.parse().ok());
+                let value = || rank.to_string_lossy().into_owned();
+                number.ok_or_else(|| DeviceReason::LocalRank { value: value() })?
+            }
+        };
+        match (self.ordinal, open(ordinal)) {
             // Launchers that show each process its own device number it 0.
             (None, Err(DeviceReason::NoDevice { devices: 1, .. })) => open(0),
             (_, opened) => opened,

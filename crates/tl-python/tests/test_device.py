@@ -10,6 +10,8 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -145,6 +147,10 @@ def test_streams_that_read_a_batch_can_be_told(photos, device):
     batch.record_stream(1)
     with pytest.raises(BufferError, match="stream is 'mine', expected -1"):
         batch.record_stream("mine")
+    with pytest.raises(BufferError, match="stream is -1, expected a stream that reads"):
+        batch.record_stream(-1)
+    batch["image"].record_stream(1)
+    batch[1:3].record_stream(1)
     # On the host there is nothing to wait for.
     next(iter(tl.DataLoader(photos, **options()))).record_stream(1)
 
@@ -187,7 +193,30 @@ def test_the_setting_is_checked(photos, tmp_path):
     for form in ("numpy", "tf"):
         with pytest.raises(tl.SettingError, match="device: not supported with output_format"):
             tl.DataLoader(photos, device="cuda", output_format=form)
-    assert (tl.Device().ordinal, tl.Device("cuda:3").ordinal) == (None, 3)
+    assert tl.Device("cuda:3").ordinal == 3
     absent = tl.Device(library=tmp_path / "libcuda.so.1", required=True)
     with pytest.raises(tl.LoaderError, match="device: no NVIDIA driver: "):
         tl.DataLoader(photos, device=absent)
+
+
+def test_the_number_of_a_device_is_that_of_torch_or_of_the_rank(photos, library, monkeypatch):
+    cuda = types.SimpleNamespace(is_initialized=lambda: False, current_device=lambda: 5)
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(cuda=cuda))
+    assert tl.Device().ordinal is None
+    cuda.is_initialized = lambda: True
+    assert (tl.Device().ordinal, tl.Device("cuda:3").ordinal) == (5, 3)
+    cuda.is_initialized = lambda: False
+    monkeypatch.setenv("LOCAL_RANK", "first")
+    expected = "LOCAL_RANK is \"first\", expected the number of a device"
+    with pytest.raises(tl.LoaderError, match=expected):
+        tl.DataLoader(photos, device=tl.Device(library=library, required=True), **options())
+
+
+@pytest.mark.skipif(REAL is not None, reason="real memory can be pinned")
+def test_memory_that_cannot_be_pinned_is_an_error_where_it_is_required(photos, tmp_path):
+    library = driver(tmp_path, 'FAILING="cuMemHostAlloc"', "CODE=2")
+    loader = tl.DataLoader(photos, device=tl.Device("cuda:0", library=library), **options())
+    assert len(list(loader)) > 0
+    required = tl.Device("cuda:0", library=library, required=True)
+    with pytest.raises(tl.LoaderError, match="cannot be pinned"):
+        list(tl.DataLoader(photos, device=required, **options()))

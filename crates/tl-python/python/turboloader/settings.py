@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 import operator
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
@@ -218,8 +219,9 @@ class Device(Group):
     Parameters
     ----------
     name
-        ``"cuda"`` or ``"cuda:N"``, or a ``torch.device``. Without a number that of ``LOCAL_RANK``,
-        or 0 if it is not set or the process sees one device.
+        ``"cuda"`` or ``"cuda:N"``, or a ``torch.device``. Without a number torch's current device
+        if torch uses one, else that of ``LOCAL_RANK``, or 0 if it is not set or the process sees
+        one device.
     required
         Whether a device that cannot be used is an error. By default batches are on the host then,
         and a warning says why.
@@ -252,9 +254,14 @@ class Device(Group):
 
     @property
     def ordinal(self) -> int | None:
-        """The number of the device, if the name has one."""
+        """The number in the name, or that of torch's current device if torch uses one."""
         _, _, number = str(self.name).partition(":")
-        return int(number) if number else None
+        if number:
+            return int(number)
+        torch: Any = sys.modules.get("torch")
+        if torch is None or not torch.cuda.is_initialized():
+            return None
+        return int(torch.cuda.current_device())
 
 
 @dataclass(frozen=True)
