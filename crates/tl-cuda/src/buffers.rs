@@ -36,7 +36,7 @@ pub(crate) struct BufferPool {
     limits: BufferLimits,
     allocated: AtomicU64,
     free: Mutex<Vec<Free>>,
-    /// What has to be waited for before it is used again or freed, by the thread that takes `jobs`.
+    /// Memory to wait for before it is used again or freed, by the thread that takes `jobs`.
     retired: Mutex<Vec<Free>>,
     /// Held by the thread that waits.
     settling: Mutex<()>,
