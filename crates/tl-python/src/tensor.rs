@@ -458,13 +458,13 @@ impl Tensor {
     fn __dlpack__<'py>(
         &self,
         py: Python<'py>,
-        stream: Option<Bound<'py, PyAny>>,
+        stream: Option<&Bound<'py, PyAny>>,
         max_version: Option<(u32, u32)>,
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         self.beware_of_jax(py)?;
-        self.lent(py, stream.as_ref(), max_version, dl_device, copy)
+        self.lent(py, stream, max_version, dl_device, copy)
     }
 
     /// Tells a tensor on a device that a stream reads it, so that the memory of its batch is used again

@@ -207,7 +207,7 @@ def test_the_number_of_a_device_is_that_of_torch_or_of_the_rank(photos, library,
     assert (tl.Device().ordinal, tl.Device("cuda:3").ordinal) == (5, 3)
     cuda.is_initialized = lambda: False
     monkeypatch.setenv("LOCAL_RANK", "first")
-    expected = "LOCAL_RANK is \"first\", expected the number of a device"
+    expected = 'LOCAL_RANK is "first", expected the number of a device'
     with pytest.raises(tl.LoaderError, match=expected):
         tl.DataLoader(photos, device=tl.Device(library=library, required=True), **options())
 

@@ -34,9 +34,13 @@ fn job<'a>(words: &[&'a str], shards: &'a [String], options: &[&'a str]) -> Vec<
 
 /// The record of a file in the folder of a conversion.
 fn record_of(output: &str, name: &str) -> PathBuf {
-    let records = fs::read_dir(format!("{output}/_records")).unwrap();
-    let mut records = records.map(|entry| entry.unwrap().path());
-    records.find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(name)).unwrap()
+    let records = fs::read_dir(format!("{output}/_records")).expect("a folder of records");
+    let mut records = records.map(|entry| entry.expect("a record").path());
+    let has_name = |path: &PathBuf| {
+        let file = path.file_name().and_then(OsStr::to_str);
+        file.is_some_and(|file| file.starts_with(name))
+    };
+    records.find(has_name).expect("the record of a shard")
 }
 
 #[test]

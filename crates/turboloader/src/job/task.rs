@@ -143,24 +143,24 @@ impl ShardError {
 }
 
 fn is_defect(error: &ReadError) -> bool {
-    match error {
-        ReadError::Sample { source, .. } => is_defect(source),
-        // An error of the system is one of the place that it is unpacked to, such as a full disk.
-        ReadError::Compressed { source, .. } => source.raw_os_error().is_none(),
-        // The archive is whole, and read once it is unpacked.
-        ReadError::Tar { source: TarDefect::Compressed { .. }, .. } => false,
-        _ => {
-            let is_format = matches!(
-                error,
-                ReadError::Format { .. }
-                    | ReadError::Tar { .. }
-                    | ReadError::Images { .. }
-                    | ReadError::Rows { .. }
-                    | ReadError::Checksum { .. }
-            );
-            is_format && error.kind() == ErrorKind::Data
-        }
+    if let ReadError::Sample { source, .. } = error {
+        return is_defect(source);
     }
+    // An error of the system is one of the place that it is unpacked to, such as a full disk.
+    if let ReadError::Compressed { source, .. } = error {
+        return source.raw_os_error().is_none();
+    }
+    // The archive is whole, and read once it is unpacked.
+    let is_packed = matches!(error, ReadError::Tar { source: TarDefect::Compressed { .. }, .. });
+    let is_format = matches!(
+        error,
+        ReadError::Format { .. }
+            | ReadError::Tar { .. }
+            | ReadError::Images { .. }
+            | ReadError::Rows { .. }
+            | ReadError::Checksum { .. }
+    );
+    is_format && !is_packed && error.kind() == ErrorKind::Data
 }
 
 impl Task {

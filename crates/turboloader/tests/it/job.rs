@@ -293,7 +293,7 @@ fn damage_is_a_record_and_a_refusal_is_none() {
     let empty = root.path().join("empty.tar");
     fs::write(&empty, [0; 1024]).unwrap();
     for _ in 0..2 {
-        let ended = run(&stores, &[empty.clone()], TO_TBL, to, 1);
+        let ended = run(&stores, std::slice::from_ref(&empty), TO_TBL, to, 1);
         assert_eq!((ended.totals.damaged, ended.worked), (1, vec![0]));
     }
     let verified = run(&stores, &sources, Task::Verify { decode: true }, to, 2);
