@@ -11,6 +11,7 @@ mod index;
 mod lossless;
 mod marker;
 mod output;
+mod parts;
 mod planes;
 mod progressive;
 mod request;
@@ -37,6 +38,10 @@ use scan::MAX_COMPONENTS;
 use scans::{EntropyDecoders, Opened, Scans};
 
 pub use index::RowIndex;
+pub use parts::{
+    EntropyComponent, EntropyRow, EntropyRowEnd, EntropyRows, HuffmanCodes, JpegCoefficients,
+    JpegComponent, JpegParts, PartStage, Upsampling,
+};
 pub use planes::{Plane, PlaneColor, Planes};
 pub use request::{Decoded, JpegRequest};
 pub use scan::{Damage, OnDamaged};

@@ -22,7 +22,9 @@ pub use error::{CodecError, DecodeError, Defect, Feature, Limit};
 pub use format::Format;
 pub use image::{Image, ImageInfo, PixelType, Reductions, SampleFormat};
 pub use jpeg::{
-    Damage, Decoded, JpegDecoder, JpegRequest, OnDamaged, Plane, PlaneColor, Planes, RowIndex,
+    Damage, Decoded, EntropyComponent, EntropyRow, EntropyRowEnd, EntropyRows, HuffmanCodes,
+    JpegCoefficients, JpegComponent, JpegDecoder, JpegParts, JpegRequest, OnDamaged, PartStage,
+    Plane, PlaneColor, Planes, RowIndex, Upsampling,
 };
 pub use limits::Limits;
 pub use options::{Color, DecodeOptions, Exif};

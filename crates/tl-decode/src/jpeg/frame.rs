@@ -154,10 +154,11 @@ impl Frame {
 }
 
 /// The colour space of the components.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PlaneColor {
     /// One plane of grey.
+    #[default]
     Grey,
     /// Luma and two planes of colour difference.
     YCbCr,

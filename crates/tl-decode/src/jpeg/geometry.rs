@@ -9,29 +9,12 @@ use tl_simd::jpeg::Scale;
 use tl_simd::resample::Rect;
 
 use super::frame::{Component, Frame};
+pub(super) use super::parts::Upsampling;
 use super::scan::{MAX_COMPONENTS, Scan, Window};
 use crate::error::{DecodeError, Feature};
 
 /// The side of a block in samples, at full size.
 const BLOCK_SIDE: u32 = 8;
-
-/// The upsampling from a component's rows and columns to those of the image.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Upsampling {
-    /// A sample is a pixel.
-    #[default]
-    None,
-    /// The triangle filter across.
-    H2V1,
-    /// The triangle filter down.
-    H1V2,
-    /// The triangle filter both ways.
-    H2V2,
-    /// Each sample is repeated, so often across and down.
-    Replicate(u32, u32),
-    /// A ratio such as 3:2, which libjpeg does not upsample either.
-    Fractional,
-}
 
 impl Upsampling {
     /// Pixels that a sample becomes across.

@@ -30,7 +30,7 @@ pub struct JpegRequest<'a> {
 }
 
 /// The header of a decoded image, and its damage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
     /// The turn that makes the image upright; its pixels are as stored.
     pub orientation: Orientation,

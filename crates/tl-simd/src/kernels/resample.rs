@@ -16,6 +16,7 @@ mod pick;
 mod program;
 mod ring;
 mod vertical;
+mod weights;
 mod wide;
 
 use crate::Level;
@@ -30,6 +31,7 @@ use horizontal::Horizontal;
 use pick::Picker;
 use ring::Ring;
 use vertical::Column;
+pub use weights::{WeightedSum, Weights};
 pub use wide::WideResampler;
 
 /// Coefficients and scratch rows, reused from one image to the next.

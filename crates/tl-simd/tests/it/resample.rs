@@ -2,7 +2,10 @@
 
 use crate::noise;
 use tl_simd::Level;
-use tl_simd::resample::{Area, Filter, ImageView, Rect, Resampler, Resize, ResizeArea};
+use tl_simd::resample::{
+    Area, Filter, ImageView, Rect, Resampler, Resize, ResizeArea, TensorFilter, WeightedSum,
+    Weights,
+};
 
 /// Four times the most bytes of a vector, and one.
 const LONGEST: u32 = 4 * 64 + 1;
@@ -152,4 +155,70 @@ fn an_empty_window_has_no_rows() {
         filter: Filter::Bilinear,
     };
     assert_eq!(rows(&mut Resampler::new(), Level::detect(), image, &resize), []);
+}
+
+/// The weighted sums of a line of samples that are `step` apart, the first one at `line`.
+fn pass<'a>(
+    sums: impl Iterator<Item = WeightedSum<'a>>,
+    samples: &[u8],
+    step: usize,
+    line: usize,
+) -> Vec<u8> {
+    let sum = |WeightedSum { start, weights }| {
+        let products =
+            (start..).zip(weights).map(|(i, &weight)| weight * i32::from(samples[i * step + line]));
+        let sum = products.sum::<i32>() + (1 << 21);
+        u8::try_from((sum >> 22).clamp(0, 255)).expect("within bytes")
+    };
+    sums.map(sum).collect()
+}
+
+#[test]
+fn weights_give_the_samples_of_a_resampler() {
+    let (width, height) = (37, 29);
+    let pixels = noise(37 * 29, 7);
+    let image = ImageView::packed(&pixels, width, height, 1);
+    let tensor = [TensorFilter::Bilinear, TensorFilter::PlainBicubic, TensorFilter::Nearest];
+    let filters = [Filter::Nearest, Filter::Box, Filter::Bilinear, Filter::Lanczos];
+    let filters = filters.into_iter().chain(tensor.map(Filter::Tensor));
+    let mut weights = Weights::default();
+    for (filter, resized) in filters.flat_map(|filter| {
+        [(11, 7), (60, 9), (5, 70), (30, 29), (37, 20), (37, 29)].map(|resized| (filter, resized))
+    }) {
+        let region = Rect { x: 3, y: 0, width: 30, height: 29 };
+        let window = Rect { x: 1, y: 2, width: resized.0 - 2, height: resized.1 - 3 };
+        let resize = Resize { region, resized, window, filter };
+        let mut expected = Vec::new();
+        Resampler::new()
+            .run(Level::Scalar, image, &resize, |_, row| expected.extend_from_slice(row));
+        weights.prepare(&resize.into());
+        let Rect { x, y, width: columns, height: rows } = weights.source();
+        let part: Vec<u8> = (y..y + rows)
+            .flat_map(|row| image.row(row)[x as usize..][..columns as usize].to_vec())
+            .collect();
+        let columns = columns as usize;
+        let found = if weights.is_vertical_first() {
+            // Column after column of the first pass, then rows.
+            let between: Vec<Vec<u8>> =
+                (0..columns).map(|x| pass(weights.rows(), &part, columns, x)).collect();
+            let row = |y: usize| between.iter().map(|column| column[y]).collect::<Vec<u8>>();
+            (0..weights.rows().len())
+                .flat_map(|y| pass(weights.columns(), &row(y), 1, 0))
+                .collect::<Vec<u8>>()
+        } else {
+            let between: Vec<Vec<u8>> =
+                part.chunks(columns).map(|row| pass(weights.columns(), row, 1, 0)).collect();
+            let width = weights.columns().len();
+            let made: Vec<Vec<u8>> = (0..width)
+                .map(|x| {
+                    let column: Vec<u8> = between.iter().map(|row| row[x]).collect();
+                    pass(weights.rows(), &column, 1, 0)
+                })
+                .collect();
+            (0..weights.rows().len())
+                .flat_map(|y| made.iter().map(move |column| column[y]).collect::<Vec<u8>>())
+                .collect()
+        };
+        assert_eq!(found, expected, "{filter:?} to {resized:?}");
+    }
 }
