@@ -42,52 +42,19 @@ impl EntropyData {
     pub(super) fn load(&mut self, file: &[u8], from: usize) -> SegmentEnd {
         self.bytes.clear();
         self.checkpoints.clear();
-        let mut at = from.min(file.len());
-        let most = file.len() - at + PADDING;
-        self.checkpoints.push((0, at));
-        let mut last_checkpoint = at;
-        let end = loop {
-            let rest = &file[at..];
-            let Some(plain) = memchr(FILL, rest) else {
-                self.append(rest, most);
-                break SegmentEnd { marker: None, at: file.len(), after: file.len() };
-            };
-            let fills = match rest.get(plain + 1) {
-                Some(&STUFFED) => 1,
-                _ => rest[plain..].iter().take_while(|&&byte| byte == FILL).count(),
-            };
-            let marker_at = at + plain;
-            let after = marker_at + fills + 1;
-            match rest.get(plain + fills) {
-                Some(&STUFFED) => {
-                    self.append(&rest[..=plain], most);
-                    at = after;
-                    if at - last_checkpoint >= CHECKPOINT_BYTES {
-                        self.checkpoints.push((self.bytes.len(), at));
-                        last_checkpoint = at;
-                    }
-                }
-                marker => {
-                    self.append(&rest[..plain], most);
-                    let after = after.min(file.len());
-                    break SegmentEnd { marker: marker.copied(), at: marker_at, after };
-                }
+        let from = from.min(file.len());
+        let most = file.len() - from + PADDING;
+        let mut last_checkpoint = from;
+        self.checkpoints.push((0, from));
+        let checkpoints = &mut self.checkpoints;
+        let end = unstuff(file, from, &mut self.bytes, most, |len, at| {
+            if at - last_checkpoint >= CHECKPOINT_BYTES {
+                checkpoints.push((len, at));
+                last_checkpoint = at;
             }
-        };
-        self.append(&[0; PADDING], most);
+        });
+        append(&mut self.bytes, &[0; PADDING], most);
         end
-    }
-
-    /// Adds `part` to the data, which is `most` bytes in all at the most: room is made for twice
-    /// the data, but never for more than that.
-    #[inline(always)]
-    fn append(&mut self, part: &[u8], most: usize) {
-        let need = self.bytes.len() + part.len();
-        if need > self.bytes.capacity() {
-            let room = need.max((2 * self.bytes.capacity()).min(most));
-            self.bytes.reserve_exact(room - self.bytes.len());
-        }
-        self.bytes.extend_from_slice(part);
     }
 
     /// Bytes that the data of a scan takes, or all of a file's.
@@ -127,6 +94,56 @@ impl EntropyData {
             at += file[at..].iter().take_while(|&&byte| byte == FILL).count() + 1;
         }
     }
+}
+
+/// Adds the data from `from` to the next marker to `out`, which never needs more than `most` bytes.
+/// Calls `dropped` after each byte that is left out, with the length of `out` and the place in the
+/// file.
+#[inline(always)]
+pub(super) fn unstuff(
+    file: &[u8],
+    from: usize,
+    out: &mut Vec<u8>,
+    most: usize,
+    mut dropped: impl FnMut(usize, usize),
+) -> SegmentEnd {
+    let mut at = from.min(file.len());
+    loop {
+        let rest = &file[at..];
+        let Some(plain) = memchr(FILL, rest) else {
+            append(out, rest, most);
+            return SegmentEnd { marker: None, at: file.len(), after: file.len() };
+        };
+        let fills = match rest.get(plain + 1) {
+            Some(&STUFFED) => 1,
+            _ => rest[plain..].iter().take_while(|&&byte| byte == FILL).count(),
+        };
+        let marker_at = at + plain;
+        let after = marker_at + fills + 1;
+        match rest.get(plain + fills) {
+            Some(&STUFFED) => {
+                append(out, &rest[..=plain], most);
+                at = after;
+                dropped(out.len(), at);
+            }
+            marker => {
+                append(out, &rest[..plain], most);
+                let after = after.min(file.len());
+                return SegmentEnd { marker: marker.copied(), at: marker_at, after };
+            }
+        }
+    }
+}
+
+/// Adds `part` to `out`: room is made for twice the data, but never for more than `most` bytes.
+#[inline(always)]
+pub(super) fn append(out: &mut Vec<u8>, part: &[u8], most: usize) {
+    let need = out.len() + part.len();
+    if need > out.capacity() {
+        let room = need.max((2 * out.capacity()).min(most));
+        out.reserve_exact(room - out.len());
+    }
+    out.extend_from_slice(part);
 }
 
 #[cfg(test)]

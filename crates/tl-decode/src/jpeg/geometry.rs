@@ -10,7 +10,7 @@ use tl_simd::resample::Rect;
 
 use super::frame::{Component, Frame};
 pub(super) use super::parts::Upsampling;
-use super::scan::{MAX_COMPONENTS, Scan, Window};
+use super::scan::{Block, MAX_COMPONENTS, Scan, Window};
 use crate::error::{DecodeError, Feature};
 
 /// The side of a block in samples, at full size.
@@ -205,6 +205,30 @@ impl ComponentGeometry {
 
     pub(super) fn block_rows(&self) -> Range<u32> {
         self.rows.start / self.side()..self.rows.end.div_ceil(self.side())
+    }
+
+    /// Those of a run of neighbouring blocks that are needed, with the column of the first. The others
+    /// become zero.
+    #[inline]
+    pub(super) fn clip<'a>(
+        &self,
+        block_row: u32,
+        block_column: u32,
+        blocks: &'a mut [Block],
+    ) -> Option<(u32, &'a mut [Block])> {
+        let wanted = self.block_columns();
+        let end = block_column.saturating_add(u32::try_from(blocks.len()).unwrap_or(u32::MAX));
+        let from = block_column.max(wanted.start);
+        let to = end.min(wanted.end);
+        if from >= to || !self.block_rows().contains(&block_row) {
+            blocks.fill(Block::ZERO);
+            return None;
+        }
+        let (before, rest) = blocks.split_at_mut((from - block_column) as usize);
+        let (inside, after) = rest.split_at_mut((to - from) as usize);
+        before.fill(Block::ZERO);
+        after.fill(Block::ZERO);
+        Some((from, inside))
     }
 
     /// Block rows in an MCU row of an interleaved scan.

@@ -10,6 +10,7 @@ mod tests;
 pub(super) use cache::TableCache;
 pub(super) use tables::{COEFFICIENTS, Entry, Tables, distance, lengths_of, overruns};
 
+use super::parts::HuffmanCodes;
 use super::scan::HuffmanSpec;
 
 /// Longest code in bits.
@@ -70,6 +71,11 @@ impl Codes {
         Some(codes)
     }
 
+    /// The codes of DC coefficients; as libjpeg, none of a category beyond 15.
+    pub(super) fn of_dc(spec: &HuffmanSpec<'_>) -> Option<Self> {
+        Self::new(spec).filter(|_| spec.values.iter().all(|&size| size <= 15))
+    }
+
     /// The symbol whose code `bits` begin with.
     pub(super) fn symbol(&self, bits: u64) -> Option<Symbol> {
         let [.., high, low] = (bits >> (64 - MAX_CODE_BITS)).to_be_bytes();
@@ -78,6 +84,13 @@ impl Codes {
         let offset = *self.offsets.get(shorter as usize)?;
         let index = offset.wrapping_add(code >> (MAX_CODE_BITS - 1 - shorter));
         Some(Symbol { bits: shorter + 1, value: self.values[index as usize & 0xFF] })
+    }
+}
+
+impl From<Codes> for HuffmanCodes {
+    fn from(codes: Codes) -> Self {
+        let Codes { limits, offsets, values: symbols } = codes;
+        Self { limits, offsets, symbols }
     }
 }
 

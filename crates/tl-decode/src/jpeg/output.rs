@@ -9,6 +9,7 @@ use super::geometry::{ComponentGeometry, Geometry};
 use super::planes::Plane;
 use super::rows::RowWriter;
 use super::scan::{Block, BlockSink, MAX_COMPONENTS};
+use super::scans::FrameSink;
 use super::tables::Quantizer;
 use crate::error::DecodeError;
 use crate::limits::Limits;
@@ -154,15 +155,29 @@ pub(super) fn views<'a>(
 }
 
 impl Output<'_> {
-    /// Converts the remaining samples into pixels, after the last block.
-    pub(super) fn finish(&mut self) {
-        self.write_rows(u32::MAX);
-    }
-
     fn write_rows(&mut self, complete: u32) {
         if let Some(rows) = &mut self.rows {
             rows.write_until(complete, self.geometry, self.planes);
         }
+    }
+}
+
+impl FrameSink for Output<'_> {
+    fn geometry(&self) -> &Geometry {
+        self.geometry
+    }
+
+    fn bytes(&self) -> u64 {
+        self.plane_bytes
+    }
+
+    fn quantizers(&mut self) -> &mut [Quantizer; MAX_COMPONENTS] {
+        &mut self.quantizers
+    }
+
+    /// Converts the remaining samples into pixels.
+    fn finish(&mut self) {
+        self.write_rows(u32::MAX);
     }
 }
 
@@ -175,24 +190,12 @@ impl BlockSink for Output<'_> {
         blocks: &mut [Block],
     ) {
         let geometry = &self.geometry.components()[component];
-        let wanted = geometry.block_columns();
-        let end = block_column.saturating_add(u32::try_from(blocks.len()).unwrap_or(u32::MAX));
-        let from = block_column.max(wanted.start);
-        let to = end.min(wanted.end);
-        if from >= to || !geometry.block_rows().contains(&block_row) {
-            blocks.fill(Block::ZERO);
-            return;
-        }
-        let (before, rest) = blocks.split_at_mut((from - block_column) as usize);
-        let (inside, after) = rest.split_at_mut((to - from) as usize);
-        before.fill(Block::ZERO);
-        after.fill(Block::ZERO);
-
+        let Some((from, blocks)) = geometry.clip(block_row, block_column, blocks) else { return };
         let plane = &mut self.planes[component];
         let side = geometry.side();
         let at = plane.row_at(block_row * side) + (from * side - plane.first.0) as usize;
         let quantizer = &self.quantizers[component];
-        idct(self.level, geometry.scale, quantizer, inside, &mut plane.data[at..], plane.stride);
+        idct(self.level, geometry.scale, quantizer, blocks, &mut plane.data[at..], plane.stride);
     }
 
     fn mcu_row_done(&mut self, mcu_row: u32) {

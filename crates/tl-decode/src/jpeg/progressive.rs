@@ -27,6 +27,7 @@ use self::script::Progress;
 use self::table::{Coding, Table};
 use super::scan::{
     Block, BlockSink, Damage, HuffmanSpec, HuffmanSpecs, MAX_COMPONENTS, OnDamaged, Scan, Window,
+    words,
 };
 use crate::error::DecodeError;
 use crate::limits::Limits;
@@ -332,11 +333,11 @@ fn build(
     scan: &Scan,
 ) -> Result<(), Damage> {
     let Some(spec) = spec else {
-        return Err(Damage::at("Huffman table that is not defined", scan.data_at));
+        return Err(Damage::at(words::NO_TABLE, scan.data_at));
     };
     let low = if coding == Coding::Dc { 0 } else { scan.approximation.1 };
     let built = table.build(&spec, coding, low);
-    built.ok_or(Damage::at("Huffman table with impossible codes", scan.data_at))
+    built.ok_or(Damage::at(words::BAD_TABLE, scan.data_at))
 }
 
 #[cfg(test)]

@@ -81,6 +81,14 @@ pub(super) struct HuffmanSpecs<'a> {
     pub(super) ac: [Option<HuffmanSpec<'a>>; 4],
 }
 
+impl<'a> HuffmanSpecs<'a> {
+    /// The tables of a component's DC and AC coefficients, if both are defined.
+    pub(super) fn of(&self, part: &ScanComponent) -> Option<[HuffmanSpec<'a>; 2]> {
+        let spec = |tables: &[Option<_>; 4], id: u8| tables.get(usize::from(id)).copied().flatten();
+        Some([spec(&self.dc, part.dc)?, spec(&self.ac, part.ac)?])
+    }
+}
+
 /// Receives decoded blocks.
 pub(super) trait BlockSink {
     /// Takes neighbouring blocks of one block row of `component` (its number in the frame), in
@@ -133,6 +141,9 @@ pub(super) mod words {
     pub(in crate::jpeg) const MISSING: &str = "restart marker is missing";
     pub(in crate::jpeg) const INSIDE: &str = "marker inside entropy-coded data";
     pub(in crate::jpeg) const ENDS_EARLY: &str = "entropy-coded data ends before its last MCU";
+    pub(in crate::jpeg) const NO_TABLE: &str = "Huffman table that is not defined";
+    pub(in crate::jpeg) const BAD_TABLE: &str = "Huffman table with impossible codes";
+    pub(in crate::jpeg) const WRONG_INDEX: &str = "row index that is not of this file";
 }
 
 /// The treatment of an image whose data is damaged or incomplete after the header.

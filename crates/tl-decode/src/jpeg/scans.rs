@@ -4,18 +4,34 @@ use tl_simd::Level;
 
 use super::entropy_data::EntropyData;
 use super::frame::{Frame, PlaneColor, Process};
+use super::geometry::Geometry;
 use super::header::Reader;
 use super::index::RowIndex;
 use super::marker;
-use super::output::Output;
 use super::progressive::{Grid, Progressive};
 use super::request::{Decoded, JpegRequest};
-use super::scan::{Damage, MAX_COMPONENTS, OnDamaged, Scan, ScanEnd};
+use super::scan::{BlockSink, Damage, MAX_COMPONENTS, OnDamaged, Scan, ScanEnd};
 use super::sequential::{Request, SequentialDecoder};
+use super::tables::Quantizer;
 use crate::error::{DecodeError, Defect, Feature};
 use crate::limits::Limits;
 
 const SECOND_SCAN: &str = "second scan of a component";
+
+/// A sink of the blocks of a frame, with the facts that its scans need.
+pub(super) trait FrameSink: BlockSink {
+    /// The samples that are wanted.
+    fn geometry(&self) -> &Geometry;
+
+    /// Bytes of memory that hold the result.
+    fn bytes(&self) -> u64;
+
+    /// The quantisers by component. Each is set when the first scan of its component begins.
+    fn quantizers(&mut self) -> &mut [Quantizer; MAX_COMPONENTS];
+
+    /// Ends the frame after its last block.
+    fn finish(&mut self);
+}
 
 /// The entropy decoders, with what they keep from image to image.
 #[derive(Debug, Default)]
@@ -64,6 +80,13 @@ impl<'a> Opened<'a> {
         color.ok_or(Feature::JpegComponents(self.frame.component_count).into())
     }
 
+    /// The quantiser of a component that is in force at this place.
+    pub(super) fn quantizer(&self, component: usize) -> Result<Quantizer, DecodeError> {
+        let number = usize::from(self.frame.components()[component].quantizer);
+        let table = self.reader.tables.quantizers.get(number).copied().flatten();
+        table.ok_or(marker::missing("the quantiser of a component"))
+    }
+
     /// Whether one scan holds all there is, so that rows are complete as they come.
     pub(super) fn is_one_scan(&self) -> bool {
         self.frame.process == Process::Sequential
@@ -97,7 +120,7 @@ impl<'a, 'b> Scans<'a, 'b> {
     pub(super) fn decode(
         mut self,
         decoders: &mut EntropyDecoders,
-        output: &mut Output<'_>,
+        output: &mut impl FrameSink,
     ) -> Result<Decoded, DecodeError> {
         if self.image.frame.process == Process::Progressive {
             self.progressive(&mut decoders.progressive, output)?;
@@ -134,15 +157,15 @@ impl<'a, 'b> Scans<'a, 'b> {
     fn sequential(
         &mut self,
         decoder: &mut SequentialDecoder,
-        output: &mut Output<'_>,
+        output: &mut impl FrameSink,
     ) -> Result<(), DecodeError> {
         let mut missing = MissingComponents::of(&self.image.frame);
         let mut scan = self.image.first_scan;
         loop {
             missing.require_each(&scan)?;
-            self.take_quantizers(&scan, &missing, output)?;
-            self.charge_data(&scan, output.plane_bytes)?;
-            let window = output.geometry.window(&scan);
+            self.take_quantizers(&scan, &missing, output.quantizers())?;
+            self.charge_data(&scan, output.bytes())?;
+            let window = output.geometry().window(&scan);
             let request = Request {
                 file: self.image.bytes,
                 scan: &scan,
@@ -191,7 +214,7 @@ impl<'a, 'b> Scans<'a, 'b> {
     fn progressive(
         &mut self,
         decoder: &mut Progressive,
-        output: &mut Output<'_>,
+        output: &mut impl FrameSink,
     ) -> Result<(), DecodeError> {
         let frame = self.image.frame;
         let count = frame.components().len();
@@ -208,15 +231,15 @@ impl<'a, 'b> Scans<'a, 'b> {
             (only.across, only.down) = (1, 1);
             mcus = (only.columns, only.rows);
         }
-        let window = output.geometry.frame_window();
+        let window = output.geometry().frame_window();
         // The data of a DC scan is in memory alone, that of the AC scans at the same time.
-        let other_bytes = output.plane_bytes + EntropyData::memory(self.image.bytes.len());
+        let other_bytes = output.bytes() + EntropyData::memory(self.image.bytes.len());
         let grids = &grids[..count];
         decoder.begin(grids, mcus, &window, self.on_damaged, other_bytes, self.limits)?;
         let mut missing = MissingComponents::of(&frame);
         let mut next = Some(self.image.first_scan);
         while let Some(scan) = next {
-            self.take_quantizers(&scan, &missing, output)?;
+            self.take_quantizers(&scan, &missing, output.quantizers())?;
             missing.remove(&scan);
             let specs = &self.image.reader.tables.huffman;
             decoder.add_scan(self.level, self.image.bytes, &scan, specs, self.limits)?;
@@ -227,17 +250,17 @@ impl<'a, 'b> Scans<'a, 'b> {
             };
         }
         missing.report(&mut self.damage, self.on_damaged, self.image.reader.at())?;
-        let quantizers = output.quantizers;
+        let quantizers = *output.quantizers();
         let quantizers = quantizers.each_ref();
         let damage = decoder.finish(self.level, self.image.bytes, &quantizers[..count], output)?;
         self.damage = self.damage.or(damage);
         Ok(())
     }
 
-    /// Charges what the data of a sequential scan may take in addition to the planes.
-    fn charge_data(&self, scan: &Scan, plane_bytes: u64) -> Result<(), DecodeError> {
+    /// Charges what the data of a sequential scan may take in addition to the result.
+    fn charge_data(&self, scan: &Scan, result_bytes: u64) -> Result<(), DecodeError> {
         let rest = self.image.bytes.len().saturating_sub(scan.data_at);
-        self.limits.charge_working(plane_bytes.saturating_add(EntropyData::memory(rest)))
+        self.limits.charge_working(result_bytes.saturating_add(EntropyData::memory(rest)))
     }
 
     /// A component is dequantised with the table that is in force at its first scan.
@@ -245,13 +268,10 @@ impl<'a, 'b> Scans<'a, 'b> {
         &self,
         scan: &Scan,
         missing: &MissingComponents,
-        output: &mut Output<'_>,
+        quantizers: &mut [Quantizer; MAX_COMPONENTS],
     ) -> Result<(), DecodeError> {
         for part in scan.components().iter().filter(|part| missing.0[part.component]) {
-            let number = usize::from(self.image.frame.components()[part.component].quantizer);
-            let table = self.image.reader.tables.quantizers.get(number).copied().flatten();
-            output.quantizers[part.component] =
-                table.ok_or(marker::missing("the quantiser of a component"))?;
+            quantizers[part.component] = self.image.quantizer(part.component)?;
         }
         Ok(())
     }

@@ -114,7 +114,7 @@ impl SequentialDecoder {
             self.data.load(&file[..index.row_end(row, file)], scan.data_at + start.byte());
             let stop = segment(level, &mut walk, &self.data, &mut self.blocks, &start, mcus);
             if let Some(byte) = leaves_row(stop, &self.data, &walk, index) {
-                return Err(Damage::at(WRONG_INDEX, self.data.file_offset(file, byte)));
+                return Err(Damage::at(words::WRONG_INDEX, self.data.file_offset(file, byte)));
             }
             walk.advance(u64::from(scan.mcus_per_row).saturating_sub(mcus));
         }
@@ -161,8 +161,6 @@ impl SequentialDecoder {
         }
     }
 }
-
-const WRONG_INDEX: &str = "row index that is not of this file";
 
 /// Decodes MCUs of a segment with the instructions of a level.
 fn segment<S: BlockSink>(
@@ -218,16 +216,10 @@ fn find_tables(
 ) -> Result<[usize; MAX_COMPONENTS], Damage> {
     let mut numbers = [0; MAX_COMPONENTS];
     for (number, part) in numbers.iter_mut().zip(request.scan.components()) {
-        let spec = |tables: &[Option<_>; 4], id: u8| tables.get(usize::from(id)).copied().flatten();
-        let dc = spec(&request.specs.dc, part.dc);
-        let ac = spec(&request.specs.ac, part.ac);
-        let (Some(dc), Some(ac)) = (dc, ac) else {
-            return Err(Damage::at("Huffman table that is not defined", request.scan.data_at));
-        };
-        let Some(found) = cache.find(level, &dc, &ac) else {
-            return Err(Damage::at("Huffman table with impossible codes", request.scan.data_at));
-        };
-        *number = found;
+        let data_at = request.scan.data_at;
+        let [dc, ac] = request.specs.of(part).ok_or(Damage::at(words::NO_TABLE, data_at))?;
+        let found = cache.find(level, &dc, &ac);
+        *number = found.ok_or(Damage::at(words::BAD_TABLE, data_at))?;
     }
     Ok(numbers)
 }

@@ -85,13 +85,9 @@ impl Tables {
         dc: &HuffmanSpec<'_>,
         ac: &HuffmanSpec<'_>,
     ) -> bool {
-        let (Some(dc_codes), Some(ac_codes)) = (Codes::new(dc), Codes::new(ac)) else {
+        let (Some(dc_codes), Some(ac_codes)) = (Codes::of_dc(dc), Codes::new(ac)) else {
             return false;
         };
-        // As libjpeg: no category beyond 15.
-        if dc.values.iter().any(|&size| size > 15) {
-            return false;
-        }
         (self.dc_codes, self.ac_codes) = (dc_codes, ac_codes);
         level.vectorize(
             #[inline(always)]
