@@ -3,6 +3,7 @@
 
 mod bits;
 mod entropy_data;
+mod extract;
 mod frame;
 mod geometry;
 mod header;

@@ -44,7 +44,7 @@ pub struct JpegComponent {
     pub upsampling: Upsampling,
     /// The blocks that are there, of those of the component.
     pub blocks: Rect,
-    /// What the coefficients of its blocks are to be multiplied by, row by row.
+    /// The factors of the coefficients of its blocks, row by row.
     pub quantizer: [u16; 64],
 }
 
@@ -123,7 +123,7 @@ pub struct EntropyRow {
     pub bit: u32,
     /// The last DC coefficients before it, by component of the scan.
     pub predictors: [i16; 3],
-    /// What has to be after its last MCU; `None` for the last row and those before a restart marker.
+    /// The state after its last MCU; `None` for the last row and those before a restart marker.
     pub end: Option<EntropyRowEnd>,
 }
 
@@ -145,4 +145,18 @@ pub struct HuffmanCodes {
     pub offsets: [u32; 16],
     /// The symbols.
     pub symbols: [u8; 256],
+}
+
+impl JpegParts {
+    /// Empties all parts and keeps their memory.
+    pub(super) fn clear(&mut self) {
+        let Self { components, coefficients, entropy, .. } = self;
+        components.clear();
+        coefficients.blocks.clear();
+        coefficients.rows.clear();
+        entropy.components.clear();
+        entropy.codes.clear();
+        entropy.rows.clear();
+        entropy.bytes.clear();
+    }
 }

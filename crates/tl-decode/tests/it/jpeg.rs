@@ -9,7 +9,7 @@ use tl_decode::{
 
 use crate::manifest::{Entry, entries_of, sha256};
 
-const SCALES: [(Scale, &str); 4] = [
+pub(crate) const SCALES: [(Scale, &str); 4] = [
     (Scale::FULL, "full"),
     (Scale::HALF, "half"),
     (Scale::QUARTER, "quarter"),
@@ -20,30 +20,30 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jpeg")
 }
 
-fn entries() -> Vec<Entry> {
+pub(crate) fn entries() -> Vec<Entry> {
     let entries = entries_of(&folder());
     assert!(entries.len() > 80, "{} entries", entries.len());
     entries
 }
 
-fn read(entry: &Entry) -> Vec<u8> {
+pub(crate) fn read(entry: &Entry) -> Vec<u8> {
     std::fs::read(folder().join(entry.file())).expect("the file is next to the manifest")
 }
 
-fn decoder() -> JpegDecoder {
+pub(crate) fn decoder() -> JpegDecoder {
     JpegDecoder::new(Limits::default())
 }
 
 /// Numbers that look random and are the same in every run.
-struct Numbers(u64);
+pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    fn below(&mut self, end: u32) -> u32 {
+    pub(crate) fn below(&mut self, end: u32) -> u32 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         u32::try_from((self.0 >> 33) % u64::from(end)).expect("below a u32")
     }
 
-    fn rect(&mut self, width: u32, height: u32) -> Rect {
+    pub(crate) fn rect(&mut self, width: u32, height: u32) -> Rect {
         let (x, y) = (self.below(width), self.below(height));
         Rect { x, y, width: 1 + self.below(width - x), height: 1 + self.below(height - y) }
     }
@@ -112,7 +112,7 @@ fn check(decoder: &mut JpegDecoder, entry: &Entry, key: &str, request: JpegReque
 }
 
 /// Calls `f` with each file that decodes, at each of its scales.
-fn for_each(mut f: impl FnMut(&str, &[u8], Scale)) {
+pub(crate) fn for_each(mut f: impl FnMut(&str, &[u8], Scale)) {
     for entry in entries() {
         let bytes = read(&entry);
         for (scale, key) in SCALES {

@@ -5,6 +5,7 @@
 mod corpora;
 mod hostile;
 mod jpeg;
+mod jpeg_parts;
 mod jpeg_rules;
 mod manifest;
 mod masks;

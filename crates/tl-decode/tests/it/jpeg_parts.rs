@@ -1,0 +1,204 @@
+//! JPEG images in parts: finished by the definitions, they are what decoding gives.
+
+mod reference;
+
+use tl_decode::{
+    DecodeError, Image, JpegDecoder, JpegParts, JpegRequest, Limits, OnDamaged, PartStage, Rect,
+    RowIndex,
+};
+
+use crate::jpeg::{Numbers, SCALES, decoder, entries, for_each, read};
+
+/// The memory for images and their parts.
+struct Bench {
+    decoder: JpegDecoder,
+    parts: JpegParts,
+    image: Image,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { decoder: decoder(), parts: JpegParts::default(), image: Image::new() }
+    }
+
+    fn index(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut index = Vec::new();
+        self.decoder.row_index(bytes, &mut index).expect("a good file").then_some(index)
+    }
+
+    /// Compares the parts of a good file with its pixels and its planes; the stage of each.
+    fn check(
+        &mut self,
+        context: &str,
+        bytes: &[u8],
+        request: &JpegRequest<'_>,
+        stage: PartStage,
+    ) -> [Option<PartStage>; 2] {
+        let context = format!("{context} with {request:?}");
+        let Self { decoder, parts, image } = self;
+        let of_pixels = decoder.parts(bytes, request, stage, true, parts).expect(&context);
+        let decoded = decoder.decode(bytes, request, image);
+        if let Some(stage) = of_pixels {
+            assert_eq!(parts.decoded, decoded.expect(&context), "{context}");
+            let whole = Rect::of_size(image.width, image.height);
+            let samples = reference::samples(parts, stage);
+            let pixels = reference::pixels(parts.color, &samples, request.region.unwrap_or(whole));
+            assert!(pixels == image.data, "{context}, {stage:?}");
+        }
+        let of_planes = decoder.parts(bytes, request, stage, false, parts).expect(&context);
+        if let Some(stage) = of_planes {
+            let planes = decoder.decode_planes(bytes, request).expect(&context);
+            let header = (planes.color(), planes.decoded(), planes.planes().len());
+            assert_eq!((parts.color, parts.decoded, parts.components.len()), header, "{context}");
+            let samples = reference::samples(parts, stage);
+            let described = parts.components.iter().zip(samples);
+            for (plane, (component, samples)) in planes.planes().iter().zip(described) {
+                assert_eq!((component.size, component.step), (plane.size, plane.step), "{context}");
+                for (row, y) in plane.data.chunks(plane.stride).zip(0..plane.height) {
+                    let sample =
+                        |x| samples.at(i64::from(plane.first.0 + x), i64::from(plane.first.1 + y));
+                    let expected = (0..plane.width).map(sample);
+                    assert!(row[..plane.width as usize].iter().copied().eq(expected), "{context}");
+                }
+            }
+        }
+        [of_pixels, of_planes]
+    }
+}
+
+#[test]
+fn the_coefficients_of_every_kind_are_its_pixels_and_its_planes() {
+    let mut bench = Bench::new();
+    let mut numbers = Numbers(5);
+    let mut checked = 0;
+    for_each(|file, bytes, scale| {
+        let whole = JpegRequest { scale, ..JpegRequest::default() };
+        for round in 0..6 {
+            let info = tl_decode::probe(bytes).expect(file);
+            let region = numbers.rect(scale.apply(info.width), scale.apply(info.height));
+            let request = JpegRequest { region: (round > 0).then_some(region), ..whole };
+            let stages = bench.check(file, bytes, &request, PartStage::Coefficients);
+            let only_host =
+                file.starts_with("lossless") || file.contains("cmyk") || file.contains("ycck");
+            let expected = (!only_host).then_some(PartStage::Coefficients);
+            assert_eq!(stages, [expected; 2], "{file}");
+            checked += usize::from(!only_host);
+        }
+    });
+    assert!(checked > 1500, "{checked} regions");
+}
+
+/// Planes of such files can be had, pixels cannot.
+#[test]
+fn fractional_samplings_have_parts_of_planes_alone() {
+    let mut bench = Bench::new();
+    let files = entries().into_iter().filter(|entry| entry.file().starts_with("fractional"));
+    let mut seen = 0;
+    for entry in files {
+        // Their headers were changed, so that their data does not end where it should.
+        let on_damaged = OnDamaged::Keep;
+        let request = JpegRequest { on_damaged, ..JpegRequest::default() };
+        let stages = bench.check(entry.file(), &read(&entry), &request, PartStage::Coefficients);
+        assert_eq!(stages, [None, Some(PartStage::Coefficients)], "{}", entry.file());
+        seen += 1;
+    }
+    assert!(seen > 0);
+}
+
+#[test]
+fn errors_and_kept_damage_are_those_of_decoding() {
+    let limits = Limits {
+        max_pixels: 1 << 20,
+        max_decoded_bytes: 4 << 20,
+        max_working_bytes: 64 << 20,
+        ..Limits::default()
+    };
+    let mut bench = Bench { decoder: JpegDecoder::new(limits), ..Bench::new() };
+    let mut numbers = Numbers(6);
+    let mut good = 0;
+    let mut failed = 0;
+    for entry in entries() {
+        let mut bytes = read(&entry);
+        for at in 0..bytes.len() {
+            let old = bytes[at];
+            bytes[at] ^= 1 << numbers.below(8);
+            let on_damaged = if at % 2 == 0 { OnDamaged::Keep } else { OnDamaged::Error };
+            let (scale, _) = SCALES[numbers.below(4) as usize];
+            let region = (at % 3 == 0).then(|| numbers.rect(9, 9));
+            let request = JpegRequest { scale, region, on_damaged, ..JpegRequest::default() };
+            let Bench { decoder, parts, image } = &mut bench;
+            let reached = decoder.parts(&bytes, &request, PartStage::EntropyRows, true, parts);
+            let decoded = decoder.decode(&bytes, &request, image);
+            match (reached, decoded) {
+                (Ok(None), _) => {}
+                (Ok(Some(stage)), Ok(decoded)) => {
+                    assert_eq!(stage, PartStage::Coefficients);
+                    assert_eq!(parts.decoded, decoded, "{} at {at}", entry.file());
+                    // Most of the time goes here, and one in some is enough.
+                    if image.data.len() < 100_000 && at % 16 == 0 {
+                        let samples = reference::samples(parts, stage);
+                        let whole = Rect::of_size(image.width, image.height);
+                        let region = region.unwrap_or(whole);
+                        let pixels = reference::pixels(parts.color, &samples, region);
+                        assert!(pixels == image.data, "{} at {at}", entry.file());
+                        good += 1;
+                    }
+                }
+                (Err(error), Err(expected)) => {
+                    let texts: [DecodeError; 2] = [error, expected];
+                    let [error, expected] = texts.map(|error| error.to_string());
+                    assert_eq!(error, expected, "{} at {at}", entry.file());
+                    failed += 1;
+                }
+                (reached, decoded) => {
+                    panic!("{} at {at}: {reached:?}, decoded {decoded:?}", entry.file());
+                }
+            }
+            bytes[at] = old;
+        }
+    }
+    assert!(good > 1000 && failed > 5000, "{good} good and {failed} bad files");
+}
+
+#[test]
+fn the_memory_of_parts_is_kept_and_limits_leave_the_image_to_the_host() {
+    let name = |name: &str| entries().into_iter().find(|entry| entry.file() == name);
+    let bytes = read(&name("tall.jpg").expect("a file"));
+    let mut bench = Bench::new();
+    let index = bench.index(&bytes).expect("an index");
+    let index = Some(RowIndex::parse(&index).expect("an index"));
+    let request = JpegRequest { index, ..JpegRequest::default() };
+    let mut kept = Vec::new();
+    for round in 0..6 {
+        let Bench { decoder, parts, .. } = &mut bench;
+        let stage = if round % 2 == 0 { PartStage::Coefficients } else { PartStage::EntropyRows };
+        decoder.parts(&bytes, &request, stage, true, parts).expect("a good file");
+        if round < 2 {
+            kept.clear();
+        }
+        kept.push([
+            parts.components.capacity(),
+            parts.coefficients.blocks.capacity(),
+            parts.coefficients.rows.capacity(),
+            parts.entropy.components.capacity(),
+            parts.entropy.codes.capacity(),
+            parts.entropy.rows.capacity(),
+            parts.entropy.bytes.capacity(),
+        ]);
+    }
+    assert!(kept.iter().all(|capacities| *capacities == kept[0]), "{kept:?}");
+
+    let limits = (1..1 << 20)
+        .step_by(256)
+        .map(|bytes| Limits { max_working_bytes: bytes, ..Limits::default() });
+    let mut decoders = limits.map(JpegDecoder::new);
+    let enough =
+        |decoder: &mut JpegDecoder| decoder.decode(&bytes, &request, &mut Image::new()).is_ok();
+    let mut decoder = decoders.find_map(|mut decoder| enough(&mut decoder).then_some(decoder));
+    let decoder = decoder.as_mut().expect("a limit that is enough for the host");
+    let mut parts = JpegParts::default();
+    let stage = PartStage::Coefficients;
+    let reached = decoder.parts(&bytes, &request, stage, true, &mut parts).expect("no error");
+    assert_eq!(reached, None);
+    assert_eq!(parts.coefficients.rows.capacity(), 0, "nothing is allocated before");
+}
