@@ -1,6 +1,7 @@
 //! Images in parts, for devices that decode them.
 
 mod coefficients;
+mod rows;
 
 use tl_simd::resample::Rect;
 
@@ -9,7 +10,7 @@ use super::JpegDecoder;
 use super::frame::Process;
 use super::geometry::{ComponentGeometry, Geometry};
 use super::parts::{JpegComponent, JpegParts, PartStage};
-use super::request::JpegRequest;
+use super::request::{Decoded, JpegRequest};
 use super::scans::{FrameSink, Opened, Scans};
 use super::tables::Quantizer;
 use crate::error::{DecodeError, Limit};
@@ -67,11 +68,17 @@ impl JpegDecoder {
         &mut self,
         opened: Opened<'_>,
         request: &JpegRequest<'_>,
-        _stage: PartStage,
+        stage: PartStage,
         geometry: &Geometry,
         parts: &mut JpegParts,
     ) -> Result<Option<PartStage>, DecodeError> {
-        let JpegParts { components, coefficients, .. } = parts;
+        let JpegParts { components, coefficients, entropy, .. } = parts;
+        if let (PartStage::EntropyRows, Some(index)) = (stage, rows::index_of(&opened, request)) {
+            rows::cut(&opened, &index, geometry, &self.limits, components, entropy)?;
+            let orientation = opened.reader.prologue.orientation();
+            parts.decoded = Decoded { orientation, damage: None };
+            return Ok(Some(PartStage::EntropyRows));
+        }
         let Some(mut sink) = CoefficientSink::new(geometry, coefficients) else { return Ok(None) };
         self.limits.charge_working(sink.bytes())?;
         sink.allocate();

@@ -2,6 +2,8 @@
 
 mod reference;
 
+use std::path::{Path, PathBuf};
+
 use tl_decode::{
     DecodeError, Image, JpegDecoder, JpegParts, JpegRequest, Limits, OnDamaged, PartStage, Rect,
     RowIndex,
@@ -86,6 +88,119 @@ fn the_coefficients_of_every_kind_are_its_pixels_and_its_planes() {
         }
     });
     assert!(checked > 1500, "{checked} regions");
+}
+
+#[test]
+fn the_entropy_coded_rows_of_files_with_an_index_are_their_pixels_and_planes() {
+    let mut bench = Bench::new();
+    let mut numbers = Numbers(7);
+    let mut by_rows = 0;
+    for_each(|file, bytes, scale| {
+        let Some(index) = bench.index(bytes) else { return };
+        let index = Some(RowIndex::parse(&index).expect(file));
+        let whole = JpegRequest { scale, index, ..JpegRequest::default() };
+        for round in 0..6 {
+            let info = tl_decode::probe(bytes).expect(file);
+            let region = numbers.rect(scale.apply(info.width), scale.apply(info.height));
+            let request = JpegRequest { region: (round > 0).then_some(region), ..whole };
+            let stages = bench.check(file, bytes, &request, PartStage::EntropyRows);
+            // Markers stand at the ends of rows, or inside.
+            let inside = file.starts_with("restart") && !file.contains("rows");
+            let only_host = file.contains("cmyk") || file.contains("ycck");
+            let stage = if inside { PartStage::Coefficients } else { PartStage::EntropyRows };
+            assert_eq!(stages, [(!only_host).then_some(stage); 2], "{file}");
+            by_rows += usize::from(!inside && !only_host);
+        }
+    });
+    assert!(by_rows > 1000, "{by_rows} regions");
+}
+
+#[tl_testdata::needs("imagenet")]
+#[test]
+fn the_parts_of_photographs_are_their_pixels_and_planes() {
+    let mut bench = Bench::new();
+    let mut numbers = Numbers(8);
+    let files = photographs(&tl_testdata::path!("imagenet"));
+    for (path, number) in files.iter().zip(0usize..).step_by(files.len().div_ceil(40)) {
+        let bytes = std::fs::read(path).expect("a photograph");
+        let context = path.display().to_string();
+        let info = tl_decode::probe(&bytes).expect(&context);
+        let index = bench.index(&bytes).unwrap_or_default();
+        let index = RowIndex::parse(&index).ok();
+        for round in 0..2 {
+            let (scale, _) = SCALES[(number + round) % 4];
+            let region = numbers.rect(scale.apply(info.width), scale.apply(info.height));
+            let request =
+                JpegRequest { scale, region: Some(region), index, ..JpegRequest::default() };
+            for stage in [PartStage::Coefficients, PartStage::EntropyRows] {
+                bench.check(&context, &bytes, &request, stage);
+            }
+        }
+    }
+}
+
+/// The JPEG files in a folder and those below.
+fn photographs(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            files.extend(photographs(&path));
+        } else if path
+            .extension()
+            .is_some_and(|ext| ext.eq_ignore_ascii_case("jpeg") || ext == "jpg")
+        {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// The index of another file is refused. One that lies, with checksums that fit, gives rows that stay
+/// inside of the bytes, or an error.
+#[test]
+fn wrong_indexes_are_refused_or_give_rows_inside_of_the_bytes() {
+    let mut bench = Bench::new();
+    let mut numbers = Numbers(9);
+    let mut refused = 0;
+    for name in ["tall.jpg", "restart_rows.jpg", "grey.jpg"] {
+        let file = entries().into_iter().find(|entry| entry.file() == name).expect(name);
+        let bytes = read(&file);
+        let good = bench.index(&bytes).expect(name);
+        let mut other = bytes.clone();
+        other.push(0);
+        let Bench { decoder, parts, .. } = &mut bench;
+        let mut parts_of = |bytes: &[u8], index: &[u8]| {
+            let index = Some(RowIndex::parse(index).expect(name));
+            let request = JpegRequest { index, ..JpegRequest::default() };
+            let reached = decoder.parts(bytes, &request, PartStage::EntropyRows, true, parts);
+            (reached, parts.entropy.clone())
+        };
+        let (error, _) = parts_of(&other, &good);
+        let error = error.expect_err("another file").to_string();
+        assert!(error.ends_with(": row index of another file"), "{error}");
+        for at in 20..good.len() {
+            let mut forged = good.clone();
+            forged[at] = numbers.below(256).to_le_bytes()[0];
+            let own = crc32fast::hash(&[&forged[..16], &forged[20..]].concat());
+            forged[16..20].copy_from_slice(&own.to_le_bytes());
+            let (reached, entropy) = parts_of(&bytes, &forged);
+            if let Err(error) = reached {
+                let error = error.to_string();
+                assert!(error.ends_with("row index that is not of this file"), "{error}");
+                refused += 1;
+                continue;
+            }
+            assert!(entropy.bytes.len() <= bytes.len() + 12 * entropy.rows.len());
+            for row in &entropy.rows {
+                let rest = &entropy.bytes[row.at as usize..][row.len as usize..];
+                assert!(row.at % 4 == 0 && rest[..8] == [0; 8], "{name} at {at}: {row:?}");
+            }
+        }
+    }
+    assert!(refused > 20, "{refused} refused");
 }
 
 /// Planes of such files can be had, pixels cannot.
