@@ -167,6 +167,7 @@ def files():
     yield "requantised", requantised(cjpeg(photo(), scans=SCAN_EACH))
     yield "restart_each", cjpeg(photo(), "-sample", "2x2", "-restart", "1B")
     yield "restart_rows", cjpeg(photo((35, 90)), "-sample", "2x1", "-restart", "1")
+    yield "restart_two_rows", pillow(photo((35, 90)), subsampling="4:2:0", restart_marker_rows=2)
     yield "quantiser_16", cjpeg(photo(), "-quality", "1", "-sample", "2x2")
     yield "optimised", cjpeg(photo(), "-optimize", "-sample", "2x2")
     yield "tall", cjpeg(photo((9, 150)), "-sample", "2x2")
