@@ -1,10 +1,11 @@
 //! JPEG: a region holds the pixels of the whole image, every level of instructions gives the same,
-//! and a row index changes nothing.
+//! a row index changes nothing, and the parts for a device fit together.
 //!
 //! An input is a request in front of a file, or of the description of one ([`jpeg_file`]).
 
 use tl_decode::{
-    Color, Image, JpegDecoder, JpegRequest, Level, Limits, OnDamaged, Rect, RowIndex, Scale,
+    Color, Image, JpegDecoder, JpegParts, JpegRequest, Level, Limits, OnDamaged, PartStage, Rect,
+    RowIndex, Scale,
 };
 
 use crate::decode::limits;
@@ -71,6 +72,59 @@ fn decode(level: Option<Level>, file: &[u8], request: &JpegRequest<'_>) -> Outco
     Ok((image, decoded.damage.map(|damage| format!("{damage:?}"))))
 }
 
+/// Takes an image in parts, which fit together, and fails as decoding does where it decodes.
+fn take_parts(file: &[u8], request: &JpegRequest<'_>, outcome: &Outcome) {
+    let mut parts = JpegParts::default();
+    for stage in [PartStage::Coefficients, PartStage::EntropyRows] {
+        match (decoder().parts(file, request, stage, true, &mut parts), outcome) {
+            // Planes of narrow images take more memory than coefficients.
+            (Ok(Some(PartStage::Coefficients)), Err(error)) if error.contains("limit") => {}
+            (Ok(Some(PartStage::Coefficients)), outcome) => {
+                require_coefficients(&parts);
+                let damage = parts.decoded.damage.map(|damage| format!("{damage:?}"));
+                let expected = outcome.as_ref().map(|(_, damage)| damage);
+                assert_eq!(Ok(&damage), expected, "{request:?}");
+            }
+            (Ok(Some(_)), _) => require_rows(&parts, file.len()),
+            (Ok(None), _) => {}
+            (Err(error), Err(expected)) => {
+                // The index may be wrong in a place that is found earlier.
+                if stage == PartStage::Coefficients {
+                    assert_eq!(error.to_string(), *expected, "{request:?}");
+                }
+            }
+            // A row that ends before it begins may have pixels all the same.
+            (Err(error), Ok(_)) => {
+                let error = error.to_string();
+                let is_wrong_index = error.ends_with("row index that is not of this file");
+                assert!(stage == PartStage::EntropyRows && is_wrong_index, "{request:?}: {error}");
+            }
+        }
+    }
+}
+
+/// As many blocks as the components have, whose rows are there.
+fn require_coefficients(parts: &JpegParts) {
+    let blocks = |rect: Rect| u64::from(rect.width) * u64::from(rect.height);
+    let count: u64 = parts.components.iter().map(|component| blocks(component.blocks)).sum();
+    let JpegParts { coefficients, .. } = parts;
+    assert_eq!(coefficients.blocks.len() as u64, count);
+    for packed in &coefficients.blocks {
+        let end = (packed >> 8) + (packed & 0xFF).count_ones();
+        assert!(end as usize <= coefficients.rows.len(), "{packed:x}");
+    }
+}
+
+/// Rows inside of the bytes, which are not many more than those of the file.
+fn require_rows(parts: &JpegParts, file_bytes: usize) {
+    let JpegParts { entropy, .. } = parts;
+    assert!(entropy.bytes.len() <= file_bytes + 12 * entropy.rows.len());
+    for row in &entropy.rows {
+        let rest = &entropy.bytes[row.at as usize..][row.len as usize..];
+        assert!(row.at % 4 == 0 && rest[..8] == [0; 8], "{row:?}");
+    }
+}
+
 /// The pixels of `region` of `image`.
 fn cut(image: &Image, region: Rect) -> Vec<u8> {
     let channels = usize::from(image.channels);
@@ -100,6 +154,7 @@ pub fn jpeg_region_equals_full(data: &[u8]) {
     let region = wish.region(size);
     let request = JpegRequest { region: Some(region), ..wish.whole() };
     let part = decode(None, &file, &request);
+    take_parts(&file, &request, &part);
     match (whole, part) {
         (Ok((image, damage)), Ok((part, seen))) => {
             if damage.is_none() || !has_sequential_scans(&file) {
@@ -143,9 +198,12 @@ pub fn jpeg_row_index(data: &[u8]) {
     let request = JpegRequest { region: Some(region), ..wish.whole() };
     let expected = decode(None, &file, &request).map(|(image, _)| image.data);
     let by = |index: &[u8], request: JpegRequest<'_>| {
-        RowIndex::parse(index)
-            .map_err(|error| error.to_string())
-            .and_then(|index| decode(None, &file, &JpegRequest { index: Some(index), ..request }))
+        RowIndex::parse(index).map_err(|error| error.to_string()).and_then(|index| {
+            let request = JpegRequest { index: Some(index), ..request };
+            let outcome = decode(None, &file, &request);
+            take_parts(&file, &request, &outcome);
+            outcome
+        })
     };
     let mut index = Vec::new();
     let indexed = decoder().row_index(&file, &mut index);
