@@ -140,7 +140,7 @@ fn pack(block: &Block, rows: &mut Vec<[i16; ROWS]>) -> u32 {
     let mut mask = 0;
     for (bit, row) in source.iter().enumerate() {
         target[kept % ROWS] = *row;
-        let is_kept = row.iter().fold(0, |any, coefficient| any | coefficient) != 0;
+        let is_kept = *row != [0; ROWS];
         mask |= u32::from(is_kept) << bit;
         kept += usize::from(is_kept);
     }
