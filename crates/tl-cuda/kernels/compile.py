@@ -1,4 +1,4 @@
-"""Compiles kernels.cu to PTX with the NVRTC of a wheel: `compile.py KERNELS PTX`.
+"""Compiles kernels.cu, which includes decode.cu, to PTX with the NVRTC of a wheel: `compile.py KERNELS PTX`.
 
 `cargo xtask ptx` runs it with a fixed version of the wheel, so that equal sources give equal bytes.
 """
@@ -11,6 +11,14 @@ from pathlib import Path
 # Drivers from 450 (CUDA 11.0) on take it; the compiler writes its own version, but uses nothing newer.
 PTX_VERSION = "7.0"
 OPTIONS = [b"--gpu-architecture=compute_70", b"--std=c++14", b"--device-as-default-execution-space"]
+
+
+def fnv(text: bytes) -> int:
+    """The 64-bit FNV-1a hash, by which a test finds out that the PTX is of other sources."""
+    result = 0xCBF29CE484222325
+    for byte in text:
+        result = (result ^ byte) * 0x100000001B3 % 2**64
+    return result
 
 
 def main() -> None:
@@ -35,8 +43,9 @@ def main() -> None:
 
     created = nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, b"kernels.cu", 0, None, None)
     check(created, "nvrtcCreateProgram")
-    options = (ctypes.c_char_p * len(OPTIONS))(*OPTIONS)
-    check(nvrtc.nvrtcCompileProgram(program, len(OPTIONS), options), "compiling")
+    wanted = [*OPTIONS, f"--include-path={Path(source).parent}".encode()]
+    options = (ctypes.c_char_p * len(wanted))(*wanted)
+    check(nvrtc.nvrtcCompileProgram(program, len(wanted), options), "compiling")
     size = ctypes.c_size_t()
     check(nvrtc.nvrtcGetPTXSize(program, ctypes.byref(size)), "nvrtcGetPTXSize")
     ptx = ctypes.create_string_buffer(size.value)
@@ -44,7 +53,9 @@ def main() -> None:
     lowered, count = re.subn(r"^\.version .*$", f".version {PTX_VERSION}", ptx.value.decode(), flags=re.M)
     if count != 1:
         sys.exit("the PTX has no version")
-    Path(target).write_text("\n".join(line.rstrip() for line in lowered.strip().splitlines()) + "\n")
+    sources = text + (Path(source).parent / "decode.cu").read_bytes()
+    lines = [f"// Sources: {fnv(sources):016x}", *lowered.strip().splitlines()]
+    Path(target).write_text("\n".join(line.rstrip() for line in lines) + "\n")
 
 
 main()

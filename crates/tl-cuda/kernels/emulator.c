@@ -25,8 +25,16 @@ typedef struct {
 
 static Place blockIdx, blockDim, threadIdx;
 
-#define KERNEL static void
+// The wrapper takes a copy of the argument, as it is enqueued.
+#define KERNEL(name, type, argument)                                                               \
+    static void name##_of(type argument);                                                          \
+    static void name(const void *memory) {                                                         \
+        name##_of(*(const type *)memory);                                                          \
+    }                                                                                              \
+    static void name##_of(type argument)
 #define DEVICE static inline
+#define CONSTANT static const
+#define UNROLL
 #define LOAD(address) (*(address))
 
 #include "kernels.cu"
@@ -69,6 +77,13 @@ enum {
 
 typedef struct Stream Stream;
 
+// A kernel, and the bytes of its argument.
+typedef struct {
+    const char *name;
+    void (*run)(const void *argument);
+    size_t bytes;
+} Kernel;
+
 typedef struct {
     Stream *stream;
     u64 number;
@@ -81,8 +96,8 @@ typedef struct Work {
     char *to;
     const char *from;
     size_t bytes;
-    void (*kernel)(Convert);
-    Convert argument;
+    const Kernel *kernel;
+    u64 argument[8];
     Place grid, block;
     Event event;
 } Work;
@@ -181,7 +196,7 @@ static void run(Work *work) {
         for (blockIdx.y = 0; blockIdx.y < work->grid.y; blockIdx.y++)
             for (blockIdx.x = 0; blockIdx.x < work->grid.x; blockIdx.x++)
                 for (threadIdx.x = 0; threadIdx.x < work->block.x; threadIdx.x++)
-                    work->kernel(work->argument);
+                    work->kernel->run(work->argument);
         break;
     }
 }
@@ -430,37 +445,48 @@ EXPORT int cuModuleUnload(void *module) {
     END(SUCCESS);
 }
 
-static void spin(Convert unused) {
-    (void)unused;
+static void spin(const void *nanos) {
+    (void)nanos;
 }
 
-EXPORT int cuModuleGetFunction(void (**function)(Convert), void *module, const char *name) {
-    static const struct {
-        const char *name;
-        void (*kernel)(Convert);
-    } kernels[] = {
-        {"planar_8", planar_8},   {"planar_16", planar_16}, {"planar_32", planar_32},
-        {"packed_16", packed_16}, {"packed_32", packed_32}, {"spin", spin},
-    };
+static const Kernel kernels[] = {
+    {"planar_8", planar_8, sizeof(Convert)},
+    {"planar_16", planar_16, sizeof(Convert)},
+    {"planar_32", planar_32, sizeof(Convert)},
+    {"packed_16", packed_16, sizeof(Convert)},
+    {"packed_32", packed_32, sizeof(Convert)},
+    {"clear", clear, sizeof(Decode)},
+    {"codes", codes, sizeof(Decode)},
+    {"entropy", entropy, sizeof(Decode)},
+    {"transform", transform, sizeof(Decode)},
+    {"colours", colours, sizeof(Decode)},
+    {"resize_first", resize_first, sizeof(Decode)},
+    {"resize_second", resize_second, sizeof(Decode)},
+    {"place", place, sizeof(Decode)},
+    {"spin", spin, sizeof(u64)},
+};
+
+EXPORT int cuModuleGetFunction(const Kernel **function, void *module, const char *name) {
     BEGIN
     (void)module;
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         if (strcmp(kernels[i].name, name)) continue;
-        *function = kernels[i].kernel;
+        *function = kernels + i;
         END(SUCCESS);
     }
     END(NOT_FOUND);
 }
 
-EXPORT int cuLaunchKernel(void (*kernel)(Convert), unsigned grid_x, unsigned grid_y, unsigned grid_z,
+EXPORT int cuLaunchKernel(const Kernel *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                           unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                           Stream *stream, void **arguments, void **extra) {
     BEGIN
     if (!is_current) END(INVALID_CONTEXT);
-    if (!grid_x || !grid_y || grid_z != 1 || block_y != 1 || block_z != 1 || shared || extra)
+    if (!grid_x || !grid_y || grid_y > 65535 || grid_z != 1 || block_y != 1 || block_z != 1)
         END(INVALID_VALUE);
+    if (shared || extra) END(INVALID_VALUE);
     Work work = {.kind = LAUNCH, .kernel = kernel};
-    if (kernel != spin) work.argument = *(Convert *)arguments[0];
+    memcpy(work.argument, arguments[0], kernel->bytes);
     work.grid = (Place){grid_x, grid_y, 1};
     work.block = (Place){block_x, 1, 1};
     END(enqueue(stream, work));

@@ -6,8 +6,10 @@
 // both give the same bits.
 
 #ifndef KERNEL
-#define KERNEL extern "C" __global__ void
+#define KERNEL(name, type, argument) extern "C" __global__ void name(type argument)
 #define DEVICE static __device__ __forceinline__
+#define CONSTANT static __device__ const
+#define UNROLL _Pragma("unroll")
 // A load of memory that nobody writes while the kernel runs.
 #define LOAD(address) __ldg(address)
 #endif
@@ -26,10 +28,18 @@ typedef struct {
 DEVICE void store(void *target, u64 low, u64 high) {
     *(ulonglong2 *)target = make_ulonglong2(low, high);
 }
+DEVICE Chunk load(const void *source) {
+    ulonglong2 both = __ldg((const ulonglong2 *)source);
+    Chunk chunk = {both.x, both.y};
+    return chunk;
+}
 #else
 DEVICE void store(void *target, u64 low, u64 high) {
     Chunk chunk = {low, high};
     *(Chunk *)target = chunk;
+}
+DEVICE Chunk load(const void *source) {
+    return *(const Chunk *)source;
 }
 #endif
 
@@ -73,7 +83,7 @@ DEVICE u32 sample_of(const u32 *samples, u32 place) {
 // grid are the images. Images whose pixels do not fill groups are not aligned, and their numbers are
 // read and written one by one.
 #define PLANAR(name, number)                                                                       \
-    KERNEL name(Convert convert) {                                                                 \
+    KERNEL(name, Convert, convert) {                                                               \
         u32 first = (blockIdx.x * blockDim.x + threadIdx.x) * GROUP(number);                       \
         if (first >= convert.count) return;                                                        \
         u64 image = (u64)blockIdx.y * convert.count * 3;                                           \
@@ -106,7 +116,7 @@ PLANAR(planar_32, u32)
 
 // Converts the pixels of a batch and leaves their order: a thread makes a group of numbers.
 #define PACKED(name, number)                                                                       \
-    KERNEL name(Convert convert) {                                                                 \
+    KERNEL(name, Convert, convert) {                                                               \
         u32 first = (blockIdx.x * blockDim.x + threadIdx.x) * GROUP(number);                       \
         if (first >= convert.count) return;                                                        \
         const u8 *source = convert.source + first;                                                 \
@@ -132,3 +142,5 @@ PLANAR(planar_32, u32)
 
 PACKED(packed_16, u16)
 PACKED(packed_32, u32)
+
+#include "decode.cu"

@@ -22,11 +22,13 @@ pub struct BufferLimits {
     pub bytes: u64,
     /// Buffers that are kept for the next batches.
     pub keep: usize,
+    /// Bytes in which pictures are decoded: as many at a time as fit, and at least one.
+    pub scratch: usize,
 }
 
 impl Default for BufferLimits {
     fn default() -> Self {
-        Self { bytes: u64::MAX, keep: 4 }
+        Self { bytes: u64::MAX, keep: 4, scratch: 512 << 20 }
     }
 }
 

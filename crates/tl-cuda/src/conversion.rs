@@ -7,11 +7,11 @@ use std::fmt;
 use tl_simd::Level;
 use tl_simd::normalize::{Dtype, ImageWriter, Layout, PixelFormat, Table};
 
-use crate::driver::{Device, DeviceMemory, Kernel, Module, Stream};
+use crate::driver::{BLOCK, Device, DeviceMemory, Kernel, Module, Stream};
 use crate::reason::DeviceReason;
 
 /// The kernels as the driver compiles them; `cargo xtask ptx` makes the text of `kernels.cu`.
-const PTX: &CStr = match CStr::from_bytes_with_nul(
+pub(crate) const PTX: &CStr = match CStr::from_bytes_with_nul(
     concat!(include_str!("../kernels/kernels.ptx"), "\0").as_bytes(),
 ) {
     Ok(text) => text,
@@ -148,7 +148,7 @@ impl Conversion {
                     let arguments = part(first * image, pixels);
                     // SAFETY: the kernel takes such an argument; `rows` images from `first` on lie in
                     // both memories, which were checked above, and the caller vouches for the rest.
-                    unsafe { stream.launch(self.kernel, threads(pixels), rows, arguments) }?;
+                    unsafe { stream.launch(self.kernel, threads(pixels), rows, BLOCK, arguments) }?;
                 }
             }
             Layout::Hwc => {
@@ -156,7 +156,7 @@ impl Conversion {
                     let count = (numbers - first).min(MAX_NUMBERS);
                     let arguments = part(first, count);
                     // SAFETY: as above, for `count` numbers from `first` on.
-                    unsafe { stream.launch(self.kernel, threads(count), 1, arguments) }?;
+                    unsafe { stream.launch(self.kernel, threads(count), 1, BLOCK, arguments) }?;
                 }
             }
         }

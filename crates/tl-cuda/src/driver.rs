@@ -18,8 +18,8 @@ use tl_handoff::sync::{Arc, process_id};
 
 use crate::library::{Code, Functions, OUT_OF_MEMORY, Opaque, SUCCESS};
 use crate::reason::DeviceReason;
+pub(crate) use work::{BLOCK, Kernel, Module};
 pub use work::{Event, Stream, StreamHandle};
-pub(crate) use work::{Kernel, Module};
 
 /// `CU_STREAM_NON_BLOCKING`: the legacy stream of other libraries does not wait for it.
 const NON_BLOCKING: c_uint = 1;
@@ -138,6 +138,7 @@ impl Device {
             | DeviceReason::Library { .. }
             | DeviceReason::LocalRank { .. }
             | DeviceReason::Forked
+            | DeviceReason::RowIndex { .. }
             | DeviceReason::Recipe { .. }) => reason,
         })?;
         let mut devices = 0;

@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 
 use tl_handoff::sync::{Arc, Condvar, Mutex, lock, wait};
 
-use crate::conversion::Conversion;
 use crate::driver::Event;
-use crate::uploader::HostBytes;
+use crate::uploader::{HostBytes, Images, PictureCopy};
 
 /// A copy, with what it needs until it is complete.
 pub(crate) struct Copy {
     pub(crate) start: Event,
     pub(crate) end: Arc<Event>,
     pub(crate) _source: Arc<dyn HostBytes>,
-    pub(crate) _conversion: Option<Arc<Conversion>>,
+    pub(crate) _images: Option<Images>,
+    pub(crate) pictures: Option<PictureCopy>,
 }
 
 /// A reason to wait for the device.

@@ -7,12 +7,15 @@ mod conversion;
 mod driver;
 mod jobs;
 mod library;
+mod picture;
 mod reason;
 mod uploader;
 
 pub use buffers::{BufferLimits, DeviceBuffer};
 pub use conversion::Conversion;
 pub use driver::{Device, Event, PinnedMemory, Stream, StreamHandle};
+pub use picture::decoder::PictureDecoder;
+pub use picture::{Picture, PictureResize, PictureWeights, Placement, RowPicture};
 pub use reason::{CudaVersion, DeviceReason};
 pub use uploader::{HostBytes, Images, UploadStats, Uploader};
 

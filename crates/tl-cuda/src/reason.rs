@@ -83,6 +83,12 @@ pub enum DeviceReason {
     /// The process is a fork of the one that uses the device, and CUDA does not work in it.
     #[error("this process was forked from one that uses CUDA: start it with `spawn` instead")]
     Forked,
+    /// The row index of a sample is not that of its file.
+    #[error("the row index of sample {sample} is not that of its file: make it again")]
+    RowIndex {
+        /// The number of the sample.
+        sample: u64,
+    },
     /// The recipe has an operation that runs on the CPU.
     #[error("`{op}` runs on the CPU")]
     Recipe {

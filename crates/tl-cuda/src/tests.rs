@@ -3,6 +3,7 @@
 //! allocations of others hold them up.
 #![expect(unsafe_code, reason = "a consumer of batches, with kernels and copies of its own")]
 
+mod pictures;
 mod rates;
 
 use std::env;
@@ -100,7 +101,7 @@ fn spin(device: &Device, stream: &Stream) {
     let module = device.module(SPIN).unwrap();
     let kernel = module.kernel(c"spin").unwrap();
     // SAFETY: the kernel takes one number and touches no memory.
-    unsafe { stream.launch(kernel, 1, 1, 50_000_000_u64) }.unwrap();
+    unsafe { stream.launch(kernel, 1, 1, 1, 50_000_000_u64) }.unwrap();
     // Its code is needed until it has run.
     std::mem::forget(module);
 }
@@ -141,9 +142,9 @@ fn bytes_come_back() {
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
     for bytes in [0, 1, 4095, 3 * MIB + 5] {
         let source = noise(bytes);
-        let buffer = uploader.upload(pinned(&device, &source), None).unwrap();
+        let buffer = uploader.upload(pinned(&device, &source), None, &[]).unwrap();
         assert!(buffer.read().unwrap() == source, "{bytes} bytes");
-        let pageable = uploader.upload(Arc::new(source.clone()), None).unwrap();
+        let pageable = uploader.upload(Arc::new(source.clone()), None, &[]).unwrap();
         assert!(pageable.read().unwrap() == source, "{bytes} bytes of ordinary memory");
     }
     assert_eq!(uploader.stats().batches, 8);
@@ -170,8 +171,14 @@ fn conversions_have_the_bits_of_the_cpu() {
             let pixels = width * height;
             let source = noise(pixels * 3 * count + 100);
             let area = pixels * 3 * count + 36;
-            let images = Images { conversion: Arc::clone(&conversion), count, pixels, area };
-            let buffer = uploader.upload(pinned(&device, &source), Some(&images)).unwrap();
+            let images = Images {
+                conversion: Some(Arc::clone(&conversion)),
+                decoder: None,
+                count,
+                pixels,
+                area,
+            };
+            let buffer = uploader.upload(pinned(&device, &source), Some(&images), &[]).unwrap();
             let found = buffer.read().unwrap();
             let mut expected = vec![0; pixels * 3 * count * dtype.bytes()];
             let format = PixelFormat { dtype, layout, flip: false };
@@ -206,8 +213,8 @@ fn seen_by_a_slow_consumer(told: Told) -> Vec<u8> {
     let second = pinned(&device, &[2; MIB]);
     let mut seen = device.pinned(MIB).unwrap();
     // What is slow only the first time is over when it matters.
-    drop(uploader.upload(Arc::clone(&second), None).unwrap());
-    let buffer = uploader.upload(first, None).unwrap();
+    drop(uploader.upload(Arc::clone(&second), None, &[]).unwrap());
+    let buffer = uploader.upload(first, None, &[]).unwrap();
     let address = buffer.address();
     match told {
         Told::Stream => hold_back(&buffer, &consumer),
@@ -220,11 +227,11 @@ fn seen_by_a_slow_consumer(told: Told) -> Vec<u8> {
     spin(&device, &consumer);
     read_later(&consumer, &buffer, &mut seen);
     drop(buffer);
-    let mut next = uploader.upload(Arc::clone(&second), None).unwrap();
+    let mut next = uploader.upload(Arc::clone(&second), None, &[]).unwrap();
     let start = Instant::now();
     while told == Told::ThatThereIsOne && next.address() != address {
         assert!(start.elapsed() < Duration::from_secs(10), "the memory is used again");
-        next = uploader.upload(Arc::clone(&second), None).unwrap();
+        next = uploader.upload(Arc::clone(&second), None, &[]).unwrap();
     }
     assert_eq!(next.address(), address, "the memory is used again");
     // In a driver that does nothing early, whoever asks first is served first.
@@ -254,10 +261,10 @@ fn consumers_wait_for_the_copy_and_nobody_else_does() {
     let consumer = device.stream().unwrap();
     let mut seen = [device.pinned(MIB).unwrap(), device.pinned(MIB).unwrap()];
     let source = pinned(&device, &[1; MIB]);
-    drop(uploader.upload(pinned(&device, &[2; MIB]), None).unwrap().read().unwrap());
+    drop(uploader.upload(pinned(&device, &[2; MIB]), None, &[]).unwrap().read().unwrap());
     spin(&device, uploader.stream());
     let start = Instant::now();
-    let buffer = uploader.upload(Arc::clone(&source), None).unwrap();
+    let buffer = uploader.upload(Arc::clone(&source), None, &[]).unwrap();
     // The emulated stream is not busy, and the uploader's thread may have waited for it already.
     let is_busy = real_device().is_some();
     assert!(!is_busy || Arc::strong_count(&source) > 1, "the copy counts its source");
@@ -277,7 +284,7 @@ fn consumers_wait_for_the_copy_and_nobody_else_does() {
 fn buffers_outlive_the_uploader() {
     let device = device();
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
-    let buffer = uploader.upload(pinned(&device, &[3; 100]), None).unwrap();
+    let buffer = uploader.upload(pinned(&device, &[3; 100]), None, &[]).unwrap();
     drop(uploader);
     assert_eq!(buffer.read().unwrap(), [3; 100]);
 }
@@ -285,9 +292,9 @@ fn buffers_outlive_the_uploader() {
 #[test]
 fn the_limit_of_memory_is_kept_and_free_memory_used_again() {
     let device = device();
-    let limits = BufferLimits { bytes: 2 * MIB as u64, keep: 2 };
+    let limits = BufferLimits { bytes: 2 * MIB as u64, keep: 2, ..BufferLimits::default() };
     let uploader = Uploader::new(&device, limits).unwrap();
-    let upload = |bytes: usize| uploader.upload(pinned(&device, &vec![7; bytes]), None);
+    let upload = |bytes: usize| uploader.upload(pinned(&device, &vec![7; bytes]), None, &[]);
     let first = upload(MIB).unwrap();
     let second = upload(MIB / 2).unwrap();
     let half = MIB as u64 / 2;
@@ -338,14 +345,14 @@ fn drivers_that_do_not_work_are_named() {
 fn a_device_that_is_lost_fails_the_uploads_after() {
     let device = device_with(&["FAILING=\"cuEventSynchronize\"", "CODE=700"]).unwrap();
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
-    let first = uploader.upload(Arc::new(vec![1; 10]), None);
+    let first = uploader.upload(Arc::new(vec![1; 10]), None, &[]);
     let lost = DeviceReason::Library {
         function: "cuEventSynchronize",
         error: "CUDA_ERROR_ILLEGAL_ADDRESS".to_owned(),
     };
     let start = Instant::now();
     loop {
-        let later = uploader.upload(Arc::new(vec![1; 10]), None);
+        let later = uploader.upload(Arc::new(vec![1; 10]), None, &[]);
         if let Err(reason) = later {
             assert_eq!(reason, lost);
             break;
@@ -358,10 +365,12 @@ fn a_device_that_is_lost_fails_the_uploads_after() {
 #[test]
 fn copies_that_cannot_begin_are_errors_and_cost_no_memory() {
     let device = device_with(&["FAILING=\"cuMemcpyHtoDAsync_v2\"", "CODE=1"]).unwrap();
-    let uploader = Uploader::new(&device, BufferLimits { bytes: 100, keep: 1 }).unwrap();
+    let uploader =
+        Uploader::new(&device, BufferLimits { bytes: 100, keep: 1, ..BufferLimits::default() })
+            .unwrap();
     for _ in 0..3 {
         let source: Arc<dyn HostBytes> = Arc::new(vec![1; 100]);
-        let failed = uploader.upload(Arc::clone(&source), None).unwrap_err();
+        let failed = uploader.upload(Arc::clone(&source), None, &[]).unwrap_err();
         assert!(matches!(failed, DeviceReason::Library { function: "cuMemcpyHtoDAsync", .. }));
         assert_eq!(Arc::strong_count(&source), 1);
     }
@@ -372,8 +381,8 @@ fn streams_that_are_gone_cost_the_memory_and_nothing_else() {
     let device = device_with(&["FAILING=\"cuEventRecord\"", "CODE=400", "CALLS=5"]).unwrap();
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
     let stream = device.stream().unwrap();
-    let first = uploader.upload(Arc::new(vec![1; 10]), None).unwrap();
-    let second = uploader.upload(Arc::new(vec![2; 10]), None).unwrap();
+    let first = uploader.upload(Arc::new(vec![1; 10]), None, &[]).unwrap();
+    let second = uploader.upload(Arc::new(vec![2; 10]), None, &[]).unwrap();
     hold_back(&first, &stream);
     drop(first);
     assert_eq!(second.read().unwrap(), [2; 10]);
@@ -385,8 +394,8 @@ fn the_stream_of_a_thread_may_be_read_by_one_and_dropped_by_another() {
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
     let sources = [pinned(&device, &[1; MIB]), pinned(&device, &[2; MIB])];
     let mut seen = device.pinned(MIB).unwrap();
-    drop(uploader.upload(Arc::clone(&sources[1]), None).unwrap());
-    let buffer = uploader.upload(Arc::clone(&sources[0]), None).unwrap();
+    drop(uploader.upload(Arc::clone(&sources[1]), None, &[]).unwrap());
+    let buffer = uploader.upload(Arc::clone(&sources[0]), None, &[]).unwrap();
     // SAFETY: each thread has such a stream.
     let own = unsafe { StreamHandle::new(2) };
     let (buffer, own_stream) = std::thread::scope(|scope| {
@@ -401,7 +410,7 @@ fn the_stream_of_a_thread_may_be_read_by_one_and_dropped_by_another() {
     });
     let address = buffer.address();
     drop(buffer);
-    let next = uploader.upload(Arc::clone(&sources[1]), None).unwrap();
+    let next = uploader.upload(Arc::clone(&sources[1]), None, &[]).unwrap();
     assert_eq!(next.address(), address);
     next.ready().synchronize().unwrap();
     device.synchronize().unwrap();
@@ -413,7 +422,7 @@ fn the_stream_of_a_thread_may_be_read_by_one_and_dropped_by_another() {
 fn captures_of_others_do_not_matter() {
     let device = device_with(&["CAPTURING=1"]).unwrap();
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
-    let buffer = uploader.upload(pinned(&device, &[3; 100]), None).unwrap();
+    let buffer = uploader.upload(pinned(&device, &[3; 100]), None, &[]).unwrap();
     assert_eq!(buffer.read().unwrap(), [3; 100]);
 }
 
@@ -421,7 +430,7 @@ fn captures_of_others_do_not_matter() {
 fn a_fork_drops_buffers_while_their_pool_is_locked() {
     let device = device_with(&["MEMORY=100000"]).unwrap();
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
-    let buffer = uploader.upload(Arc::new(vec![1; 10]), None).unwrap();
+    let buffer = uploader.upload(Arc::new(vec![1; 10]), None, &[]).unwrap();
     let locked = buffer.lock_pool();
     // SAFETY: the child drops the buffer and exits at once; a signal ends it if it waits.
     let child = unsafe { libc::fork() };
@@ -439,4 +448,15 @@ fn a_fork_drops_buffers_while_their_pool_is_locked() {
     assert_eq!(status, 0);
     drop(locked);
     assert_eq!(buffer.read().unwrap(), [1; 10]);
+}
+
+#[test]
+fn the_compiled_kernels_are_those_of_the_sources() {
+    let sources =
+        [&include_bytes!("../kernels/kernels.cu")[..], include_bytes!("../kernels/decode.cu")];
+    let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3);
+    let hash = sources.concat().iter().fold(0xCBF2_9CE4_8422_2325, fnv);
+    let ptx = include_str!("../kernels/kernels.ptx");
+    let is_of = ptx.starts_with(&format!("// Sources: {hash:016x}\n"));
+    assert!(is_of, "run `cargo xtask ptx`");
 }

@@ -1,6 +1,8 @@
 //! Copies of batches to a device, on a stream of their own.
 #![expect(unsafe_code, reason = "copies that continue after the call; docs/safety.md")]
 
+mod pictures;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -10,7 +12,11 @@ use crate::buffers::{BufferLimits, BufferPool, DeviceBuffer, Rest};
 use crate::conversion::{CHANNELS, Conversion};
 use crate::driver::{Device, DeviceMemory, Stream};
 use crate::jobs::{Copy, Job, Jobs};
+use crate::picture::RowPicture;
+use crate::picture::decoder::PictureDecoder;
 use crate::reason::DeviceReason;
+pub(crate) use pictures::PictureCopy;
+use pictures::PinnedPool;
 
 /// The alignment of what follows converted images in a buffer.
 const ALIGNMENT: usize = 256;
@@ -33,12 +39,14 @@ impl HostBytes for crate::driver::PinnedMemory {
     }
 }
 
-/// The images of a batch that are converted on the device: interleaved RGB of 8 bits at the front of
-/// its bytes.
+/// The images of a batch that are decoded or converted on the device: interleaved RGB of 8 bits, at
+/// the front of the batch's bytes unless the device decodes them.
 #[derive(Clone, Debug)]
 pub struct Images {
-    /// The conversion.
-    pub conversion: Arc<Conversion>,
+    /// The conversion; without one the pixels stay as they are.
+    pub conversion: Option<Arc<Conversion>>,
+    /// The decoder of pictures.
+    pub decoder: Option<Arc<PictureDecoder>>,
     /// The number of images.
     pub count: usize,
     /// The pixels of each.
@@ -52,6 +60,8 @@ pub struct Images {
 pub struct UploadStats {
     /// Batches that were copied.
     pub batches: u64,
+    /// Images that were decoded on the device.
+    pub pictures: u64,
     /// Bytes that were copied.
     pub bytes: u64,
     /// Nanoseconds of the device from the start of each copy to the end of its conversion.
@@ -66,6 +76,7 @@ impl UploadStats {
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             batches: self.batches.saturating_sub(earlier.batches),
+            pictures: self.pictures.saturating_sub(earlier.pictures),
             bytes: self.bytes.saturating_sub(earlier.bytes),
             device_nanos: self.device_nanos.saturating_sub(earlier.device_nanos),
             allocated: self.allocated,
@@ -98,28 +109,43 @@ struct Shared {
     device: Device,
     stream: Stream,
     pool: Arc<BufferPool>,
-    /// Pixels on the device before they are converted. One memory for all batches, because the work of
-    /// the stream is done in order; locked while a batch is enqueued.
-    staging: Mutex<Option<DeviceMemory>>,
+    /// Locked while a batch is enqueued.
+    memory: Mutex<StreamMemory>,
+    pinned: PinnedPool,
     jobs: Arc<Jobs>,
     /// The first copy that failed.
     failed: Mutex<Option<DeviceReason>>,
     batches: AtomicU64,
+    pictures: AtomicU64,
     bytes: AtomicU64,
     device_nanos: AtomicU64,
 }
 
-/// A copy that has begun: unless it is handed on, its source stays until the stream has come so far.
+/// Memory of the device between copy and result. There is one for all batches, because the work of the
+/// stream is done in order.
+#[derive(Default)]
+struct StreamMemory {
+    /// Pixels before they are converted.
+    pixels: Option<DeviceMemory>,
+    /// Copies of pictures.
+    payload: Option<DeviceMemory>,
+    /// Memory between the kernels that decode.
+    scratch: Option<DeviceMemory>,
+}
+
+/// A copy that has begun: unless it is handed on, its sources stay until the stream has come so far.
 struct Begun<'a> {
     stream: &'a Stream,
     /// `None` once it was handed on.
     source: Option<Arc<dyn HostBytes>>,
+    pictures: Option<PictureCopy>,
 }
 
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
         if self.source.is_some() && self.stream.synchronize().is_err() {
             std::mem::forget(self.source.take());
+            std::mem::forget(self.pictures.take());
         }
     }
 }
@@ -136,10 +162,12 @@ impl Uploader {
             device: device.clone(),
             stream: device.stream()?,
             pool: Arc::new(BufferPool::new(device.clone(), limits, Arc::clone(&jobs))),
-            staging: Mutex::default(),
+            memory: Mutex::default(),
+            pinned: PinnedPool::new(limits),
             jobs,
             failed: Mutex::default(),
             batches: AtomicU64::new(0),
+            pictures: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             device_nanos: AtomicU64::new(0),
         });
@@ -166,9 +194,10 @@ impl Uploader {
     /// The counters.
     #[must_use]
     pub fn stats(&self) -> UploadStats {
-        let Shared { pool, batches, bytes, device_nanos, .. } = &*self.shared;
+        let Shared { pool, batches, pictures, bytes, device_nanos, .. } = &*self.shared;
         UploadStats {
             batches: batches.load(Ordering::Relaxed),
+            pictures: pictures.load(Ordering::Relaxed),
             bytes: bytes.load(Ordering::Relaxed),
             device_nanos: device_nanos.load(Ordering::Relaxed),
             allocated: pool.allocated(),
@@ -179,18 +208,23 @@ impl Uploader {
     /// [`DeviceBuffer::place`] finds it. Nobody writes the bytes of the source until the copy is
     /// complete; it is counted for as long.
     ///
+    /// Images that `pictures` has are decoded on the device, and not copied from the source. The
+    /// pictures are free for others when the call returns.
+    ///
     /// # Errors
     /// [`DeviceReason::OutOfMemory`]; a call of the driver that failed, also in an earlier copy;
-    /// [`DeviceReason::Forked`].
+    /// [`DeviceReason::RowIndex`] for a picture of an earlier copy; [`DeviceReason::Forked`].
     ///
     /// # Panics
-    /// When the source has fewer bytes than `images` says.
+    /// When the source has fewer bytes than `images` says, or when pictures have no decoder, are not in
+    /// the order of their rows, are empty, or are of another size.
     pub fn upload(
         &self,
         source: Arc<dyn HostBytes>,
         images: Option<&Images>,
+        pictures: &[RowPicture<'_>],
     ) -> Result<DeviceBuffer, DeviceReason> {
-        self.shared.upload(source, images)
+        self.shared.upload(source, images, pictures)
     }
 }
 
@@ -220,6 +254,7 @@ impl Shared {
         &self,
         source: Arc<dyn HostBytes>,
         images: Option<&Images>,
+        pictures: &[RowPicture<'_>],
     ) -> Result<DeviceBuffer, DeviceReason> {
         let Self { device, stream, pool, .. } = self;
         if self.process != process_id() {
@@ -235,62 +270,77 @@ impl Shared {
         let bytes = source.bytes().len();
         assert!(area <= bytes, "images of {area} bytes in {bytes}");
         let bytes = converted + (bytes - area);
-        // Batches are enqueued one by one: their pixels share the staging memory.
-        let mut staging = lock(&self.staging);
+        let source_kept = Some(Arc::clone(&source));
+        let mut begun = Begun { stream, source: source_kept, pictures: None };
+        if let Some(images) = images.filter(|_| !pictures.is_empty()) {
+            begun.pictures = Some(self.pinned.copy(device, pictures, images.pixels)?);
+        }
+        // Batches are enqueued one by one: their pixels share memory.
+        let mut own = lock(&self.memory);
         let memory = pool.take(bytes, stream)?;
         let ready = Arc::clone(&end);
         let buffer = DeviceBuffer::new(Arc::clone(pool), memory, bytes, ready)
             .with_rest(Rest { source: area, target: converted });
         stream.record(&start)?;
-        let copied = source.bytes().len() as u64;
-        let mut begun = Begun { stream, source: Some(Arc::clone(&source)) };
-        self.enqueue(source.bytes(), images, &mut staging, &buffer)?;
+        let copied =
+            self.enqueue(source.bytes(), images, pictures, &mut begun.pictures, &mut own, &buffer)?;
         stream.record(&end)?;
         begun.source = None;
+        let copy = begun.pictures.take();
         drop(begun);
-        drop(staging);
+        drop(own);
         self.batches.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(copied, Ordering::Relaxed);
-        let conversion = images.map(|images| Arc::clone(&images.conversion));
-        let copy = Copy { start, end, _source: source, _conversion: conversion };
+        self.pictures.fetch_add(pictures.len() as u64, Ordering::Relaxed);
+        self.bytes.fetch_add(copied as u64, Ordering::Relaxed);
+        let copy = Copy { start, end, _source: source, _images: images.cloned(), pictures: copy };
         self.jobs.push(Job::Copy(copy));
         Ok(buffer)
     }
 
+    /// Enqueues a batch; the bytes that are copied.
     fn enqueue(
         &self,
         bytes: &[u8],
         images: Option<&Images>,
-        staging: &mut Option<DeviceMemory>,
+        pictures: &[RowPicture<'_>],
+        copy: &mut Option<PictureCopy>,
+        own: &mut StreamMemory,
         buffer: &DeviceBuffer,
-    ) -> Result<(), DeviceReason> {
+    ) -> Result<usize, DeviceReason> {
         let Self { stream, .. } = self;
         let target = buffer.memory();
         let Rest { source: area, target: rest } = buffer.rest();
-        if let Some(Images { conversion, count, pixels, .. }) = images {
-            let need = count * pixels * CHANNELS;
-            if staging.as_ref().is_none_or(|staging| staging.bytes < need) {
-                stream.synchronize()?;
-                *staging = None;
-                *staging = Some(self.device.allocate(need)?);
+        let mut copied = bytes.len() - area;
+        assert!(images.is_some() || pictures.is_empty(), "pictures are images");
+        if let Some(images) = images {
+            let Images { conversion, decoder, count, pixels, .. } = images;
+            let StreamMemory { pixels: staging, payload, scratch } = own;
+            let staging = match conversion {
+                Some(_) => self.reserve(staging, count * pixels * CHANNELS)?,
+                None => target,
+            };
+            // SAFETY: `upload` keeps the bytes. Memory of the stream is freed only after it was waited
+            // for, and the target is free for its work, said `BufferPool::take`.
+            copied += unsafe { self.copy_images(bytes, images, pictures, staging) }?;
+            if let Some(copy) = copy {
+                let decoder = decoder.as_ref().expect("pictures have a decoder");
+                // SAFETY: as above; `upload` has made the copy, and keeps it and the decoder.
+                copied += unsafe { self.decode(copy, decoder, [payload, scratch], staging) }?;
             }
-            if let Some(staging) = staging {
-                // SAFETY: `upload` keeps the bytes, and the staging memory is freed only after the
-                // stream was waited for.
-                unsafe { stream.copy_to_device(&bytes[..need], staging, 0) }?;
-                // SAFETY: the same holds for the conversion. The target is free for work of this
-                // stream, said `BufferPool::take`, and everything that writes is on this stream.
+            if let Some(conversion) = conversion {
+                // SAFETY: as above, and everything that writes is on this stream.
                 unsafe { conversion.enqueue(stream, staging, target, *count, *pixels) }?;
             }
         }
         // SAFETY: as above.
-        unsafe { stream.copy_to_device(&bytes[area..], target, rest) }
+        unsafe { stream.copy_to_device(&bytes[area..], target, rest) }?;
+        Ok(copied)
     }
 
     /// Drops copies when they are complete, and waits for the readers of memory that was dropped.
     fn keep(&self) {
         while let Some(job) = self.jobs.next() {
-            let copy = match job {
+            let mut copy = match job {
                 Job::Copy(copy) => copy,
                 Job::Retired => {
                     self.pool.settle_retired();
@@ -300,6 +350,11 @@ impl Shared {
             if let Err(reason) = copy.end.synchronize() {
                 // The device is lost, and copies nothing any more.
                 lock(&self.failed).get_or_insert(reason);
+            } else if let Some(pictures) = copy.pictures.take() {
+                if let Some(sample) = pictures.fault() {
+                    lock(&self.failed).get_or_insert(DeviceReason::RowIndex { sample });
+                }
+                self.pinned.put_back(pictures);
             }
             if let Ok(milliseconds) = copy.start.milliseconds_until(&copy.end) {
                 let nanos = Duration::from_secs_f32((milliseconds / 1e3).max(0.0)).as_nanos();
@@ -313,7 +368,8 @@ impl Shared {
 impl Images {
     /// Bytes of the numbers that the pixels become, up to what follows.
     fn converted_bytes(&self) -> usize {
-        let bytes = [self.pixels, CHANNELS, self.conversion.dtype().bytes()];
+        let number = self.conversion.as_ref().map_or(1, |conversion| conversion.dtype().bytes());
+        let bytes = [self.pixels, CHANNELS, number];
         let bytes = bytes.into_iter().try_fold(self.count, usize::checked_mul);
         let bytes = bytes.and_then(|bytes| bytes.checked_next_multiple_of(ALIGNMENT));
         bytes.expect("images fit the address space")

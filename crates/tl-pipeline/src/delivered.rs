@@ -183,7 +183,7 @@ impl Delivered {
         let bytes = options.memory.unwrap_or(free).min(free);
         let keep = prefetch.saturating_add(usize::try_from(HELD).unwrap_or(2));
         if layout.is_padded || layout.shape.bytes() == 0 {
-            return Ok(BufferLimits { bytes, keep });
+            return Ok(BufferLimits { bytes, keep, ..BufferLimits::default() });
         }
         let images = self.converted.and_then(|spec| spec.bytes()).unwrap_or(0) as u64;
         let rows = layout.shape.rows() as u64;
@@ -193,7 +193,8 @@ impl Delivered {
             return Err(DeviceReason::OutOfMemory { need: batch * (HELD + 1), free: bytes });
         }
         let ahead = usize::try_from(fitting - HELD).unwrap_or(usize::MAX);
-        Ok(BufferLimits { bytes, keep: keep.min(ahead.saturating_add(2)) })
+        let keep = keep.min(ahead.saturating_add(2));
+        Ok(BufferLimits { bytes, keep, ..BufferLimits::default() })
     }
 
     /// The pool of slabs, which keeps `keep` free ones.
@@ -248,13 +249,14 @@ impl Delivered {
         let Some(uploader) = self.uploader.as_ref().filter(|_| rows > 0) else { return Ok(None) };
         let start = lease.contents().as_ptr().addr();
         let images = self.conversion.as_ref().zip(layout.spec).map(|(conversion, spec)| Images {
-            conversion: Arc::clone(conversion),
+            conversion: Some(Arc::clone(conversion)),
+            decoder: None,
             count: rows * spec.views as usize,
             pixels: spec.width as usize * spec.height as usize,
             area: lease.pointers().masks.addr() - start,
         });
         let source = Arc::new(Published { lease: Arc::clone(lease) });
-        let buffer = Arc::new(uploader.upload(source, images.as_ref())?);
+        let buffer = Arc::new(uploader.upload(source, images.as_ref(), &[])?);
         Ok(Some(DeviceBatch { buffer, spec: self.converted.or(layout.spec), rows, start }))
     }
 }

@@ -14,7 +14,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("tbl-format", &[]),
     ("tbl-io", &["tbl-format"]),
     ("tl-arrow", &["tbl-format", "tbl-io", "tl-tokens"]),
-    ("tl-cuda", &["tl-handoff", "tl-simd"]),
+    ("tl-cuda", &["tl-decode", "tl-handoff", "tl-simd"]),
     ("tl-decode", &["tl-simd"]),
     ("tl-handoff", &[]),
     (

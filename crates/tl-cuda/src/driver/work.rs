@@ -10,8 +10,8 @@ use super::{Context, DeviceMemory};
 use crate::library::Opaque;
 use crate::reason::DeviceReason;
 
-/// Threads of a block.
-const BLOCK: c_uint = 256;
+/// Threads of a block where nothing else is needed.
+pub(crate) const BLOCK: c_uint = 256;
 
 /// The legacy stream, and the stream of the thread that calls, by number.
 const LEGACY: usize = 1;
@@ -148,7 +148,7 @@ impl Stream {
         Ok(read)
     }
 
-    /// Runs a kernel over `columns` items for each of `rows`.
+    /// Runs a kernel over `columns` items for each of `rows`, in blocks of `block` threads.
     ///
     /// # Safety
     /// `A` is the kernel's only argument, and the kernel touches only memory of the device that is
@@ -158,6 +158,7 @@ impl Stream {
         kernel: Kernel,
         columns: u32,
         rows: u32,
+        block: u32,
         mut argument: A,
     ) -> Result<(), DeviceReason> {
         if columns == 0 || rows == 0 {
@@ -165,7 +166,7 @@ impl Stream {
         }
         let scope = self.context.enter()?;
         let mut arguments = [(&raw mut argument).cast::<c_void>()];
-        let blocks = columns.div_ceil(BLOCK);
+        let blocks = columns.div_ceil(block);
         // SAFETY: the driver copies the argument before it returns; the caller vouches for the rest.
         let code = unsafe {
             (scope.functions.launch)(
@@ -173,7 +174,7 @@ impl Stream {
                 blocks,
                 rows,
                 1,
-                BLOCK,
+                block,
                 1,
                 1,
                 0,

@@ -67,12 +67,13 @@ fn uploads(device: &Device, source: &Arc<dyn HostBytes>, dtype: Option<Dtype>) {
     let uploader = Uploader::new(device, BufferLimits::default()).unwrap();
     let conversion = |dtype| Conversion::new(device, dtype, Layout::Chw, &Table::imagenet());
     let images = dtype.map(|dtype| Images {
-        conversion: Arc::new(conversion(dtype).unwrap()),
+        conversion: Some(Arc::new(conversion(dtype).unwrap())),
+        decoder: None,
         count: IMAGES,
         pixels: PIXELS,
         area: BYTES,
     });
-    let upload = || uploader.upload(Arc::clone(source), images.as_ref()).unwrap();
+    let upload = || uploader.upload(Arc::clone(source), images.as_ref(), &[]).unwrap();
     upload().ready().synchronize().unwrap();
     let start = Instant::now();
     let mut last = upload();

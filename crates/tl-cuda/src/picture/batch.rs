@@ -1,0 +1,118 @@
+//! The pictures of a batch, gathered for one copy, and their chunks: as many at a time as the scratch
+//! memory has room for.
+
+use zerocopy::IntoBytes;
+
+use super::decoder::Threads;
+use super::descriptor::Descriptor;
+use super::{ALIGNMENT, RowPicture};
+
+/// Pictures of a launch, at most: rows of a grid are three times as many.
+const MAX_PICTURES: usize = 20_000;
+
+/// The copy for a batch: a number for the fault of each picture, the descriptors, the payloads.
+#[derive(Debug)]
+pub(crate) struct Gathering<'a> {
+    pictures: &'a [RowPicture<'a>],
+    pub(crate) chunks: Vec<Chunk>,
+    /// Bytes of the copy.
+    pub(crate) bytes: usize,
+    /// Bytes of the scratch memory.
+    pub(crate) scratch: usize,
+    image: usize,
+}
+
+/// Pictures that are decoded at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Chunk {
+    pub(crate) first: usize,
+    pub(crate) count: usize,
+    pub(crate) threads: Threads,
+}
+
+/// The places of the parts of the copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    pub(crate) descriptors: usize,
+    pub(crate) payloads: usize,
+}
+
+impl Places {
+    pub(crate) fn of(pictures: usize) -> Self {
+        let descriptors = (pictures * size_of::<u32>()).next_multiple_of(ALIGNMENT);
+        let payloads = descriptors + pictures * size_of::<Descriptor>();
+        Self { descriptors, payloads: payloads.next_multiple_of(ALIGNMENT) }
+    }
+
+    /// The place of the descriptor of a picture.
+    pub(crate) fn descriptor(&self, picture: usize) -> usize {
+        self.descriptors + picture * size_of::<Descriptor>()
+    }
+}
+
+impl<'a> Gathering<'a> {
+    /// Plans the copy for images of `pixels` pixels, with `budget` bytes of scratch memory unless a
+    /// single picture needs more.
+    ///
+    /// # Panics
+    /// When a picture is empty or makes another number of pixels.
+    pub(crate) fn new(pictures: &'a [RowPicture<'a>], pixels: usize, budget: usize) -> Self {
+        let mut chunks = Vec::new();
+        let mut bytes = Places::of(pictures.len()).payloads;
+        let mut scratch = 0;
+        let mut chunk = Chunk::default();
+        let mut filled = 0;
+        for (number, RowPicture { picture, row }) in pictures.iter().enumerate() {
+            assert!(!picture.is_empty(), "the picture of row {row} is empty");
+            assert_eq!(picture.pixels(), pixels, "pixels of row {row}");
+            bytes += picture.payload.len().next_multiple_of(ALIGNMENT);
+            let need = picture.scratch.next_multiple_of(ALIGNMENT);
+            let is_full = filled + need > budget || chunk.count == MAX_PICTURES;
+            if is_full && chunk.count > 0 {
+                chunks.push(chunk);
+                chunk = Chunk { first: number, ..Chunk::default() };
+                filled = 0;
+            }
+            filled += need;
+            scratch = scratch.max(filled);
+            chunk.count += 1;
+            chunk.threads = chunk.threads.max(Threads::of(&picture.descriptor));
+        }
+        if chunk.count > 0 {
+            chunks.push(chunk);
+        }
+        Self { pictures, chunks, bytes, scratch, image: 3 * pixels }
+    }
+
+    /// Writes the copy to the front of `to`.
+    ///
+    /// # Panics
+    /// When it does not fit.
+    pub(crate) fn write(&self, to: &mut [u8]) {
+        let Places { descriptors, payloads } = Places::of(self.pictures.len());
+        to[..descriptors].fill(0);
+        let mut payload = payloads;
+        for chunk in &self.chunks {
+            let mut scratch = 0;
+            for number in chunk.first..chunk.first + chunk.count {
+                let RowPicture { picture, row } = self.pictures[number];
+                let descriptor = Descriptor {
+                    payload: payload as u64,
+                    scratch: scratch as u64,
+                    target: (row * self.image) as u64,
+                    ..picture.descriptor
+                };
+                let at = Places::of(self.pictures.len()).descriptor(number);
+                to[at..][..size_of::<Descriptor>()].copy_from_slice(descriptor.as_bytes());
+                to[payload..][..picture.payload.len()].copy_from_slice(&picture.payload);
+                payload += picture.payload.len().next_multiple_of(ALIGNMENT);
+                scratch += picture.scratch.next_multiple_of(ALIGNMENT);
+            }
+        }
+    }
+
+    /// The numbers of the samples.
+    pub(crate) fn samples(&self) -> Vec<u64> {
+        self.pictures.iter().map(|row| row.picture.sample).collect()
+    }
+}

@@ -1,0 +1,209 @@
+//! The components of an image, and its coefficients or entropy-coded rows.
+
+use tl_decode::{EntropyComponent, EntropyRow, EntropyRows, JpegComponent, JpegParts, Upsampling};
+use tl_simd::resample::Rect;
+
+use super::descriptor::{Codes, Component, Descriptor, Entropy, Row, Slot, UNKNOWN};
+use super::{aligned, append, begin};
+
+/// Bytes of a block of coefficients.
+pub(super) const BLOCK_BYTES: u64 = 128;
+
+/// Samples of a row of a plane are multiples of this many.
+const STRIDE_UNIT: u32 = 16;
+
+/// Bytes that are copied for `parts`, but for tables.
+pub(super) fn payload_bytes(parts: &JpegParts) -> u64 {
+    let coefficients = &parts.coefficients;
+    let sparse = size_of_val(&coefficients.blocks[..]) + size_of_val(&coefficients.rows[..]);
+    let entropy = size_of_val(&parts.entropy.rows[..]) + parts.entropy.bytes.len();
+    sparse as u64 + entropy as u64
+}
+
+/// A component without its places.
+pub(super) fn component(from: &JpegComponent) -> Component {
+    let side = u32::from(from.scale.eighths());
+    let Rect { x, y, width, height } = from.blocks;
+    let edge = |blocks: u32| blocks.checked_mul(side).expect("a component of 2^32 samples");
+    let end = |start: u32, blocks: u32, size: u32| {
+        let end = start.checked_add(blocks).expect("a component of 2^32 blocks");
+        edge(end).min(size)
+    };
+    let [left, top] = [x, y].map(edge);
+    let right = end(x, width, from.size.0);
+    let bottom = end(y, height, from.size.1);
+    assert!(left < right && top < bottom, "{:?} leaves the component", from.blocks);
+    let stride = edge(width).checked_next_multiple_of(STRIDE_UNIT);
+    let [filter, across, down] = match from.upsampling {
+        Upsampling::None | Upsampling::Fractional => [0, 1, 1],
+        Upsampling::H2V1 => [1, 2, 1],
+        Upsampling::H1V2 => [2, 1, 2],
+        Upsampling::H2V2 => [3, 2, 2],
+        Upsampling::Replicate(across, down) => [0, across, down],
+    };
+    assert!(across > 0 && down > 0, "samples are repeated");
+    Component {
+        columns: width,
+        rows: height,
+        side,
+        stride: stride.expect("a component of 2^32 samples"),
+        left,
+        top,
+        right,
+        bottom,
+        filter,
+        across,
+        down,
+        ..Component::default()
+    }
+}
+
+pub(super) fn blocks(component: &Component) -> u64 {
+    u64::from(component.columns) * u64::from(component.rows)
+}
+
+pub(super) fn plane_bytes(component: &Component) -> u64 {
+    let rows = u64::from(component.rows) * u64::from(component.side);
+    aligned(u64::from(component.stride).saturating_mul(rows))
+}
+
+/// Refuses a component of `size` samples that lacks some of those of which these pixels are made.
+pub(super) fn require(component: &Component, size: (u32, u32), pixels: Rect) {
+    let span = |start: u32, count: u32, step: u32, margin: u32, size: u32| {
+        let first = (start / step).saturating_sub(margin);
+        let last = ((start + count - 1) / step).saturating_add(margin).min(size - 1);
+        [first, last]
+    };
+    let Component { filter, across, down, left, top, right, bottom, .. } = *component;
+    let Rect { x, y, width, height } = pixels;
+    let [first, last] = span(x, width, across, filter & 1, size.0);
+    assert!(left <= first && last < right, "columns {first} to {last} of {left} to {right}");
+    let [first, last] = span(y, height, down, filter >> 1, size.1);
+    assert!(top <= first && last < bottom, "rows {first} to {last} of {top} to {bottom}");
+}
+
+/// Writes quantizers, and coefficients or entropy-coded rows.
+pub(super) fn write(made: &mut Descriptor, payload: &mut Vec<u8>, parts: &JpegParts) {
+    for (to, component) in made.components.iter_mut().zip(&parts.components) {
+        to.quantizer = append(payload, &component.quantizer[..]);
+    }
+    if parts.entropy.rows.is_empty() {
+        write_coefficients(made, payload, parts);
+    } else {
+        write_entropy(made, payload, parts);
+    }
+}
+
+fn write_coefficients(made: &mut Descriptor, payload: &mut Vec<u8>, parts: &JpegParts) {
+    made.is_sparse = 1;
+    let there = &parts.coefficients;
+    let components = &mut made.components[..parts.components.len()];
+    let count: u64 = components.iter().map(blocks).sum();
+    assert_eq!(there.blocks.len() as u64, count, "one entry for each block");
+    let is_inside = |&block: &u32| {
+        let end = (block >> 8) as usize + (block & 0xFF).count_ones() as usize;
+        end <= there.rows.len()
+    };
+    assert!(there.blocks.iter().all(is_inside), "the rows of every block are there");
+    let mut at = append(payload, &there.blocks[..]);
+    for component in components {
+        component.blocks = at;
+        at += 4 * component.columns * component.rows;
+    }
+    made.rows = append(payload, &there.rows[..]);
+}
+
+fn write_entropy(made: &mut Descriptor, payload: &mut Vec<u8>, parts: &JpegParts) {
+    let rows = &parts.entropy;
+    let mcus = rows.skipped.checked_add(rows.wanted).expect("MCUs of a row");
+    assert!(mcus <= rows.mcus_per_row, "{mcus} MCUs of {}", rows.mcus_per_row);
+    assert!(!rows.components.is_empty() && rows.components.len() <= 3, "components of a scan");
+    let mut at = made.entropy.coefficients;
+    for component in &mut made.components[..parts.components.len()] {
+        component.blocks = at;
+        at += 128 * component.columns * component.rows;
+    }
+    let count = |length: usize| u32::try_from(length).expect("checked before");
+    let slots = begin(payload);
+    let mut slot_count = 0;
+    for (number, component) in rows.components.iter().enumerate() {
+        let first = made.components[component.component].blocks - made.entropy.coefficients;
+        let of = &made.components[..parts.components.len()][component.component];
+        write_slots(payload, component, count(number), first / 128, of, rows);
+        slot_count += component.across * component.down;
+    }
+    let codes = begin(payload);
+    for code in &rows.codes {
+        let &tl_decode::HuffmanCodes { limits, offsets, symbols } = code;
+        payload.extend_from_slice(zerocopy::IntoBytes::as_bytes(&Codes {
+            limits,
+            offsets,
+            symbols,
+        }));
+    }
+    let row_place = begin(payload);
+    for row in &rows.rows {
+        let row = row_of(row, rows.bytes.len());
+        payload.extend_from_slice(zerocopy::IntoBytes::as_bytes(&row));
+    }
+    made.entropy = Entropy {
+        slots,
+        slot_count,
+        rows: row_place,
+        row_count: count(rows.rows.len()),
+        codes,
+        code_count: count(rows.codes.len()),
+        bytes: append(payload, &rows.bytes[..]),
+        skipped: rows.skipped,
+        wanted: rows.wanted,
+        is_to_end: (mcus == rows.mcus_per_row).into(),
+        ..made.entropy
+    };
+}
+
+/// Writes the blocks of an MCU that are of one component, whose blocks begin at `first` of all.
+fn write_slots(
+    payload: &mut Vec<u8>,
+    component: &EntropyComponent,
+    number: u32,
+    first: u32,
+    of: &Component,
+    rows: &EntropyRows,
+) {
+    let &EntropyComponent { across, down, dc, ac, .. } = component;
+    assert!(dc < rows.codes.len() && ac < rows.codes.len(), "codes {dc} and {ac}");
+    let width = u64::from(across) * u64::from(rows.wanted);
+    let height = u64::from(down) * rows.rows.len() as u64;
+    let is_filled = width == u64::from(of.columns) && height == u64::from(of.rows);
+    assert!(is_filled, "{width}x{height} blocks of {}x{}", of.columns, of.rows);
+    let code = |code: usize| u32::try_from(code).expect("one of a few");
+    for row in 0..down {
+        for column in 0..across {
+            let slot = Slot {
+                component: number,
+                dc: code(dc),
+                ac: code(ac),
+                first: first + row * of.columns + column,
+                step: across,
+                row_step: down * of.columns,
+            };
+            payload.extend_from_slice(zerocopy::IntoBytes::as_bytes(&slot));
+        }
+    }
+}
+
+fn row_of(row: &EntropyRow, bytes: usize) -> Row {
+    let EntropyRow { at, len, bit, predictors, end } = *row;
+    let room = u64::from(at) + u64::from(len).next_multiple_of(4);
+    let fits = at % 4 == 0 && bit < 8 && room <= bytes as u64 && len < u32::MAX / 8;
+    assert!(fits, "{len} bytes at {at} of {bytes}, from bit {bit}");
+    let padded = |[first, second, third]: [i16; 3]| [first, second, third, 0];
+    Row {
+        at,
+        len,
+        bit,
+        end: end.map_or(UNKNOWN, |end| end.position),
+        predictors: padded(predictors),
+        end_predictors: padded(end.map(|end| end.predictors).unwrap_or_default()),
+    }
+}

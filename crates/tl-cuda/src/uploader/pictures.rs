@@ -1,0 +1,157 @@
+//! Copies of pictures to the device, and what becomes of them there.
+#![expect(unsafe_code, reason = "copies and kernels that continue after the call; docs/safety.md")]
+
+use tl_handoff::sync::{Mutex, lock};
+
+use super::{Images, Shared};
+use crate::buffers::BufferLimits;
+use crate::conversion::CHANNELS;
+use crate::driver::{Device, DeviceMemory, PinnedMemory};
+use crate::picture::RowPicture;
+use crate::picture::batch::{Chunk, Gathering};
+use crate::picture::decoder::PictureDecoder;
+use crate::reason::DeviceReason;
+
+/// More than `bytes`, so that a larger batch often fits as well.
+fn with_room(bytes: usize) -> usize {
+    (bytes + bytes / 4).next_multiple_of(1 << 20)
+}
+
+/// The pictures of a batch in pinned memory.
+#[derive(Debug)]
+pub(crate) struct PictureCopy {
+    memory: PinnedMemory,
+    bytes: usize,
+    scratch: usize,
+    chunks: Vec<Chunk>,
+    samples: Vec<u64>,
+}
+
+impl PictureCopy {
+    /// The sample of the first picture whose rows were not those of its index. The copy has to be
+    /// complete.
+    pub(super) fn fault(&self) -> Option<u64> {
+        let faults = self.memory.as_chunks::<4>().0;
+        let mut samples = faults.iter().zip(&self.samples);
+        samples.find(|(fault, _)| **fault != [0; 4]).map(|(_, sample)| *sample)
+    }
+}
+
+/// Pinned memory that is used again.
+pub(super) struct PinnedPool {
+    limits: BufferLimits,
+    free: Mutex<Vec<PinnedMemory>>,
+}
+
+impl PinnedPool {
+    pub(super) fn new(limits: BufferLimits) -> Self {
+        Self { limits, free: Mutex::default() }
+    }
+
+    pub(super) fn copy(
+        &self,
+        device: &Device,
+        pictures: &[RowPicture<'_>],
+        pixels: usize,
+    ) -> Result<PictureCopy, DeviceReason> {
+        let gathering = Gathering::new(pictures, pixels, self.limits.scratch);
+        let bytes = gathering.bytes;
+        let mut memory = self.take(device, bytes)?;
+        gathering.write(&mut memory);
+        let samples = gathering.samples();
+        let Gathering { chunks, scratch, .. } = gathering;
+        Ok(PictureCopy { memory, bytes, scratch, chunks, samples })
+    }
+
+    fn take(&self, device: &Device, bytes: usize) -> Result<PinnedMemory, DeviceReason> {
+        let mut free = lock(&self.free);
+        if let Some(place) = free.iter().position(|memory| memory.len() >= bytes) {
+            return Ok(free.swap_remove(place));
+        }
+        // One that is too small makes way.
+        drop(free.pop());
+        drop(free);
+        device.pinned(with_room(bytes))
+    }
+
+    pub(super) fn put_back(&self, copy: PictureCopy) {
+        let mut free = lock(&self.free);
+        if free.len() < self.limits.keep {
+            free.push(copy.memory);
+        }
+    }
+}
+
+impl Shared {
+    /// Enqueues the copies of the images that `pictures` does not have, to the front of `to`; their
+    /// bytes.
+    ///
+    /// # Safety
+    /// As for [`Stream::copy_to_device`](crate::Stream::copy_to_device).
+    pub(super) unsafe fn copy_images(
+        &self,
+        bytes: &[u8],
+        images: &Images,
+        pictures: &[RowPicture<'_>],
+        to: &DeviceMemory,
+    ) -> Result<usize, DeviceReason> {
+        let image = images.pixels * CHANNELS;
+        let mut copied = 0;
+        let mut next = 0;
+        let rows = pictures.iter().map(|picture| picture.row);
+        for row in rows.chain([images.count]) {
+            assert!(next <= row && row <= images.count, "row {row} after {next} rows");
+            let run = &bytes[next * image..row * image];
+            // SAFETY: the caller vouches for both.
+            unsafe { self.stream.copy_to_device(run, to, next * image) }?;
+            copied += run.len();
+            next = row + 1;
+        }
+        Ok(copied)
+    }
+
+    /// Enqueues the copy of pictures and their decoding to `to`; the bytes of the copy.
+    ///
+    /// # Safety
+    /// `copy` was made for the images of `to`. Until the stream has come so far, it lives and nobody
+    /// looks at it; `decoder` and `to` live.
+    pub(super) unsafe fn decode(
+        &self,
+        copy: &mut PictureCopy,
+        decoder: &PictureDecoder,
+        [payload, scratch]: [&mut Option<DeviceMemory>; 2],
+        to: &DeviceMemory,
+    ) -> Result<usize, DeviceReason> {
+        let Self { stream, .. } = self;
+        let payload = self.reserve(payload, copy.memory.len())?;
+        let scratch = self.reserve(scratch, with_room(copy.scratch))?;
+        let count = copy.samples.len();
+        // SAFETY: the caller keeps the copy; the device's memory is freed only after a wait.
+        unsafe { stream.copy_to_device(&copy.memory[..copy.bytes], payload, 0) }?;
+        for chunk in &copy.chunks {
+            // SAFETY: `PinnedPool::copy` has written the copy, whose scratch memory was reserved above;
+            // the caller vouches for the rest.
+            unsafe { decoder.enqueue(stream, count, chunk, payload, scratch, to) }?;
+        }
+        let faults = &mut copy.memory[..count * size_of::<u32>()];
+        // SAFETY: the stream has read what is overwritten; the caller keeps the copy.
+        unsafe { stream.copy_to_host(faults, payload) }?;
+        Ok(copy.bytes)
+    }
+
+    /// Memory of the stream, of at least so many bytes.
+    pub(super) fn reserve<'a>(
+        &self,
+        memory: &'a mut Option<DeviceMemory>,
+        need: usize,
+    ) -> Result<&'a DeviceMemory, DeviceReason> {
+        match memory.take() {
+            Some(enough) if enough.bytes >= need => Ok(memory.insert(enough)),
+            small => {
+                self.stream.synchronize()?;
+                drop(small);
+                Ok(memory.insert(self.device.allocate(need)?))
+            }
+        }
+    }
+}
