@@ -1,6 +1,8 @@
 //! Decoding on a device, compared with the kernels of `tl-simd` and with the decoder of the host.
 
 mod coder;
+mod faults;
+mod files;
 mod reference;
 mod synthetic;
 
@@ -152,8 +154,7 @@ fn pixels_are_those_of_the_host_for_every_upsampling() {
     }
 }
 
-/// A resize of a part of an image.
-fn some_resize(random: &mut Random, size: (u32, u32)) -> ResizeArea {
+fn some_filter(random: &mut Random) -> Filter {
     const FILTERS: [Filter; 8] = [
         Filter::Nearest,
         Filter::Box,
@@ -164,6 +165,11 @@ fn some_resize(random: &mut Random, size: (u32, u32)) -> ResizeArea {
         Filter::Tensor(TensorFilter::Bilinear),
         Filter::Tensor(TensorFilter::PlainBicubic),
     ];
+    FILTERS[random.below(8) as usize]
+}
+
+/// A resize of a part of an image.
+fn some_resize(random: &mut Random, size: (u32, u32)) -> ResizeArea {
     let x = random.below(size.0);
     let y = random.below(size.1);
     let width = random.range(1, size.0 - x);
@@ -178,7 +184,7 @@ fn some_resize(random: &mut Random, size: (u32, u32)) -> ResizeArea {
     let width = random.range(1, resized.0 - left);
     let height = random.range(1, resized.1 - top);
     let window = Rect { x: left, y: top, width, height };
-    Resize { region, resized, window, filter: FILTERS[random.below(8) as usize] }.into()
+    Resize { region, resized, window, filter: some_filter(random) }.into()
 }
 
 fn some_placement(random: &mut Random, window: Rect) -> Placement {
@@ -229,5 +235,62 @@ fn planes_that_are_resized_as_they_are_stored_are_those_of_the_host() {
         let areas = image.areas(&resize);
         let placement = some_placement(&mut random, resize.window);
         check(&fixture, &image, &PictureResize::Planes(areas), &placement);
+    }
+}
+
+#[test]
+fn pictures_and_images_of_the_host_share_a_batch() {
+    // Of this scratch memory each picture needs most.
+    for scratch in [1, 1 << 20] {
+        let fixture = Fixture::new(scratch);
+        let mut random = Random(8);
+        let size = (33, 21);
+        let pixels = 33 * 21;
+        let resize = PictureResize::Pixels(whole(33, 21));
+        let placement = placed(Rect::of_size(33, 21));
+        let images: Vec<_> = (0..6)
+            .map(|_| Image::grey(&mut random, Scale::FULL, size, Amplitude::Photograph))
+            .collect();
+        for rows in [&[0, 1, 2, 3, 4, 5][..], &[1, 2, 5], &[3], &[], &[0, 5]] {
+            let stage = if rows.len() > 2 { Stage::Coefficients } else { Stage::Rows };
+            let pictures: Vec<_> = rows
+                .iter()
+                .map(|row| picture(&images[*row].parts(stage), &resize, &placement))
+                .collect();
+            let pictures: Vec<_> = rows
+                .iter()
+                .zip(&pictures)
+                .map(|(row, picture)| RowPicture { row: *row, picture })
+                .collect();
+            let source = noise(6 * pixels * 3 + 100);
+            let mut expected = source[..6 * pixels * 3].to_vec();
+            for row in rows {
+                let own = expected.chunks_exact_mut(pixels * 3).nth(*row).unwrap();
+                own.copy_from_slice(&reference::expected(&images[*row], &resize, &placement));
+            }
+            let before = fixture.uploader.stats();
+            let plain = fixture.images(6, pixels);
+            let buffer =
+                fixture.uploader.upload(pinned(&fixture.device, &source), Some(&plain), &pictures);
+            let buffer = buffer.unwrap();
+            let found = buffer.read().unwrap();
+            assert!(found[..expected.len()] == expected, "{rows:?}");
+            assert!(found[buffer.place(plain.area)..] == source[plain.area..], "{rows:?}");
+
+            let conversion =
+                Conversion::new(&fixture.device, Dtype::F16, Layout::Chw, &Table::imagenet())
+                    .unwrap();
+            let images = Images { conversion: Some(Arc::new(conversion)), ..plain.clone() };
+            let upload = |source: &[u8], rows: &[RowPicture<'_>]| {
+                let source = pinned(&fixture.device, source);
+                fixture.uploader.upload(source, Some(&images), rows).unwrap().read().unwrap()
+            };
+            assert!(
+                upload(&source, &pictures)
+                    == upload(&[&expected, &source[plain.area..]].concat(), &[])
+            );
+            let stats = fixture.uploader.stats().since(&before);
+            assert_eq!(stats.pictures, 2 * rows.len() as u64);
+        }
     }
 }

@@ -55,7 +55,7 @@ impl Code {
         })
     }
 
-    fn put(&self, bits: &mut BitWriter, symbol: u8) {
+    pub(super) fn put(&self, bits: &mut BitWriter, symbol: u8) {
         let (_, code, length) = self.assigned().find(|(own, ..)| *own == symbol).unwrap();
         bits.put(code, length);
     }
@@ -127,7 +127,7 @@ impl Coder {
 }
 
 /// Writes a coefficient after `run` zeros.
-fn value(bits: &mut BitWriter, code: &Code, run: u8, value: i16) {
+pub(super) fn value(bits: &mut BitWriter, code: &Code, run: u8, value: i16) {
     let magnitude = u32::from(value.unsigned_abs());
     let size = u32::BITS - magnitude.leading_zeros();
     assert!(size < 16, "-32768 has no code");
