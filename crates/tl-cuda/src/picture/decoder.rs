@@ -1,6 +1,7 @@
 //! Launches of the kernels that decode.
 #![expect(unsafe_code, reason = "launches of kernels; docs/safety.md")]
 
+use std::ffi::CStr;
 use std::fmt;
 
 use super::batch::{Chunk, Places};
@@ -13,6 +14,9 @@ use crate::reason::DeviceReason;
 /// over the whole device.
 const ENTROPY_BLOCK: u32 = 32;
 
+/// Threads of a block that transforms coefficients, which needs many registers.
+const TRANSFORM_BLOCK: u32 = 128;
+
 /// The argument of the kernels: `Decode` of `decode.cu`.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -24,67 +28,74 @@ struct Arguments {
     faults: u64,
 }
 
+/// The kernels, in their order. A row of the grid is a picture, or one of its planes.
+const STAGES: [Stage; 8] = [
+    Stage { name: c"clear", rows: 1, block: BLOCK },
+    Stage { name: c"codes", rows: 1, block: BLOCK },
+    Stage { name: c"entropy", rows: 1, block: ENTROPY_BLOCK },
+    Stage { name: c"transform", rows: 3, block: TRANSFORM_BLOCK },
+    Stage { name: c"colours", rows: 1, block: BLOCK },
+    Stage { name: c"resize_first", rows: 3, block: BLOCK },
+    Stage { name: c"resize_second", rows: 3, block: BLOCK },
+    Stage { name: c"place", rows: 1, block: BLOCK },
+];
+
+/// A kernel, the rows of the grid for a picture, and the threads of a block.
+#[derive(Clone, Copy)]
+struct Stage {
+    name: &'static CStr,
+    rows: u32,
+    block: u32,
+}
+
 /// The kernels that decode images.
 pub struct PictureDecoder {
-    clear: Kernel,
-    codes: Kernel,
-    entropy: Kernel,
-    transform: Kernel,
-    colours: Kernel,
-    resize_first: Kernel,
-    resize_second: Kernel,
-    place: Kernel,
+    kernels: [Kernel; STAGES.len()],
     /// Has the kernels.
     _module: Module,
 }
 
+/// Memory of the device for the pictures of a batch.
+#[derive(Clone, Copy)]
+pub(crate) struct Memory<'a> {
+    /// The copy that [`Gathering`](super::batch::Gathering) has written, of so many pictures.
+    pub(crate) payload: &'a DeviceMemory,
+    pub(crate) pictures: usize,
+    /// As many bytes as the gathering says.
+    pub(crate) scratch: &'a DeviceMemory,
+    /// The pixels of all images, from the front on.
+    pub(crate) target: &'a DeviceMemory,
+}
+
 /// Threads that each kernel needs for a picture.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Threads {
-    clear: u32,
-    codes: u32,
-    entropy: u32,
-    transform: u32,
-    colours: u32,
-    resize_first: u32,
-    resize_second: u32,
-    place: u32,
-}
+pub(crate) struct Threads([u32; STAGES.len()]);
 
 impl Threads {
     pub(super) fn of(picture: &Descriptor) -> Self {
         let Descriptor { components, pixels, resizes, frame, entropy, .. } = picture;
         let most = |threads: fn(&Resize) -> u32| resizes.iter().map(threads).max().unwrap_or(0);
         let blocks = components.iter().map(|component| component.columns * component.rows);
-        Self {
-            clear: entropy.coefficient_bytes / 16,
-            codes: entropy.code_count << TABLE_BITS,
-            entropy: entropy.row_count,
-            transform: blocks.max().unwrap_or(0),
-            colours: pixels.stride / 4 * pixels.height,
-            resize_first: most(|resize| match resize.is_vertical_first {
+        Self([
+            entropy.coefficient_bytes / 16,
+            entropy.code_count << TABLE_BITS,
+            entropy.row_count,
+            blocks.max().unwrap_or(0),
+            pixels.stride / 4 * pixels.height,
+            most(|resize| match resize.is_vertical_first {
                 0 => groups(&resize.columns, resize.source_height),
                 _ => groups(&resize.rows, resize.source_width),
             }),
-            resize_second: most(|resize| match resize.is_vertical_first {
+            most(|resize| match resize.is_vertical_first {
                 0 => groups(&resize.rows, resize.columns.count),
                 _ => groups(&resize.columns, resize.rows.count),
             }),
-            place: (frame.width * frame.height).div_ceil(4),
-        }
+            (frame.width * frame.height).div_ceil(4),
+        ])
     }
 
     pub(super) fn max(self, other: Self) -> Self {
-        Self {
-            clear: self.clear.max(other.clear),
-            codes: self.codes.max(other.codes),
-            entropy: self.entropy.max(other.entropy),
-            transform: self.transform.max(other.transform),
-            colours: self.colours.max(other.colours),
-            resize_first: self.resize_first.max(other.resize_first),
-            resize_second: self.resize_second.max(other.resize_second),
-            place: self.place.max(other.place),
-        }
+        Self(std::array::from_fn(|stage| self.0[stage].max(other.0[stage])))
     }
 }
 
@@ -100,34 +111,25 @@ impl PictureDecoder {
     /// A call of the driver that failed; [`DeviceReason::Forked`].
     pub fn new(device: &Device) -> Result<Self, DeviceReason> {
         let module = device.module(PTX)?;
-        Ok(Self {
-            clear: module.kernel(c"clear")?,
-            codes: module.kernel(c"codes")?,
-            entropy: module.kernel(c"entropy")?,
-            transform: module.kernel(c"transform")?,
-            colours: module.kernel(c"colours")?,
-            resize_first: module.kernel(c"resize_first")?,
-            resize_second: module.kernel(c"resize_second")?,
-            place: module.kernel(c"place")?,
-            _module: module,
-        })
+        let [clear, codes, entropy, transform, colours, first, second, place] =
+            STAGES.map(|stage| module.kernel(stage.name));
+        let kernels = [clear?, codes?, entropy?, transform?, colours?, first?, second?, place?];
+        Ok(Self { kernels, _module: module })
     }
 
-    /// Enqueues the decoding of `chunk` of `pictures` pictures, whose copy is in `payload`.
+    /// Enqueues the decoding of a chunk, and calls `seen` after each kernel.
     ///
     /// # Safety
-    /// `payload` has what [`Gathering::write`](super::batch::Gathering::write) has written, `scratch`
-    /// has as many bytes as it says, and `target` those of all images. Until the stream has come so
-    /// far, all of these and the decoder live, and nobody else writes there.
+    /// The memory is what [`Memory`] says. Until the stream has come so far, it and the decoder live,
+    /// and nobody else writes there.
     pub(crate) unsafe fn enqueue(
         &self,
         stream: &Stream,
-        pictures: usize,
         chunk: &Chunk,
-        payload: &DeviceMemory,
-        scratch: &DeviceMemory,
-        target: &DeviceMemory,
+        memory: Memory<'_>,
+        mut seen: impl FnMut(&'static CStr),
     ) -> Result<(), DeviceReason> {
+        let Memory { payload, pictures, scratch, target } = memory;
         let argument = Arguments {
             pictures: payload.address + Places::of(pictures).descriptor(chunk.first) as u64,
             payload: payload.address,
@@ -135,25 +137,14 @@ impl PictureDecoder {
             target: target.address,
             faults: payload.address + (chunk.first * size_of::<u32>()) as u64,
         };
-        let images = u32::try_from(chunk.count).expect("limited by `Gathering`");
-        let planes = images * 3;
-        let Threads { clear, codes, entropy, transform, .. } = chunk.threads;
-        let Threads { colours, resize_first, resize_second, place, .. } = chunk.threads;
-        let launches = [
-            (self.clear, clear, images, BLOCK),
-            (self.codes, codes, images, BLOCK),
-            (self.entropy, entropy, images, ENTROPY_BLOCK),
-            (self.transform, transform, planes, BLOCK / 2),
-            (self.colours, colours, images, BLOCK),
-            (self.resize_first, resize_first, planes, BLOCK),
-            (self.resize_second, resize_second, planes, BLOCK),
-            (self.place, place, images, BLOCK),
-        ];
-        for (kernel, threads, rows, block) in launches {
+        let pictures = u32::try_from(chunk.count).expect("limited by `Gathering`");
+        let stages = STAGES.into_iter().zip(self.kernels).zip(chunk.threads.0);
+        for ((Stage { name, rows, block }, kernel), threads) in stages {
             // SAFETY: the kernels take such an argument. Descriptors are made by `Picture::prepare`,
             // with all places inside the payload and the scratch memory of a picture; the caller
             // vouches for the rest.
-            unsafe { stream.launch(kernel, threads, rows, block, argument) }?;
+            unsafe { stream.launch(kernel, threads, rows * pictures, block, argument) }?;
+            seen(name);
         }
         Ok(())
     }

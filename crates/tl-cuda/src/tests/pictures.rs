@@ -3,6 +3,7 @@
 mod coder;
 mod faults;
 mod files;
+mod rates;
 mod reference;
 mod synthetic;
 

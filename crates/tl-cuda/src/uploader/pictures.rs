@@ -9,7 +9,7 @@ use crate::conversion::CHANNELS;
 use crate::driver::{Device, DeviceMemory, PinnedMemory};
 use crate::picture::RowPicture;
 use crate::picture::batch::{Chunk, Gathering};
-use crate::picture::decoder::PictureDecoder;
+use crate::picture::decoder::{Memory, PictureDecoder};
 use crate::reason::DeviceReason;
 
 /// More than `bytes`, so that a larger batch often fits as well.
@@ -125,15 +125,16 @@ impl Shared {
         let Self { stream, .. } = self;
         let payload = self.reserve(payload, copy.memory.len())?;
         let scratch = self.reserve(scratch, with_room(copy.scratch))?;
-        let count = copy.samples.len();
+        let pictures = copy.samples.len();
+        let memory = Memory { payload, pictures, scratch, target: to };
         // SAFETY: the caller keeps the copy; the device's memory is freed only after a wait.
         unsafe { stream.copy_to_device(&copy.memory[..copy.bytes], payload, 0) }?;
         for chunk in &copy.chunks {
             // SAFETY: `PinnedPool::copy` has written the copy, whose scratch memory was reserved above;
             // the caller vouches for the rest.
-            unsafe { decoder.enqueue(stream, count, chunk, payload, scratch, to) }?;
+            unsafe { decoder.enqueue(stream, chunk, memory, |_| ()) }?;
         }
-        let faults = &mut copy.memory[..count * size_of::<u32>()];
+        let faults = &mut copy.memory[..pictures * size_of::<u32>()];
         // SAFETY: the stream has read what is overwritten; the caller keeps the copy.
         unsafe { stream.copy_to_host(faults, payload) }?;
         Ok(copy.bytes)

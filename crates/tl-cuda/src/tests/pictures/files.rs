@@ -219,7 +219,7 @@ fn add_file(host: &mut Host, random: &mut Random, pairs: &mut Pairs, bytes: &[u8
 }
 
 /// The JPEG files below a folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<_> = entries.collect();
     paths.sort();
@@ -234,7 +234,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-fn repository(folder: &str) -> PathBuf {
+pub(super) fn repository(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(folder)
 }
 

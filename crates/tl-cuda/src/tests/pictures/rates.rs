@@ -1,0 +1,167 @@
+//! Rates of decoding on a real device, printed for `--nocapture`.
+#![expect(unsafe_code, reason = "launches that are timed alone")]
+
+use std::collections::BTreeMap;
+
+use tl_decode::{JpegDecoder, JpegRequest, PartStage, RowIndex};
+
+use super::files::{files, repository};
+use super::*;
+use crate::picture::batch::Gathering;
+use crate::picture::decoder::Memory;
+
+const PICTURES: usize = 256;
+const SIDE: u32 = 224;
+const ROUNDS: usize = 20;
+
+/// Random crops of the committed photographs in colour, from as much as a third of one.
+fn crops(stage: PartStage) -> Vec<Picture> {
+    let mut random = Random(14);
+    let mut decoder = JpegDecoder::default();
+    let mut parts = JpegParts::default();
+    let mut weights = PictureWeights::default();
+    let window = Rect::of_size(SIDE, SIDE);
+    let mut made = Vec::new();
+    let photographs = files(&repository("photos"));
+    let photographs: Vec<_> = photographs.iter().map(|path| std::fs::read(path).unwrap()).collect();
+    for bytes in photographs.iter().cycle() {
+        let info = tl_decode::probe(bytes).unwrap();
+        let width = random.range(info.width * 3 / 5, info.width);
+        let height = random.range(info.height * 3 / 5, info.height);
+        let x = random.below(info.width - width + 1);
+        let y = random.below(info.height - height + 1);
+        let region = Rect { x, y, width, height };
+        let resize = Resize { region, resized: (SIDE, SIDE), window, filter: Filter::Bilinear };
+        let mut index = Vec::new();
+        if !decoder.row_index(bytes, &mut index).unwrap() {
+            continue;
+        }
+        let index = Some(RowIndex::parse(&index).unwrap());
+        let request =
+            JpegRequest { region: Some(resize.source()), index, ..JpegRequest::default() };
+        decoder.parts(bytes, &request, stage, true, &mut parts).unwrap();
+        if parts.color == PlaneColor::YCbCr {
+            let mut picture = Picture::default();
+            let resize = PictureResize::Pixels(resize.into());
+            assert!(picture.prepare(0, &parts, &resize, &placed(window), &mut weights));
+            made.push(picture);
+        }
+        if made.len() == PICTURES {
+            break;
+        }
+    }
+    made
+}
+
+/// Prints the rate of uploads in sequence, with the conversion to halves.
+fn uploads(stage: PartStage, rows: &[RowPicture<'_>]) {
+    let fixture = Fixture::new(BufferLimits::default().scratch);
+    let table = Table::imagenet();
+    let conversion = Conversion::new(&fixture.device, Dtype::F16, Layout::Chw, &table).unwrap();
+    let images = fixture.images(PICTURES, (SIDE * SIDE) as usize);
+    let images = Images { conversion: Some(Arc::new(conversion)), ..images };
+    let source = pinned(&fixture.device, &vec![0; images.area]);
+    let upload = || fixture.uploader.upload(Arc::clone(&source), Some(&images), rows).unwrap();
+    upload().ready().synchronize().unwrap();
+    let start = Instant::now();
+    let mut last = upload();
+    for _ in 1..ROUNDS {
+        last = upload();
+    }
+    let enqueued = start.elapsed();
+    last.ready().synchronize().unwrap();
+    let rate = (ROUNDS * PICTURES) as f64 / start.elapsed().as_secs_f64();
+    let micros = enqueued.as_secs_f64() * 1e6 / ROUNDS as f64;
+    println!(
+        "{stage:?}: {rate:.0} pictures/s in sequence, {micros:.0} us of the host for each batch"
+    );
+}
+
+#[test]
+fn decoding_of_a_real_device() {
+    if real_device().is_none() {
+        return;
+    }
+    for stage in [PartStage::Coefficients, PartStage::EntropyRows] {
+        let pictures = crops(stage);
+        let rows = pictures.iter().enumerate();
+        let rows: Vec<_> = rows.map(|(row, picture)| RowPicture { row, picture }).collect();
+        uploads(stage, &rows);
+        kernels(stage, &rows);
+    }
+}
+
+/// Prints what each kernel takes, for chunks of several sizes.
+fn kernels(stage: PartStage, rows: &[RowPicture<'_>]) {
+    let device = device();
+    let decoder = PictureDecoder::new(&device).unwrap();
+    let stream = device.stream().unwrap();
+    let pixels = (SIDE * SIDE) as usize;
+    for scratch in [16, 32, 64, 128, 512] {
+        let gathering = Gathering::new(rows, pixels, scratch * MIB);
+        let mut copy = device.pinned(gathering.bytes).unwrap();
+        let start = Instant::now();
+        gathering.write(&mut copy);
+        let gathered = start.elapsed();
+        let payload = device.allocate(gathering.bytes).unwrap();
+        let scratch_memory = device.allocate(gathering.scratch).unwrap();
+        let target = device.allocate(PICTURES * pixels * 3).unwrap();
+        // SAFETY: everything lives until the stream has been waited for in `times`.
+        unsafe { stream.copy_to_device(&copy, &payload, 0) }.unwrap();
+        let memory = Memory {
+            payload: &payload,
+            pictures: PICTURES,
+            scratch: &scratch_memory,
+            target: &target,
+        };
+        let times = times(&device, &stream, &decoder, &gathering, memory);
+        let chunks = gathering.chunks.len();
+        let megabytes = gathering.bytes as f64 / 1e6;
+        println!(
+            "{stage:?}: {megabytes:.1} MB for {PICTURES} pictures, gathered in {gathered:?}; \
+             {chunks} chunks of {scratch} MiB"
+        );
+        let total: f32 = times.values().sum();
+        let each: Vec<_> =
+            times.iter().map(|(name, time)| format!("{name} {:.0}", time * 1e3)).collect();
+        println!("  {:.0} us: {}", total * 1e3, each.join(", "));
+    }
+}
+
+/// Milliseconds by kernel for all chunks, the medians of some rounds.
+fn times(
+    device: &Device,
+    stream: &Stream,
+    decoder: &PictureDecoder,
+    gathering: &Gathering<'_>,
+    memory: Memory<'_>,
+) -> BTreeMap<String, f32> {
+    let mut rounds: BTreeMap<String, Vec<f32>> = BTreeMap::new();
+    for _ in 0..=ROUNDS {
+        let mut events = vec![(String::new(), device.event().unwrap())];
+        stream.record(&events[0].1).unwrap();
+        for chunk in &gathering.chunks {
+            let mut seen = |name: &std::ffi::CStr| {
+                let event = device.event().unwrap();
+                stream.record(&event).unwrap();
+                events.push((name.to_string_lossy().into_owned(), event));
+            };
+            // SAFETY: the memory has what the gathering needs, and is waited for below.
+            unsafe { decoder.enqueue(stream, chunk, memory, &mut seen) }.unwrap();
+        }
+        stream.synchronize().unwrap();
+        let mut sums: BTreeMap<String, f32> = BTreeMap::new();
+        for pair in events.windows(2) {
+            let time = pair[0].1.milliseconds_until(&pair[1].1).unwrap();
+            *sums.entry(pair[1].0.clone()).or_default() += time;
+        }
+        sums.into_iter().for_each(|(name, time)| rounds.entry(name).or_default().push(time));
+    }
+    let median = |(name, mut times): (String, Vec<f32>)| {
+        // The first round compiles.
+        times.remove(0);
+        times.sort_by(f32::total_cmp);
+        (name, times[times.len() / 2])
+    };
+    rounds.into_iter().map(median).collect()
+}
