@@ -12,6 +12,10 @@ pub(super) const BLOCK_BYTES: u64 = 128;
 /// Samples of a row of a plane are multiples of this many.
 const STRIDE_UNIT: u32 = 16;
 
+/// Samples of a side of a component, at most: more than files have, and few enough that bytes are
+/// counted without overflow.
+const MAX_SIDE: u32 = 1 << 20;
+
 /// Bytes that are copied for `parts`, but for tables.
 pub(super) fn payload_bytes(parts: &JpegParts) -> u64 {
     let coefficients = &parts.coefficients;
@@ -24,16 +28,16 @@ pub(super) fn payload_bytes(parts: &JpegParts) -> u64 {
 pub(super) fn component(from: &JpegComponent) -> Component {
     let side = u32::from(from.scale.eighths());
     let Rect { x, y, width, height } = from.blocks;
-    let edge = |blocks: u32| blocks.checked_mul(side).expect("a component of 2^32 samples");
-    let end = |start: u32, blocks: u32, size: u32| {
-        let end = start.checked_add(blocks).expect("a component of 2^32 blocks");
-        edge(end).min(size)
+    let edge = |blocks: u32| {
+        let samples = blocks.checked_mul(side).filter(|samples| *samples <= MAX_SIDE);
+        samples.expect("the side of a component")
     };
+    let end = |start: u32, blocks: u32| edge(start.saturating_add(blocks));
     let [left, top] = [x, y].map(edge);
-    let right = end(x, width, from.size.0);
-    let bottom = end(y, height, from.size.1);
+    let right = end(x, width).min(from.size.0);
+    let bottom = end(y, height).min(from.size.1);
     assert!(left < right && top < bottom, "{:?} leaves the component", from.blocks);
-    let stride = edge(width).checked_next_multiple_of(STRIDE_UNIT);
+    let stride = edge(width).next_multiple_of(STRIDE_UNIT);
     let [filter, across, down] = match from.upsampling {
         Upsampling::None | Upsampling::Fractional => [0, 1, 1],
         Upsampling::H2V1 => [1, 2, 1],
@@ -46,7 +50,7 @@ pub(super) fn component(from: &JpegComponent) -> Component {
         columns: width,
         rows: height,
         side,
-        stride: stride.expect("a component of 2^32 samples"),
+        stride,
         left,
         top,
         right,
