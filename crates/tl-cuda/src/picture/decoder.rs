@@ -50,6 +50,7 @@ struct Stage {
 
 /// The kernels that decode images.
 pub struct PictureDecoder {
+    stages: [Stage; STAGES.len()],
     kernels: [Kernel; STAGES.len()],
     /// Has the kernels.
     _module: Module,
@@ -114,7 +115,15 @@ impl PictureDecoder {
         let [clear, codes, entropy, transform, colours, first, second, place] =
             STAGES.map(|stage| module.kernel(stage.name));
         let kernels = [clear?, codes?, entropy?, transform?, colours?, first?, second?, place?];
-        Ok(Self { kernels, _module: module })
+        Ok(Self { stages: STAGES, kernels, _module: module })
+    }
+
+    /// The same with other blocks for the kernel of this name.
+    #[cfg(test)]
+    pub(crate) fn with_block(mut self, name: &CStr, block: u32) -> Self {
+        let mut stages = self.stages.iter_mut();
+        stages.find(|stage| stage.name == name).expect("a kernel").block = block;
+        self
     }
 
     /// Enqueues the decoding of a chunk, and calls `seen` after each kernel.
@@ -138,7 +147,7 @@ impl PictureDecoder {
             faults: payload.address + (chunk.first * size_of::<u32>()) as u64,
         };
         let pictures = u32::try_from(chunk.count).expect("limited by `Gathering`");
-        let stages = STAGES.into_iter().zip(self.kernels).zip(chunk.threads.0);
+        let stages = self.stages.into_iter().zip(self.kernels).zip(chunk.threads.0);
         for ((Stage { name, rows, block }, kernel), threads) in stages {
             // SAFETY: the kernels take such an argument. Descriptors are made by `Picture::prepare`,
             // with all places inside the payload and the scratch memory of a picture; the caller

@@ -58,6 +58,29 @@ fn rows_that_do_not_end_where_the_index_says_fail_the_next_upload() {
 }
 
 #[test]
+fn pictures_that_cannot_be_decoded_are_errors_and_keep_nothing() {
+    for function in ["cuMemcpyDtoHAsync_v2", "cuLaunchKernel", "cuMemHostAlloc"] {
+        let device = device_with(&[&format!("FAILING=\"{function}\""), "CODE=1"]).unwrap();
+        let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
+        let decoder = Some(Arc::new(PictureDecoder::new(&device).unwrap()));
+        let window = Rect::of_size(90, 60);
+        let pixels = 90 * 60;
+        let resize = PictureResize::Pixels(whole(90, 60));
+        let picture = picture(&parts(&mut Random(9)), &resize, &placed(window));
+        let images = Images { conversion: None, decoder, count: 1, pixels, area: 3 * pixels };
+        let source: Arc<dyn HostBytes> = Arc::new(vec![0; 3 * pixels]);
+        for _ in 0..3 {
+            let rows = [RowPicture { row: 0, picture: &picture }];
+            let failed = uploader.upload(Arc::clone(&source), Some(&images), &rows).unwrap_err();
+            let DeviceReason::Library { function: found, .. } = failed else { panic!("{failed}") };
+            assert_eq!(found, function.trim_end_matches("_v2"));
+            assert_eq!(Arc::strong_count(&source), 1);
+        }
+        assert_eq!(uploader.stats().pictures, 0);
+    }
+}
+
+#[test]
 fn coefficients_after_the_last_one_are_in_its_place_and_end_the_block() {
     let mut random = Random(13);
     let size = (24, 8);

@@ -87,45 +87,58 @@ fn decoding_of_a_real_device() {
         let rows = pictures.iter().enumerate();
         let rows: Vec<_> = rows.map(|(row, picture)| RowPicture { row, picture }).collect();
         uploads(stage, &rows);
-        kernels(stage, &rows);
+        for scratch in [64, 128, 512] {
+            kernels(stage, &rows, scratch, |decoder| decoder);
+        }
+        // Where nothing is coded, its blocks do not matter.
+        let entropy_blocks: &[u32] =
+            if stage == PartStage::EntropyRows { &[4, 8, 16, 64] } else { &[] };
+        for &block in entropy_blocks {
+            println!("entropy in blocks of {block}:");
+            kernels(stage, &rows, 512, |decoder| decoder.with_block(c"entropy", block));
+        }
+        for block in [64, 256] {
+            println!("transform in blocks of {block}:");
+            kernels(stage, &rows, 512, |decoder| decoder.with_block(c"transform", block));
+        }
     }
 }
 
-/// Prints what each kernel takes, for chunks of several sizes.
-fn kernels(stage: PartStage, rows: &[RowPicture<'_>]) {
+/// Prints what each kernel takes, with chunks of so many MiB.
+fn kernels(
+    stage: PartStage,
+    rows: &[RowPicture<'_>],
+    scratch: usize,
+    change: impl FnOnce(PictureDecoder) -> PictureDecoder,
+) {
     let device = device();
-    let decoder = PictureDecoder::new(&device).unwrap();
+    let decoder = change(PictureDecoder::new(&device).unwrap());
     let stream = device.stream().unwrap();
     let pixels = (SIDE * SIDE) as usize;
-    for scratch in [16, 32, 64, 128, 512] {
-        let gathering = Gathering::new(rows, pixels, scratch * MIB);
-        let mut copy = device.pinned(gathering.bytes).unwrap();
-        let start = Instant::now();
-        gathering.write(&mut copy);
-        let gathered = start.elapsed();
-        let payload = device.allocate(gathering.bytes).unwrap();
-        let scratch_memory = device.allocate(gathering.scratch).unwrap();
-        let target = device.allocate(PICTURES * pixels * 3).unwrap();
-        // SAFETY: everything lives until the stream has been waited for in `times`.
-        unsafe { stream.copy_to_device(&copy, &payload, 0) }.unwrap();
-        let memory = Memory {
-            payload: &payload,
-            pictures: PICTURES,
-            scratch: &scratch_memory,
-            target: &target,
-        };
-        let times = times(&device, &stream, &decoder, &gathering, memory);
-        let chunks = gathering.chunks.len();
-        let megabytes = gathering.bytes as f64 / 1e6;
-        println!(
-            "{stage:?}: {megabytes:.1} MB for {PICTURES} pictures, gathered in {gathered:?}; \
-             {chunks} chunks of {scratch} MiB"
-        );
-        let total: f32 = times.values().sum();
-        let each: Vec<_> =
-            times.iter().map(|(name, time)| format!("{name} {:.0}", time * 1e3)).collect();
-        println!("  {:.0} us: {}", total * 1e3, each.join(", "));
-    }
+    let gathering = Gathering::new(rows, pixels, scratch * MIB);
+    let mut copy = device.pinned(gathering.bytes).unwrap();
+    let start = Instant::now();
+    gathering.write(&mut copy);
+    let gathered = start.elapsed();
+    let payload = device.allocate(gathering.bytes).unwrap();
+    let scratch_memory = device.allocate(gathering.scratch).unwrap();
+    let target = device.allocate(PICTURES * pixels * 3).unwrap();
+    // SAFETY: everything lives until the stream has been waited for in `times`.
+    unsafe { stream.copy_to_device(&copy, &payload, 0) }.unwrap();
+    let pictures = rows.len();
+    let memory = Memory { payload: &payload, pictures, scratch: &scratch_memory, target: &target };
+    let times = times(&device, &stream, &decoder, &gathering, memory);
+    let chunks = gathering.chunks.len();
+    let megabytes = gathering.bytes as f64 / 1e6;
+    let needed = gathering.scratch / MIB;
+    println!(
+        "{stage:?}: {megabytes:.1} MB for {pictures} pictures, gathered in {gathered:?}; {chunks} \
+         chunks in {needed} MiB"
+    );
+    let total: f32 = times.values().sum();
+    let each: Vec<_> =
+        times.iter().map(|(name, time)| format!("{name} {:.0}", time * 1e3)).collect();
+    println!("  {:.0} us: {}", total * 1e3, each.join(", "));
 }
 
 /// Milliseconds by kernel for all chunks, the medians of some rounds.
