@@ -94,8 +94,9 @@ typedef struct {
 
 // A block of an MCU.
 typedef struct {
-    // The component of the scan, and the codes.
-    u32 component, dc, ac;
+    // The component of the scan, from bit 8 on the code of its first coefficient, and from bit 16 on
+    // that of the others.
+    u32 kinds;
     // Its number among all blocks in the first MCU, and what an MCU and a row of these add.
     u32 first, step, row_step;
 } Slot;
@@ -185,6 +186,12 @@ DEVICE u32 big_endian(u32 word) {
     return word >> 24 | (word >> 8 & 0xFF00) | (word & 0xFF00) << 8 | word << 24;
 }
 
+DEVICE Slot load_slot(const u8 *from) {
+    Chunk chunk = load(from);
+    Slot slot = {(u32)chunk.low, (u32)(chunk.low >> 32), (u32)chunk.high, (u32)(chunk.high >> 32)};
+    return slot;
+}
+
 // Decodes the MCUs of a row in a thread, one symbol in each round, so that the threads of a warp stay
 // together.
 KERNEL(entropy, Decode, decode) {
@@ -193,7 +200,7 @@ KERNEL(entropy, Decode, decode) {
     u32 item = ITEM;
     if (item >= entropy->row_count) return;
     const Row *row = PAYLOAD(Row, entropy->rows) + item;
-    const Slot *slots = PAYLOAD(Slot, entropy->slots);
+    const u8 *slots = PAYLOAD(u8, entropy->slots);
     u32 slot_count = entropy->slot_count;
     u32 skipped = entropy->skipped;
     u32 mcus = skipped + entropy->wanted;
@@ -222,15 +229,17 @@ KERNEL(entropy, Decode, decode) {
     int last_0 = LOAD(row->predictors), last_1 = LOAD(row->predictors + 1);
     int last_2 = LOAD(row->predictors + 2);
     u32 mcu = 0, number = 0, at = 0;
-    const Slot *slot = slots;
-    u32 component = LOAD(&slot->component), dc = LOAD(&slot->dc), ac = LOAD(&slot->ac);
+    // The slot of this block, and that of the next one.
+    Slot slot = load_slot(slots);
+    u32 next_number = slot_count > 1 ? 1 : 0;
+    Slot next_slot = load_slot(slots + sizeof(Slot) * next_number);
     i16 *block = coefficients;
-    if (!skipped) block += COEFFICIENTS * (LOAD(&slot->first) + item * LOAD(&slot->row_step));
+    if (!skipped) block += COEFFICIENTS * (slot.first + item * slot.row_step);
     int is_wrong = 0;
     while (mcu < mcus) {
         if (have < 32) TAKE_WORD;
         u32 top = (u32)(bits >> 32);
-        u32 table = at ? ac : dc;
+        u32 table = at ? slot.kinds >> 16 : slot.kinds >> 8 & 255;
         u32 entry = LOAD(tables + (table << TABLE_BITS) + (top >> (32 - TABLE_BITS)));
         u32 length = entry & 255, symbol = entry >> 8;
         if (!entry) {
@@ -258,6 +267,7 @@ KERNEL(entropy, Decode, decode) {
                 at = run == 15 ? at + less(16, room + 1) : COEFFICIENTS;
             }
         } else {
+            u32 component = slot.kinds & 255;
             int last = component == 0 ? last_0 : component == 1 ? last_1 : last_2;
             last = (i16)(last + value);
             last_0 = component == 0 ? last : last_0;
@@ -273,13 +283,12 @@ KERNEL(entropy, Decode, decode) {
                 mcu++;
                 if (32 * taken - have > 8 * len) break;
             }
-            slot = slots + number;
-            component = LOAD(&slot->component);
-            dc = LOAD(&slot->dc);
-            ac = LOAD(&slot->ac);
+            slot = next_slot;
+            next_number = number + 1 < slot_count ? number + 1 : 0;
+            next_slot = load_slot(slots + sizeof(Slot) * next_number);
             if (mcu >= skipped) {
-                u32 place = LOAD(&slot->first) + item * LOAD(&slot->row_step);
-                block = coefficients + COEFFICIENTS * (place + (mcu - skipped) * LOAD(&slot->step));
+                u32 place = slot.first + item * slot.row_step + (mcu - skipped) * slot.step;
+                block = coefficients + COEFFICIENTS * place;
             }
         }
     }

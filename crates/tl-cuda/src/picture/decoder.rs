@@ -11,8 +11,8 @@ use crate::driver::{BLOCK, Device, DeviceMemory, Kernel, Module, Stream};
 use crate::reason::DeviceReason;
 
 /// Threads of a block that decodes entropy-coded rows: few, so that the rows of a batch are spread
-/// over the whole device.
-const ENTROPY_BLOCK: u32 = 32;
+/// over the whole device, and that threads that go different ways hold up few others.
+const ENTROPY_BLOCK: u32 = 8;
 
 /// Threads of a block that transforms coefficients, which needs many registers.
 const TRANSFORM_BLOCK: u32 = 128;

@@ -118,9 +118,8 @@ pub(super) struct Descriptor {
 #[derive(Clone, Copy, Debug, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct Slot {
-    pub(super) component: u32,
-    pub(super) dc: u32,
-    pub(super) ac: u32,
+    /// The number in the scan, the code of the first coefficient, that of the others, and 0.
+    pub(super) kinds: [u8; 4],
     pub(super) first: u32,
     pub(super) step: u32,
     pub(super) row_step: u32,

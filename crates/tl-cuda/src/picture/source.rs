@@ -130,10 +130,10 @@ fn write_entropy(made: &mut Descriptor, payload: &mut Vec<u8>, parts: &JpegParts
     let count = |length: usize| u32::try_from(length).expect("checked before");
     let slots = begin(payload);
     let mut slot_count = 0;
-    for (number, component) in rows.components.iter().enumerate() {
+    for (number, component) in (0..).zip(&rows.components) {
         let first = made.components[component.component].blocks - made.entropy.coefficients;
         let of = &made.components[..parts.components.len()][component.component];
-        write_slots(payload, component, count(number), first / 128, of, rows);
+        write_slots(payload, component, number, first / 128, of, rows);
         slot_count += component.across * component.down;
     }
     let codes = begin(payload);
@@ -169,7 +169,7 @@ fn write_entropy(made: &mut Descriptor, payload: &mut Vec<u8>, parts: &JpegParts
 fn write_slots(
     payload: &mut Vec<u8>,
     component: &EntropyComponent,
-    number: u32,
+    number: u8,
     first: u32,
     of: &Component,
     rows: &EntropyRows,
@@ -180,13 +180,11 @@ fn write_slots(
     let height = u64::from(down) * rows.rows.len() as u64;
     let is_filled = width == u64::from(of.columns) && height == u64::from(of.rows);
     assert!(is_filled, "{width}x{height} blocks of {}x{}", of.columns, of.rows);
-    let code = |code: usize| u32::try_from(code).expect("one of a few");
+    let code = |code: usize| u8::try_from(code).expect("one of a few codes");
     for row in 0..down {
         for column in 0..across {
             let slot = Slot {
-                component: number,
-                dc: code(dc),
-                ac: code(ac),
+                kinds: [number, code(dc), code(ac), 0],
                 first: first + row * of.columns + column,
                 step: across,
                 row_step: down * of.columns,

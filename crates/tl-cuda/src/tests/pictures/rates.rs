@@ -92,7 +92,7 @@ fn decoding_of_a_real_device() {
         }
         // Where nothing is coded, its blocks do not matter.
         let entropy_blocks: &[u32] =
-            if stage == PartStage::EntropyRows { &[4, 8, 16, 64] } else { &[] };
+            if stage == PartStage::EntropyRows { &[2, 4, 16, 32] } else { &[] };
         for &block in entropy_blocks {
             println!("entropy in blocks of {block}:");
             kernels(stage, &rows, 512, |decoder| decoder.with_block(c"entropy", block));
