@@ -331,6 +331,13 @@ impl Op {
         matches!(self, Self::UserTransform(op) if op.size.is_any())
     }
 
+    /// Whether nothing but rectangles are erased.
+    pub(crate) fn erases_rectangles(&self) -> bool {
+        let is_rectangle = matches!(self, Self::RandomErasing(_));
+        let children = self.children();
+        is_rectangle || !children.is_empty() && children.iter().all(Self::erases_rectangles)
+    }
+
     /// Checks the parameters of this operation and of those within.
     pub(crate) fn check(&self) -> Result<(), (&'static str, Invalid)> {
         self.operation().check().map_err(|invalid| (self.name(), invalid))?;

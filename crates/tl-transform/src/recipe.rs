@@ -385,6 +385,18 @@ impl Recipe {
         view: u32,
         plan: &mut Plan,
     ) -> Result<(), PlanError> {
+        self.draw_from(0, size, draw, view, plan)
+    }
+
+    /// Draws the operations from number `first` on, for an image that has this size then.
+    fn draw_from(
+        &self,
+        first: usize,
+        size: (u32, u32),
+        draw: Draw,
+        view: u32,
+        plan: &mut Plan,
+    ) -> Result<(), PlanError> {
         let (width, height) = size;
         if !is_size(size) {
             return Err(PlanError::ImageSize { width, height });
@@ -392,7 +404,7 @@ impl Recipe {
         let views = self.views_of_draw();
         let draw = draw.of_image(view / views);
         let mut drawing = Drawing::new(plan, width, height, self.parity()).of_view(view % views);
-        for (stream, op) in op::with_streams(self.ops(), draw, self.first_op) {
+        for (stream, op) in op::with_streams(self.ops(), draw, self.first_op).skip(first) {
             op.draw(stream, &mut drawing)?;
         }
         drawing.finish()

@@ -1,11 +1,12 @@
 //! The type and the channels of the pixels that a recipe works on.
 
 use super::Recipe;
-use crate::error::{RecipeError, StepError};
+use crate::error::{PlanError, RecipeError, StepError};
 use crate::op::{Domain, Effect, Normalize, Op};
 use crate::output::{Channels, Layout, OutputSpec, PixelType};
 use crate::parity::Parity;
 use crate::plan::Plan;
+use crate::stream::Draw;
 use crate::wide::PixelFormat;
 
 /// The reason why an operation is not among those that move pixels.
@@ -61,7 +62,8 @@ impl Recipe {
         self.ops.iter().any(|op| op.domain() == Domain::ToFloat)
     }
 
-    /// The recipe of the interleaved 8-bit RGB pixels of which a table makes this recipe's results.
+    /// The recipe of the interleaved 8-bit RGB pixels of which a table makes this recipe's results, but
+    /// for the rectangles that are erased in these ([`Recipe::plan_erasures_into`]).
     ///
     /// # Errors
     /// The name of the first operation, or other property, that stands against it.
@@ -72,12 +74,38 @@ impl Recipe {
         if let Some(op) = self.batch_ops.first() {
             return Err(op.name());
         }
-        let floats = self.ops.iter().skip_while(|op| op.domain() != Domain::ToFloat).skip(1);
-        let mut others = floats.filter(|op| op.domain() != Domain::Normalize);
-        match others.next() {
+        match self.erasing().find(|op| !op.erases_rectangles()) {
             Some(op) => Err(op.name()),
             None => Ok(self.clone().into_pixels(Layout::Hwc)),
         }
+    }
+
+    /// Whether a part of the floats is erased.
+    #[must_use]
+    pub fn erases_floats(&self) -> bool {
+        self.erasing().next().is_some()
+    }
+
+    /// The operations on floats after they are normalised.
+    fn erasing(&self) -> impl Iterator<Item = &Op> {
+        let floats = self.ops.iter().skip_while(|op| op.domain() != Domain::ToFloat).skip(1);
+        floats.filter(|op| op.domain() != Domain::Normalize)
+    }
+
+    /// Draws what is erased in the floats of image `view` of a sample's, given their size: the
+    /// [`Plan::erasures`] of [`Recipe::plan_view_into`], in a plan that does nothing else.
+    ///
+    /// # Errors
+    /// As [`Recipe::plan`].
+    pub fn plan_erasures_into(
+        &self,
+        size: (u32, u32),
+        draw: Draw,
+        view: u32,
+        plan: &mut Plan,
+    ) -> Result<(), PlanError> {
+        let first = self.ops.iter().position(|op| op.domain() == Domain::ToFloat);
+        self.draw_from(first.unwrap_or(self.ops.len()), size, draw, view, plan)
     }
 
     /// The type of the pixels that operations get. Default 8 bits.

@@ -2,8 +2,8 @@
 
 use tl_simd::resample::Rect;
 use tl_transform::op::{
-    CenterCrop, ErasingValue, GaussianBlur, GaussianNoise, GridMask, Normalize, RandomErasing,
-    ToFloat,
+    CenterCrop, ErasingValue, FiveCrop, GaussianBlur, GaussianNoise, GridMask, Normalize,
+    RandomApply, RandomErasing, RandomResizedCrop, Size, ToFloat,
 };
 use tl_transform::step::{Erase, Filling, Filter, Noise};
 use tl_transform::{Draw, Image, Op, Parity, Plan, Recipe, RecipeError, Runner, Step, StepError};
@@ -188,4 +188,35 @@ fn steps_that_make_no_sense_are_refused_and_not_run() {
     let step = blur((255, 255), (0.5, 40.0));
     Runner::new().run(&[step], Parity::Tensor, &mut image).unwrap();
     assert_eq!(image.pixels(), [7; 48]);
+}
+
+#[test]
+fn erasures_of_floats_are_drawn_without_the_rest() {
+    let erase = |p, value| Op::from(RandomErasing { p, value, ..Default::default() });
+    let all = erase(0.7, ErasingValue::All(0.25));
+    let crop = RandomResizedCrop::new(40);
+    let ops = vec![
+        crop.into(),
+        erase(0.5, ErasingValue::All(0.0)),
+        FiveCrop { size: Size::exact(24, 20) }.into(),
+        ToFloat {}.into(),
+        Normalize::IMAGENET.into(),
+        all.clone(),
+        RandomApply { p: 0.5, ops: vec![erase(1.0, ErasingValue::RANDOM), all] }.into(),
+    ];
+    let recipe = Recipe::new(ops, F32).unwrap().with_draws(2).unwrap();
+    assert!(recipe.erases_floats() && recipe.before_table().is_ok());
+    let mut plan = Plan::whole(0, 0);
+    let mut count = 0;
+    for (sample, view) in (0..200).flat_map(|sample| (0..10).map(move |view| (sample, view))) {
+        let draw = Draw { seed: 5, epoch: 2, sample };
+        let mut whole = Plan::whole(0, 0);
+        recipe.plan_view_into((90, 70), draw, view, &mut whole).unwrap();
+        recipe.plan_erasures_into(whole.output_size(), draw, view, &mut plan).unwrap();
+        assert_eq!(plan.erasures, whole.erasures);
+        count += plan.erasures.len();
+    }
+    assert!(count > 1500, "{count}");
+    let grid = vec![ToFloat {}.into(), GridMask::default().into()];
+    assert_eq!(Recipe::new(grid, F32).unwrap().before_table(), Err("GridMask"));
 }
