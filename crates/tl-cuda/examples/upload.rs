@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let uploader = Uploader::new(&device, BufferLimits::default())?;
     let mut batch = device.pinned(1 << 20)?;
     batch.fill(7);
-    let buffer = uploader.upload(Arc::new(batch), None, &[])?;
+    let buffer = uploader.upload(Arc::new(batch), None, &[], &[])?;
     let back = buffer.read()?;
     println!("{}: {} bytes there and back", device.name(), back.len());
     Ok(())

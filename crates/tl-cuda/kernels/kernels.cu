@@ -143,4 +143,50 @@ PLANAR(planar_32, u32)
 PACKED(packed_16, u16)
 PACKED(packed_32, u32)
 
+// Erasing: rectangles of converted images get other numbers. A thread writes one number; the rows of
+// the grid are the rectangles, no two of which are in one image.
+
+// A rectangle; `Rectangle` in erasures.rs.
+typedef struct {
+    // Its image in the batch.
+    u32 image;
+    u32 x, y, width, height;
+    // The place of its numbers, in bytes: one for each channel, or those of its planes.
+    u32 numbers;
+    u32 is_color;
+    u32 unused;
+} Rectangle;
+
+// The argument of the kernels that erase; `EraseArguments` in conversion.rs.
+typedef struct {
+    const Rectangle *rectangles;
+    const u8 *numbers;
+    void *target;
+    // The size of the images.
+    u32 width, height;
+    u32 is_planar;
+} Erase;
+
+#define ERASE(name, number)                                                                        \
+    KERNEL(name, Erase, erase) {                                                                   \
+        const Rectangle *rectangle = erase.rectangles + blockIdx.y;                                \
+        u32 place = blockIdx.x * blockDim.x + threadIdx.x;                                         \
+        u32 area = rectangle->width * rectangle->height;                                           \
+        if (place >= 3 * area) return;                                                             \
+        u32 channel = place / area;                                                                \
+        u32 pixel = place % area;                                                                  \
+        u64 x = rectangle->x + pixel % rectangle->width;                                           \
+        u64 y = rectangle->y + pixel / rectangle->width;                                           \
+        const number *numbers = (const number *)(erase.numbers + rectangle->numbers);              \
+        number value = LOAD(numbers + (rectangle->is_color ? channel : place));                    \
+        u64 pixels = (u64)erase.width * erase.height;                                              \
+        u64 at = y * erase.width + x;                                                              \
+        at = erase.is_planar ? channel * pixels + at : 3 * at + channel;                           \
+        ((number *)erase.target)[3 * pixels * rectangle->image + at] = value;                      \
+    }
+
+ERASE(erase_8, u8)
+ERASE(erase_16, u16)
+ERASE(erase_32, u32)
+
 #include "decode.cu"

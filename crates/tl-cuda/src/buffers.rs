@@ -28,7 +28,7 @@ pub struct BufferLimits {
 
 impl Default for BufferLimits {
     fn default() -> Self {
-        Self { bytes: u64::MAX, keep: 4, scratch: 512 << 20 }
+        Self { bytes: u64::MAX, keep: 4, scratch: 1 << 30 }
     }
 }
 

@@ -8,6 +8,7 @@ use tl_simd::Level;
 use tl_simd::normalize::{Dtype, ImageWriter, Layout, PixelFormat, Table};
 
 use crate::driver::{BLOCK, Device, DeviceMemory, Kernel, Module, Stream};
+use crate::erasures::Gathering;
 use crate::reason::DeviceReason;
 
 /// The kernels as the driver compiles them; `cargo xtask ptx` makes the text of `kernels.cu`.
@@ -28,7 +29,7 @@ const VALUES: usize = 256;
 const GROUP_BYTES: usize = 16;
 
 /// Rows of a grid, at most.
-const MAX_ROWS: usize = 65_535;
+const MAX_ROWS: u32 = 65_535;
 
 /// Numbers that one launch converts where images do not matter: a multiple of all groups and of 3,
 /// with which positions fit 32 bits.
@@ -44,6 +45,18 @@ struct Arguments {
     count: u32,
 }
 
+/// The argument of the kernels that erase: `Erase` of `kernels.cu`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct EraseArguments {
+    rectangles: u64,
+    numbers: u64,
+    target: u64,
+    width: u32,
+    height: u32,
+    is_planar: u32,
+}
+
 /// Converts batches of RGB pixels on a device. The results have the bits of
 /// [`ImageWriter`], which has computed the number of every sample: the device computes none.
 pub struct Conversion {
@@ -51,6 +64,7 @@ pub struct Conversion {
     layout: Layout,
     table: DeviceMemory,
     kernel: Kernel,
+    erase: Kernel,
     /// Has the kernel.
     _module: Module,
 }
@@ -86,6 +100,11 @@ impl Conversion {
 
         let module = device.module(PTX)?;
         let kernel = module.kernel(name)?;
+        let erase = module.kernel(match dtype {
+            Dtype::U8 => c"erase_8",
+            Dtype::F16 | Dtype::Bf16 | Dtype::U16 => c"erase_16",
+            Dtype::F32 => c"erase_32",
+        })?;
         let table = device.allocate(numbers.len())?;
         let stream = device.stream()?;
         // SAFETY: the numbers and the table live until the stream has come so far, two lines below.
@@ -94,7 +113,7 @@ impl Conversion {
             std::mem::forget(numbers);
             return Err(reason);
         }
-        Ok(Self { dtype, layout, table, kernel, _module: module })
+        Ok(Self { dtype, layout, table, kernel, erase, _module: module })
     }
 
     /// The type of the numbers.
@@ -142,8 +161,8 @@ impl Conversion {
         let threads = |count: usize| u32::try_from(count.div_ceil(group)).expect("limited above");
         match self.layout {
             Layout::Chw => {
-                for first in (0..images).step_by(MAX_ROWS) {
-                    let rows = (images - first).min(MAX_ROWS);
+                for first in (0..images).step_by(MAX_ROWS as usize) {
+                    let rows = (images - first).min(MAX_ROWS as usize);
                     let rows = u32::try_from(rows).expect("limited above");
                     let arguments = part(first * image, pixels);
                     // SAFETY: the kernel takes such an argument; `rows` images from `first` on lie in
@@ -158,6 +177,42 @@ impl Conversion {
                     // SAFETY: as above, for `count` numbers from `first` on.
                     unsafe { stream.launch(self.kernel, threads(count), 1, BLOCK, arguments) }?;
                 }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Conversion {
+    /// Enqueues the erasing of rectangles in the images of `size` in `target`. `copy` has them as
+    /// [`Gathering::write`](crate::erasures::Gathering::write) has written them.
+    ///
+    /// # Safety
+    /// The images of the rectangles are in `target`. Until the stream has come so far, both memories
+    /// and the conversion live, and nobody else writes there.
+    pub(crate) unsafe fn erase(
+        &self,
+        stream: &Stream,
+        copy: &DeviceMemory,
+        gathering: &Gathering<'_>,
+        target: &DeviceMemory,
+        size: (u32, u32),
+    ) -> Result<(), DeviceReason> {
+        let (width, height) = size;
+        for rank in &gathering.ranks {
+            for first in (0..rank.count).step_by(MAX_ROWS as usize) {
+                let count = (rank.count - first).min(MAX_ROWS);
+                let argument = EraseArguments {
+                    rectangles: copy.address + gathering.place(rank, first) as u64,
+                    numbers: copy.address + gathering.numbers as u64,
+                    target: target.address,
+                    width,
+                    height,
+                    is_planar: (self.layout == Layout::Chw).into(),
+                };
+                // SAFETY: the kernel takes such an argument. The rectangles lie in images of this
+                // size, checked by `Gathering::new`; the caller vouches for the rest.
+                unsafe { stream.launch(self.erase, rank.threads, count, BLOCK, argument) }?;
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tl_handoff::sync::{Arc, Condvar, Mutex, lock, wait};
 
-use crate::driver::Event;
+use crate::driver::{Event, PinnedMemory};
 use crate::uploader::{HostBytes, Images, PictureCopy};
 
 /// A copy, with what it needs until it is complete.
@@ -14,12 +14,13 @@ pub(crate) struct Copy {
     pub(crate) _source: Arc<dyn HostBytes>,
     pub(crate) _images: Option<Images>,
     pub(crate) pictures: Option<PictureCopy>,
+    pub(crate) erasures: Option<PinnedMemory>,
 }
 
 /// A reason to wait for the device.
 pub(crate) enum Job {
     /// The copy ends, and needs nothing from then on.
-    Copy(Copy),
+    Copy(Box<Copy>),
     /// Memory was dropped that has to be waited for.
     Retired,
 }

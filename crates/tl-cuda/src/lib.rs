@@ -5,6 +5,7 @@
 mod buffers;
 mod conversion;
 mod driver;
+mod erasures;
 mod jobs;
 mod library;
 mod picture;
@@ -14,6 +15,7 @@ mod uploader;
 pub use buffers::{BufferLimits, DeviceBuffer};
 pub use conversion::Conversion;
 pub use driver::{Device, Event, PinnedMemory, Stream, StreamHandle};
+pub use erasures::{Erasures, RowErasures};
 pub use picture::decoder::PictureDecoder;
 pub use picture::{Picture, PictureResize, PictureWeights, Placement, RowPicture};
 pub use reason::{CudaVersion, DeviceReason};

@@ -129,6 +129,12 @@ impl Picture {
         self.descriptor.count == 0
     }
 
+    /// Bytes of the device's memory that decoding it takes.
+    #[must_use]
+    pub fn scratch_bytes(&self) -> usize {
+        self.scratch
+    }
+
     /// Bytes of memory that are kept.
     #[must_use]
     pub fn bytes(&self) -> usize {

@@ -3,6 +3,7 @@
 //! allocations of others hold them up.
 #![expect(unsafe_code, reason = "a consumer of batches, with kernels and copies of its own")]
 
+mod erasing;
 mod pictures;
 mod rates;
 
@@ -142,9 +143,9 @@ fn bytes_come_back() {
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
     for bytes in [0, 1, 4095, 3 * MIB + 5] {
         let source = noise(bytes);
-        let buffer = uploader.upload(pinned(&device, &source), None, &[]).unwrap();
+        let buffer = uploader.upload(pinned(&device, &source), None, &[], &[]).unwrap();
         assert!(buffer.read().unwrap() == source, "{bytes} bytes");
-        let pageable = uploader.upload(Arc::new(source.clone()), None, &[]).unwrap();
+        let pageable = uploader.upload(Arc::new(source.clone()), None, &[], &[]).unwrap();
         assert!(pageable.read().unwrap() == source, "{bytes} bytes of ordinary memory");
     }
     assert_eq!(uploader.stats().batches, 8);
@@ -176,9 +177,11 @@ fn conversions_have_the_bits_of_the_cpu() {
                 decoder: None,
                 count,
                 pixels,
+                width,
                 area,
             };
-            let buffer = uploader.upload(pinned(&device, &source), Some(&images), &[]).unwrap();
+            let buffer =
+                uploader.upload(pinned(&device, &source), Some(&images), &[], &[]).unwrap();
             let found = buffer.read().unwrap();
             let mut expected = vec![0; pixels * 3 * count * dtype.bytes()];
             let format = PixelFormat { dtype, layout, flip: false };
@@ -213,8 +216,8 @@ fn seen_by_a_slow_consumer(told: Told) -> Vec<u8> {
     let second = pinned(&device, &[2; MIB]);
     let mut seen = device.pinned(MIB).unwrap();
     // What is slow only the first time is over when it matters.
-    drop(uploader.upload(Arc::clone(&second), None, &[]).unwrap());
-    let buffer = uploader.upload(first, None, &[]).unwrap();
+    drop(uploader.upload(Arc::clone(&second), None, &[], &[]).unwrap());
+    let buffer = uploader.upload(first, None, &[], &[]).unwrap();
     let address = buffer.address();
     match told {
         Told::Stream => hold_back(&buffer, &consumer),
@@ -227,11 +230,11 @@ fn seen_by_a_slow_consumer(told: Told) -> Vec<u8> {
     spin(&device, &consumer);
     read_later(&consumer, &buffer, &mut seen);
     drop(buffer);
-    let mut next = uploader.upload(Arc::clone(&second), None, &[]).unwrap();
+    let mut next = uploader.upload(Arc::clone(&second), None, &[], &[]).unwrap();
     let start = Instant::now();
     while told == Told::ThatThereIsOne && next.address() != address {
         assert!(start.elapsed() < Duration::from_secs(10), "the memory is used again");
-        next = uploader.upload(Arc::clone(&second), None, &[]).unwrap();
+        next = uploader.upload(Arc::clone(&second), None, &[], &[]).unwrap();
     }
     assert_eq!(next.address(), address, "the memory is used again");
     // In a driver that does nothing early, whoever asks first is served first.
@@ -261,10 +264,10 @@ fn consumers_wait_for_the_copy_and_nobody_else_does() {
     let consumer = device.stream().unwrap();
     let mut seen = [device.pinned(MIB).unwrap(), device.pinned(MIB).unwrap()];
     let source = pinned(&device, &[1; MIB]);
-    drop(uploader.upload(pinned(&device, &[2; MIB]), None, &[]).unwrap().read().unwrap());
+    drop(uploader.upload(pinned(&device, &[2; MIB]), None, &[], &[]).unwrap().read().unwrap());
     spin(&device, uploader.stream());
     let start = Instant::now();
-    let buffer = uploader.upload(Arc::clone(&source), None, &[]).unwrap();
+    let buffer = uploader.upload(Arc::clone(&source), None, &[], &[]).unwrap();
     // The emulated stream is not busy, and the uploader's thread may have waited for it already.
     let is_busy = real_device().is_some();
     assert!(!is_busy || Arc::strong_count(&source) > 1, "the copy counts its source");
@@ -284,7 +287,7 @@ fn consumers_wait_for_the_copy_and_nobody_else_does() {
 fn buffers_outlive_the_uploader() {
     let device = device();
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
-    let buffer = uploader.upload(pinned(&device, &[3; 100]), None, &[]).unwrap();
+    let buffer = uploader.upload(pinned(&device, &[3; 100]), None, &[], &[]).unwrap();
     drop(uploader);
     assert_eq!(buffer.read().unwrap(), [3; 100]);
 }
@@ -294,7 +297,7 @@ fn the_limit_of_memory_is_kept_and_free_memory_used_again() {
     let device = device();
     let limits = BufferLimits { bytes: 2 * MIB as u64, keep: 2, ..BufferLimits::default() };
     let uploader = Uploader::new(&device, limits).unwrap();
-    let upload = |bytes: usize| uploader.upload(pinned(&device, &vec![7; bytes]), None, &[]);
+    let upload = |bytes: usize| uploader.upload(pinned(&device, &vec![7; bytes]), None, &[], &[]);
     let first = upload(MIB).unwrap();
     let second = upload(MIB / 2).unwrap();
     let half = MIB as u64 / 2;
@@ -345,14 +348,14 @@ fn drivers_that_do_not_work_are_named() {
 fn a_device_that_is_lost_fails_the_uploads_after() {
     let device = device_with(&["FAILING=\"cuEventSynchronize\"", "CODE=700"]).unwrap();
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
-    let first = uploader.upload(Arc::new(vec![1; 10]), None, &[]);
+    let first = uploader.upload(Arc::new(vec![1; 10]), None, &[], &[]);
     let lost = DeviceReason::Library {
         function: "cuEventSynchronize",
         error: "CUDA_ERROR_ILLEGAL_ADDRESS".to_owned(),
     };
     let start = Instant::now();
     loop {
-        let later = uploader.upload(Arc::new(vec![1; 10]), None, &[]);
+        let later = uploader.upload(Arc::new(vec![1; 10]), None, &[], &[]);
         if let Err(reason) = later {
             assert_eq!(reason, lost);
             break;
@@ -370,7 +373,7 @@ fn copies_that_cannot_begin_are_errors_and_cost_no_memory() {
             .unwrap();
     for _ in 0..3 {
         let source: Arc<dyn HostBytes> = Arc::new(vec![1; 100]);
-        let failed = uploader.upload(Arc::clone(&source), None, &[]).unwrap_err();
+        let failed = uploader.upload(Arc::clone(&source), None, &[], &[]).unwrap_err();
         assert!(matches!(failed, DeviceReason::Library { function: "cuMemcpyHtoDAsync", .. }));
         assert_eq!(Arc::strong_count(&source), 1);
     }
@@ -381,8 +384,8 @@ fn streams_that_are_gone_cost_the_memory_and_nothing_else() {
     let device = device_with(&["FAILING=\"cuEventRecord\"", "CODE=400", "CALLS=5"]).unwrap();
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
     let stream = device.stream().unwrap();
-    let first = uploader.upload(Arc::new(vec![1; 10]), None, &[]).unwrap();
-    let second = uploader.upload(Arc::new(vec![2; 10]), None, &[]).unwrap();
+    let first = uploader.upload(Arc::new(vec![1; 10]), None, &[], &[]).unwrap();
+    let second = uploader.upload(Arc::new(vec![2; 10]), None, &[], &[]).unwrap();
     hold_back(&first, &stream);
     drop(first);
     assert_eq!(second.read().unwrap(), [2; 10]);
@@ -394,8 +397,8 @@ fn the_stream_of_a_thread_may_be_read_by_one_and_dropped_by_another() {
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
     let sources = [pinned(&device, &[1; MIB]), pinned(&device, &[2; MIB])];
     let mut seen = device.pinned(MIB).unwrap();
-    drop(uploader.upload(Arc::clone(&sources[1]), None, &[]).unwrap());
-    let buffer = uploader.upload(Arc::clone(&sources[0]), None, &[]).unwrap();
+    drop(uploader.upload(Arc::clone(&sources[1]), None, &[], &[]).unwrap());
+    let buffer = uploader.upload(Arc::clone(&sources[0]), None, &[], &[]).unwrap();
     // SAFETY: each thread has such a stream.
     let own = unsafe { StreamHandle::new(2) };
     let (buffer, own_stream) = std::thread::scope(|scope| {
@@ -410,7 +413,7 @@ fn the_stream_of_a_thread_may_be_read_by_one_and_dropped_by_another() {
     });
     let address = buffer.address();
     drop(buffer);
-    let next = uploader.upload(Arc::clone(&sources[1]), None, &[]).unwrap();
+    let next = uploader.upload(Arc::clone(&sources[1]), None, &[], &[]).unwrap();
     assert_eq!(next.address(), address);
     next.ready().synchronize().unwrap();
     device.synchronize().unwrap();
@@ -422,7 +425,7 @@ fn the_stream_of_a_thread_may_be_read_by_one_and_dropped_by_another() {
 fn captures_of_others_do_not_matter() {
     let device = device_with(&["CAPTURING=1"]).unwrap();
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
-    let buffer = uploader.upload(pinned(&device, &[3; 100]), None, &[]).unwrap();
+    let buffer = uploader.upload(pinned(&device, &[3; 100]), None, &[], &[]).unwrap();
     assert_eq!(buffer.read().unwrap(), [3; 100]);
 }
 
@@ -430,7 +433,7 @@ fn captures_of_others_do_not_matter() {
 fn a_fork_drops_buffers_while_their_pool_is_locked() {
     let device = device_with(&["MEMORY=100000"]).unwrap();
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
-    let buffer = uploader.upload(Arc::new(vec![1; 10]), None, &[]).unwrap();
+    let buffer = uploader.upload(Arc::new(vec![1; 10]), None, &[], &[]).unwrap();
     let locked = buffer.lock_pool();
     // SAFETY: the child drops the buffer and exits at once; a signal ends it if it waits.
     let child = unsafe { libc::fork() };

@@ -1,6 +1,7 @@
 //! Copies of batches to a device, on a stream of their own.
 #![expect(unsafe_code, reason = "copies that continue after the call; docs/safety.md")]
 
+mod erasures;
 mod pictures;
 
 use std::fmt;
@@ -10,7 +11,8 @@ use tl_handoff::sync::{Arc, AtomicU64, Mutex, Ordering, lock, process_id, thread
 
 use crate::buffers::{BufferLimits, BufferPool, DeviceBuffer, Rest};
 use crate::conversion::{CHANNELS, Conversion};
-use crate::driver::{Device, DeviceMemory, Stream};
+use crate::driver::{Device, DeviceMemory, PinnedMemory, Stream};
+use crate::erasures::RowErasures;
 use crate::jobs::{Copy, Job, Jobs};
 use crate::picture::RowPicture;
 use crate::picture::decoder::PictureDecoder;
@@ -33,7 +35,7 @@ impl HostBytes for Vec<u8> {
     }
 }
 
-impl HostBytes for crate::driver::PinnedMemory {
+impl HostBytes for PinnedMemory {
     fn bytes(&self) -> &[u8] {
         self
     }
@@ -51,6 +53,8 @@ pub struct Images {
     pub count: usize,
     /// The pixels of each.
     pub pixels: usize,
+    /// The pixels of a row of each.
+    pub width: usize,
     /// Bytes before those that follow the images, and are copied as they are.
     pub area: usize,
 }
@@ -131,6 +135,8 @@ struct StreamMemory {
     payload: Option<DeviceMemory>,
     /// Memory between the kernels that decode.
     scratch: Option<DeviceMemory>,
+    /// Copies of what is erased.
+    erasures: Option<DeviceMemory>,
 }
 
 /// A copy that has begun: unless it is handed on, its sources stay until the stream has come so far.
@@ -139,6 +145,7 @@ struct Begun<'a> {
     /// `None` once it was handed on.
     source: Option<Arc<dyn HostBytes>>,
     pictures: Option<PictureCopy>,
+    erasures: Option<PinnedMemory>,
 }
 
 impl Drop for Begun<'_> {
@@ -146,6 +153,7 @@ impl Drop for Begun<'_> {
         if self.source.is_some() && self.stream.synchronize().is_err() {
             std::mem::forget(self.source.take());
             std::mem::forget(self.pictures.take());
+            std::mem::forget(self.erasures.take());
         }
     }
 }
@@ -208,8 +216,8 @@ impl Uploader {
     /// [`DeviceBuffer::place`] finds it. Nobody writes the bytes of the source until the copy is
     /// complete; it is counted for as long.
     ///
-    /// Images that `pictures` has are decoded on the device, and not copied from the source. The
-    /// pictures are free for others when the call returns.
+    /// Images that `pictures` has are decoded on the device, and not copied from the source. What
+    /// `erasures` has is erased after the conversion. Both are free for others when the call returns.
     ///
     /// # Errors
     /// [`DeviceReason::OutOfMemory`]; a call of the driver that failed, also in an earlier copy;
@@ -217,14 +225,16 @@ impl Uploader {
     ///
     /// # Panics
     /// When the source has fewer bytes than `images` says, or when pictures have no decoder, are not in
-    /// the order of their rows, are empty, or are of another size.
+    /// the order of their rows, are empty, or are of another size; when images are erased that are not
+    /// converted or not there.
     pub fn upload(
         &self,
         source: Arc<dyn HostBytes>,
         images: Option<&Images>,
         pictures: &[RowPicture<'_>],
+        erasures: &[RowErasures<'_>],
     ) -> Result<DeviceBuffer, DeviceReason> {
-        self.shared.upload(source, images, pictures)
+        self.shared.upload(source, images, pictures, erasures)
     }
 }
 
@@ -255,6 +265,7 @@ impl Shared {
         source: Arc<dyn HostBytes>,
         images: Option<&Images>,
         pictures: &[RowPicture<'_>],
+        erasures: &[RowErasures<'_>],
     ) -> Result<DeviceBuffer, DeviceReason> {
         let Self { device, stream, pool, .. } = self;
         if self.process != process_id() {
@@ -271,7 +282,7 @@ impl Shared {
         assert!(area <= bytes, "images of {area} bytes in {bytes}");
         let bytes = converted + (bytes - area);
         let source_kept = Some(Arc::clone(&source));
-        let mut begun = Begun { stream, source: source_kept, pictures: None };
+        let mut begun = Begun { stream, source: source_kept, pictures: None, erasures: None };
         if let Some(images) = images.filter(|_| !pictures.is_empty()) {
             begun.pictures = Some(self.pinned.copy(device, pictures, images.pixels)?);
         }
@@ -282,18 +293,33 @@ impl Shared {
         let buffer = DeviceBuffer::new(Arc::clone(pool), memory, bytes, ready)
             .with_rest(Rest { source: area, target: converted });
         stream.record(&start)?;
-        let copied =
+        let mut copied =
             self.enqueue(source.bytes(), images, pictures, &mut begun.pictures, &mut own, &buffer)?;
+        if let Some(images) = images.filter(|_| !erasures.is_empty()) {
+            let Begun { erasures: kept, .. } = &mut begun;
+            // SAFETY: the images are in the target, whose work is done in order; the jobs keep the
+            // memory, and `begun` until then.
+            copied +=
+                unsafe { self.erase(images, erasures, kept, &mut own.erasures, buffer.memory()) }?;
+        }
         stream.record(&end)?;
         begun.source = None;
         let copy = begun.pictures.take();
+        let erasures = begun.erasures.take();
         drop(begun);
         drop(own);
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.pictures.fetch_add(pictures.len() as u64, Ordering::Relaxed);
         self.bytes.fetch_add(copied as u64, Ordering::Relaxed);
-        let copy = Copy { start, end, _source: source, _images: images.cloned(), pictures: copy };
-        self.jobs.push(Job::Copy(copy));
+        let copy = Copy {
+            start,
+            end,
+            _source: source,
+            _images: images.cloned(),
+            pictures: copy,
+            erasures,
+        };
+        self.jobs.push(Job::Copy(Box::new(copy)));
         Ok(buffer)
     }
 
@@ -314,9 +340,9 @@ impl Shared {
         assert!(images.is_some() || pictures.is_empty(), "pictures are images");
         if let Some(images) = images {
             let Images { conversion, decoder, count, pixels, .. } = images;
-            let StreamMemory { pixels: staging, payload, scratch } = own;
+            let StreamMemory { pixels: staging, payload, scratch, .. } = own;
             let staging = match conversion {
-                Some(_) => self.reserve(staging, count * pixels * CHANNELS)?,
+                Some(_) => self.reserve(staging, count * pixels * CHANNELS, |bytes| bytes)?,
                 None => target,
             };
             // SAFETY: `upload` keeps the bytes. Memory of the stream is freed only after it was waited
@@ -347,14 +373,12 @@ impl Shared {
                     continue;
                 }
             };
-            if let Err(reason) = copy.end.synchronize() {
+            match copy.end.synchronize() {
                 // The device is lost, and copies nothing any more.
-                lock(&self.failed).get_or_insert(reason);
-            } else if let Some(pictures) = copy.pictures.take() {
-                if let Some(sample) = pictures.fault() {
-                    lock(&self.failed).get_or_insert(DeviceReason::RowIndex { sample });
+                Err(reason) => {
+                    lock(&self.failed).get_or_insert(reason);
                 }
-                self.pinned.put_back(pictures);
+                Ok(()) => self.use_again(copy.pictures.take(), copy.erasures.take()),
             }
             if let Ok(milliseconds) = copy.start.milliseconds_until(&copy.end) {
                 let nanos = Duration::from_secs_f32((milliseconds / 1e3).max(0.0)).as_nanos();
@@ -362,6 +386,17 @@ impl Shared {
                 self.device_nanos.fetch_add(nanos, Ordering::Relaxed);
             }
         }
+    }
+}
+
+impl Shared {
+    /// Takes back the memory of a complete copy, after a look at its faults.
+    fn use_again(&self, pictures: Option<PictureCopy>, erasures: Option<PinnedMemory>) {
+        if let Some(sample) = pictures.as_ref().and_then(PictureCopy::fault) {
+            lock(&self.failed).get_or_insert(DeviceReason::RowIndex { sample });
+        }
+        let memories = pictures.map(PictureCopy::into_memory).into_iter().chain(erasures);
+        memories.for_each(|memory| self.pinned.put_back(memory));
     }
 }
 

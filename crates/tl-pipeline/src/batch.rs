@@ -140,7 +140,8 @@ impl Batch {
 
     /// The same batch with its copy on a device.
     pub(crate) fn with_device(self, device: Option<DeviceBatch>) -> Self {
-        Self { device: device.map(Arc::new), ..self }
+        let spec = device.as_ref().map_or(self.spec, |device| device.spec);
+        Self { device: device.map(Arc::new), spec, ..self }
     }
 
     /// The copy of the batch on a device, for
@@ -319,10 +320,12 @@ impl Batch {
         })
     }
 
-    /// The images in row order and the machine's byte order; empty if the samples differ in size.
+    /// The images in row order and the machine's byte order; empty if the samples differ in size, and
+    /// if a [device](crate::Delivery::Device) has decoded or converted them, which alone has them then.
     #[must_use]
     pub fn images(&self) -> &[u8] {
-        if self.spec.is_some() { self.lease.images(self.len) } else { &[] }
+        let is_here = !self.device.as_ref().is_some_and(|device| device.is_elsewhere);
+        if self.spec.is_some() && is_here { self.lease.images(self.len) } else { &[] }
     }
 
     /// The descriptions of a table's columns.
@@ -357,7 +360,8 @@ impl Batch {
     /// The images as numbers, if that is what they are.
     #[must_use]
     pub fn images_f32(&self) -> Option<&[f32]> {
-        let numbers = self.spec?.output.dtype == Dtype::F32;
+        let is_here = self.device.as_ref().is_none_or(|device| !device.is_elsewhere);
+        let numbers = self.spec?.output.dtype == Dtype::F32 && is_here;
         numbers.then(|| {
             <[f32]>::ref_from_bytes(self.images()).expect("a slab is aligned, an image whole")
         })

@@ -1,19 +1,23 @@
 //! The delivery of a loader: pinned slabs, copies to a device, and who converts pixels.
 
 use tl_cuda::{
-    BufferLimits, Conversion, Device, DeviceReason, HostBytes, Images, UploadStats, Uploader,
+    BufferLimits, Conversion, Device, DeviceReason, HostBytes, Images, PictureDecoder, RowErasures,
+    RowPicture, UploadStats, Uploader,
 };
 use tl_handoff::pool::{Lease, Pool};
 use tl_handoff::slab::Backing;
 use tl_handoff::sync::{Arc, Mutex, lock};
 use tl_simd::normalize::Table;
-use tl_transform::{Dtype, Layout};
+use tl_transform::{Dtype, Layout, Recipe};
 
 use crate::config::LoaderConfig;
-use crate::delivery::{Delivery, DeviceOptions};
+use crate::delivery::{Delivery, DeviceDecode, DeviceOptions};
 use crate::device_batch::{DeviceBatch, DeviceUse};
+use crate::device_work::{DeviceDecoding, DeviceWork};
+use crate::erasing::Erasing;
 use crate::error::PipelineError;
 use crate::fields::FieldReaders;
+use crate::kept_indexes::KeptIndexes;
 use crate::layout::{BatchLayout, ImageSpec};
 use crate::note::LoaderNote;
 use crate::policy::OnError;
@@ -24,6 +28,12 @@ use crate::work::Work;
 /// the consumer gets before it drops that.
 const HELD: u64 = 2;
 
+/// The part of the device's memory for decoding, at most.
+const SCRATCH_PART: u64 = 4;
+
+/// Bytes of row indexes that are kept if no other number is given.
+const ROW_INDEXES: u64 = 1 << 30;
+
 /// The delivery of a loader's batches: on the host if it is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Delivered {
@@ -33,6 +43,9 @@ pub(crate) struct Delivered {
     /// The form of the images on the device, which it makes of pixels.
     converted: Option<ImageSpec>,
     conversion: Option<Arc<Conversion>>,
+    /// The decoder, if the device decodes JPEG images.
+    decoder: Option<Arc<PictureDecoder>>,
+    decoding: DeviceDecoding,
     uploader: Option<Uploader>,
     pinning: Arc<Pinning>,
 }
@@ -76,7 +89,7 @@ impl Delivered {
         let pinning = Pinning { is_required: options.required, ..Pinning::default() };
         let delivered = Self { device, pinning: Arc::new(pinning), ..Self::default() };
         match &config.delivery {
-            Delivery::Device(_) => match delivered.with_conversion(config, notes) {
+            Delivery::Device(_) => match delivered.with_kernels(config, options, notes) {
                 Err(reason) => Self::fall_back(options, reason, notes),
                 Ok(delivered) => Ok(delivered),
             },
@@ -100,6 +113,35 @@ impl Delivered {
         Ok(Self::default())
     }
 
+    /// Has the device convert and decode what it can.
+    fn with_kernels(
+        self,
+        config: &LoaderConfig,
+        options: &DeviceOptions,
+        notes: &mut Vec<LoaderNote>,
+    ) -> Result<Self, DeviceReason> {
+        let delivered = self.with_conversion(config, notes)?;
+        let (Some(device), Work::Images(recipe)) = (&delivered.device, &config.work) else {
+            return Ok(delivered);
+        };
+        let makes_pixels = is_pixels(recipe) && pixels_for_device(config, recipe).is_ok();
+        if options.decode == DeviceDecode::Never
+            || !(makes_pixels || delivered.conversion.is_some())
+        {
+            return Ok(delivered);
+        }
+        if config.memory_budget.is_some() && options.decode == DeviceDecode::Auto {
+            let reason = DeviceReason::Recipe { op: "a memory budget" };
+            notes.push(on_cpu("decoding on the device", reason));
+            return Ok(delivered);
+        }
+        let decoder = Some(Arc::new(PictureDecoder::new(device)?));
+        let kept = options.row_indexes.unwrap_or(ROW_INDEXES);
+        let kept = config.memory_budget.is_none().then(|| Arc::new(KeptIndexes::new(kept)));
+        let decoding = DeviceDecoding { decode: options.decode, kept, scratch: 0 };
+        Ok(Self { decoder, decoding, ..delivered })
+    }
+
     /// Has the device convert pixels, unless something stands against it.
     fn with_conversion(
         self,
@@ -110,26 +152,19 @@ impl Delivered {
             return Ok(self);
         };
         let output = recipe.output();
-        if (output.dtype, output.layout) == (Dtype::U8, Layout::Hwc) {
+        if is_pixels(recipe) {
             return Ok(self);
         }
-        let pixels = match recipe.before_table() {
-            _ if !config.fields.images.is_empty() => Err("further images"),
+        let pixels = match pixels_for_device(config, recipe) {
             // Its zeros are those of the output.
-            _ if config.on_error == OnError::Fill => Err("OnError::Fill"),
-            _ if recipe.output_size().is_none() => Err("images of several sizes"),
+            Ok(_) if config.on_error == OnError::Fill => Err("OnError::Fill"),
             pixels => pixels,
         };
         let pixels = match pixels {
             Ok(pixels) => pixels,
             Err(op) => {
                 let reason = DeviceReason::Recipe { op };
-                let note = LoaderNote::Device {
-                    wanted: "conversion on the device",
-                    used: "on the CPU instead",
-                    reason,
-                };
-                notes.push(note);
+                notes.push(on_cpu("conversion on the device", reason));
                 return Ok(self);
             }
         };
@@ -160,12 +195,13 @@ impl Delivered {
         };
         let result = self.limits(device, options, config.prefetch, layout).and_then(|limits| {
             let uploader = Uploader::new(device, limits)?;
-            Ok((uploader, limits.keep))
+            Ok((uploader, limits))
         });
         match result {
-            Ok((uploader, keep)) => {
-                config.prefetch = config.prefetch.min(keep).max(1);
-                Ok(Self { uploader: Some(uploader), ..self })
+            Ok((uploader, limits)) => {
+                config.prefetch = config.prefetch.min(limits.keep).max(1);
+                let decoding = DeviceDecoding { scratch: limits.scratch, ..self.decoding };
+                Ok(Self { uploader: Some(uploader), decoding, ..self })
             }
             Err(reason) => Self::fall_back(options, reason, notes),
         }
@@ -182,19 +218,39 @@ impl Delivered {
         let free = device.free_memory()?;
         let bytes = options.memory.unwrap_or(free).min(free);
         let keep = prefetch.saturating_add(usize::try_from(HELD).unwrap_or(2));
+        let scratch = self.scratch(bytes);
         if layout.is_padded || layout.shape.bytes() == 0 {
-            return Ok(BufferLimits { bytes, keep, ..BufferLimits::default() });
+            return Ok(BufferLimits { bytes, keep, scratch });
         }
-        let images = self.converted.and_then(|spec| spec.bytes()).unwrap_or(0) as u64;
-        let rows = layout.shape.rows() as u64;
-        let batch = images.saturating_mul(rows).saturating_add(layout.shape.bytes() as u64);
-        let fitting = bytes / batch.max(1);
+        let of_rows = |spec: Option<ImageSpec>| {
+            let image = spec.and_then(|spec| spec.bytes()).unwrap_or(0);
+            (image as u64).saturating_mul(layout.shape.rows() as u64)
+        };
+        let slab = layout.shape.bytes() as u64;
+        // Pixels that are converted lie there once, and their numbers in each batch.
+        let (batch, pixels) = match self.converted {
+            None => (slab, 0),
+            converted => {
+                let pixels = of_rows(layout.spec);
+                (slab.saturating_sub(pixels).saturating_add(of_rows(converted)), pixels)
+            }
+        };
+        let fixed = pixels.saturating_add(scratch as u64);
+        let available = bytes.saturating_sub(fixed);
+        let fitting = available / batch.max(1);
         if fitting <= HELD {
-            return Err(DeviceReason::OutOfMemory { need: batch * (HELD + 1), free: bytes });
+            let need = fixed.saturating_add(batch.saturating_mul(HELD + 1));
+            return Err(DeviceReason::OutOfMemory { need, free: bytes });
         }
         let ahead = usize::try_from(fitting - HELD).unwrap_or(usize::MAX);
         let keep = keep.min(ahead.saturating_add(2));
-        Ok(BufferLimits { bytes, keep, ..BufferLimits::default() })
+        Ok(BufferLimits { bytes: available, keep, scratch })
+    }
+
+    /// Bytes for the images that are decoded at once, of those that the device may have.
+    fn scratch(&self, bytes: u64) -> usize {
+        let part = self.decoder.as_ref().map_or(0, |_| bytes / SCRATCH_PART);
+        usize::try_from(part).unwrap_or(usize::MAX).min(BufferLimits::default().scratch)
     }
 
     /// The pool of slabs, which keeps `keep` free ones.
@@ -236,7 +292,25 @@ impl Delivered {
             ordinal: device.ordinal(),
             name: device.name().to_owned(),
             converts: self.conversion.is_some(),
+            decodes: self.decoder.is_some(),
         })
+    }
+
+    /// The work on samples that is left to the device.
+    pub(crate) fn work(&self, config: &LoaderConfig) -> DeviceWork {
+        let erasing = if let (Some(_), Work::Images(recipe)) = (&self.rendering, &config.work) {
+            Erasing::of(recipe)
+        } else {
+            None
+        };
+        DeviceWork { decoding: self.decoding(), erasing }
+    }
+
+    /// The part of JPEG decoding that the device does.
+    pub(crate) fn decoding(&self) -> DeviceDecoding {
+        let decoding = self.decoder.as_ref().zip(self.uploader.as_ref());
+        let never = DeviceDecoding { decode: DeviceDecode::Never, ..DeviceDecoding::default() };
+        decoding.map_or(never, |_| self.decoding.clone())
     }
 
     /// Enqueues the copy of a published batch of `rows` rows; none if it stays on the host.
@@ -248,16 +322,55 @@ impl Delivered {
     ) -> Result<Option<DeviceBatch>, DeviceReason> {
         let Some(uploader) = self.uploader.as_ref().filter(|_| rows > 0) else { return Ok(None) };
         let start = lease.contents().as_ptr().addr();
-        let images = self.conversion.as_ref().zip(layout.spec).map(|(conversion, spec)| Images {
-            conversion: Some(Arc::clone(conversion)),
-            decoder: None,
+        let made = self.conversion.is_some() || self.decoder.is_some();
+        let images = layout.spec.filter(|_| made && !layout.is_padded).map(|spec| Images {
+            conversion: self.conversion.clone(),
+            decoder: self.decoder.clone(),
             count: rows * spec.views as usize,
             pixels: spec.width as usize * spec.height as usize,
+            width: spec.width as usize,
             area: lease.pointers().masks.addr() - start,
         });
+        let views = layout.spec.map_or(1, |spec| spec.views as usize);
+        let pictures: Vec<RowPicture<'_>> = (0..rows)
+            .flat_map(|row| {
+                let pictures = &lease.extra(row).pictures;
+                let first = row * pictures.len();
+                pictures.iter().enumerate().map(move |(view, picture)| (first + view, picture))
+            })
+            .filter(|(_, picture)| !picture.is_empty())
+            .map(|(row, picture)| RowPicture { row, picture })
+            .collect();
+        let erasures: Vec<RowErasures<'_>> = (0..rows)
+            .map(|row| (row, &lease.extra(row).erasures))
+            .filter(|(_, erasures)| !erasures.is_empty())
+            .map(|(row, erasures)| RowErasures { first_image: row * views, erasures })
+            .collect();
         let source = Arc::new(Published { lease: Arc::clone(lease) });
-        let buffer = Arc::new(uploader.upload(source, images.as_ref(), &[])?);
-        Ok(Some(DeviceBatch { buffer, spec: self.converted.or(layout.spec), rows, start }))
+        let buffer = Arc::new(uploader.upload(source, images.as_ref(), &pictures, &erasures)?);
+        let is_elsewhere = images.is_some();
+        let decoded = pictures.len();
+        let spec = self.converted.or(layout.spec);
+        Ok(Some(DeviceBatch { buffer, spec, rows, start, is_elsewhere, decoded }))
+    }
+}
+
+fn on_cpu(wanted: &'static str, reason: DeviceReason) -> LoaderNote {
+    LoaderNote::Device { wanted, used: "on the CPU instead", reason }
+}
+
+/// Whether the numbers of a recipe are pixels as decoders make them.
+fn is_pixels(recipe: &Recipe) -> bool {
+    (recipe.output().dtype, recipe.output().layout) == (Dtype::U8, Layout::Hwc)
+}
+
+/// The part of a recipe that makes 8-bit RGB pixels of one size, if a table for each channel makes the
+/// numbers of the batch of them; otherwise what stands against it.
+fn pixels_for_device(config: &LoaderConfig, recipe: &Recipe) -> Result<Recipe, &'static str> {
+    match recipe.before_table() {
+        _ if !config.fields.images.is_empty() => Err("further images"),
+        _ if recipe.output_size().is_none() => Err("images of several sizes"),
+        pixels => pixels,
     }
 }
 

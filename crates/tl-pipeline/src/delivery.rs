@@ -4,6 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 use tl_cuda::{Device, DeviceReason};
+use tl_decode::PartStage;
 
 /// The memory that batches arrive in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +21,34 @@ pub enum Delivery {
     Device(DeviceOptions),
 }
 
+/// The part of JPEG decoding that a device does. Pixels do not depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeviceDecode {
+    /// None.
+    Never,
+    /// All of it where there is a row index of the file, stored with it or made in an epoch before
+    /// ([`DeviceOptions::row_indexes`]); otherwise as [`Coefficients`](Self::Coefficients). With a
+    /// [`memory_budget`](crate::LoaderConfig::memory_budget) it is [`Never`](Self::Never).
+    #[default]
+    Auto,
+    /// All but entropy decoding.
+    Coefficients,
+    /// All of it, for files with a row index; the host decodes the others.
+    RowIndex,
+}
+
+impl DeviceDecode {
+    /// The stage at which the host ends with a file; none if it decodes it.
+    pub(crate) fn stage(self, has_index: bool) -> Option<PartStage> {
+        match (self, has_index) {
+            (Self::Never, _) | (Self::RowIndex, false) => None,
+            (Self::Auto | Self::RowIndex, true) => Some(PartStage::EntropyRows),
+            (Self::Auto, false) | (Self::Coefficients, _) => Some(PartStage::Coefficients),
+        }
+    }
+}
+
 /// The device of a loader.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceOptions {
@@ -29,6 +58,12 @@ pub struct DeviceOptions {
     /// Whether a device that cannot be used is an error. Default false: batches arrive in memory of
     /// the host, and a note has the reason.
     pub required: bool,
+    /// The part of JPEG decoding that the device does.
+    pub decode: DeviceDecode,
+    /// The bytes of the host's memory for row indexes of JPEG files that are stored without one, about
+    /// 500 a photograph. They are made when [`DeviceDecode::Auto`] decodes a file first. Default 1 GiB,
+    /// and none with a [`memory_budget`](crate::LoaderConfig::memory_budget).
+    pub row_indexes: Option<u64>,
     /// The bytes of the device's memory that batches may take. Default all that is free.
     pub memory: Option<u64>,
     /// The driver's library. Default `libcuda.so.1`, where the system's loader finds it.

@@ -14,13 +14,20 @@ pub struct DeviceUse {
     pub ordinal: u32,
     /// Its name.
     pub name: String,
-    /// Whether it makes the numbers of the batch, of pixels that are copied.
+    /// Whether it makes the numbers of the batch of pixels.
     pub converts: bool,
+    /// Whether it decodes JPEG images.
+    pub decodes: bool,
 }
 
 impl fmt::Display for DeviceUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let work = if self.converts { "copies pixels and converts them there" } else { "copies" };
+        let work = match (self.decodes, self.converts) {
+            (true, true) => "decodes JPEG images there and converts pixels",
+            (true, false) => "decodes JPEG images there",
+            (false, true) => "copies pixels and converts them there",
+            (false, false) => "copies",
+        };
         write!(f, "cuda:{} ({}), {work}", self.ordinal, self.name)
     }
 }
@@ -33,6 +40,10 @@ pub struct DeviceBatch {
     pub(crate) rows: usize,
     /// The address of the batch on the host.
     pub(crate) start: usize,
+    /// Whether the device has made the images, so that the host does not have them.
+    pub(crate) is_elsewhere: bool,
+    /// Images that the device has decoded.
+    pub(crate) decoded: usize,
 }
 
 impl DeviceBatch {
@@ -43,11 +54,16 @@ impl DeviceBatch {
         &self.buffer
     }
 
-    /// The layout of the images there. Those of the host are pixels if it differs from
-    /// [`Batch::spec`](crate::Batch::spec).
+    /// The layout of the images there.
     #[must_use]
     pub fn spec(&self) -> Option<ImageSpec> {
         self.spec
+    }
+
+    /// The number of images that the device decoded: those that the host could leave to it.
+    #[must_use]
+    pub fn decoded(&self) -> usize {
+        self.decoded
     }
 
     /// The dimensions of the images there, batch first; `None` if the samples differ in size.

@@ -15,12 +15,15 @@ mod dataset;
 mod delivered;
 mod delivery;
 mod device_batch;
+mod device_work;
 mod epoch;
+mod erasing;
 mod error;
 mod fault;
 mod fetch;
 mod fields;
 mod fingerprint;
+mod kept_indexes;
 mod layout;
 mod loader;
 mod memory;
@@ -65,7 +68,7 @@ pub use cache::{
 pub use collate::Collate;
 pub use config::LoaderConfig;
 pub use dataset::{Dataset, open_tokens, parquet_target, stores};
-pub use delivery::{Delivery, DeviceOptions};
+pub use delivery::{Delivery, DeviceDecode, DeviceOptions};
 pub use device_batch::{DeviceBatch, DeviceUse};
 pub use epoch::Epoch;
 pub use error::{

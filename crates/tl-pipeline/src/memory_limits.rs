@@ -49,7 +49,7 @@ pub(crate) struct MemoryLimits {
 
 impl MemoryLimits {
     /// The limits for `config`, whose prefetch is lowered to fit. `sources` is the memory of the
-    /// data set's sources.
+    /// data set's sources, and rows may have pictures for a device.
     ///
     /// # Errors
     /// [`PipelineError::MemoryBudget`].
@@ -58,6 +58,7 @@ impl MemoryLimits {
         layout: &BatchLayout,
         gatherer: Option<&Gatherer>,
         sources: SourceMemory,
+        has_pictures: bool,
     ) -> Result<Self, PipelineError> {
         let blocks = gatherer.map_or(0, Gatherer::kept_bytes);
         let load_bytes = gatherer.map_or(0, Gatherer::load_bytes);
@@ -66,7 +67,9 @@ impl MemoryLimits {
             Work::Bytes | Work::Views => true,
             Work::Tokens(_) => matches!(layout.rows, RowKind::Documents { .. }),
             Work::Columns(_) => config.fields != Fields::default(),
-            Work::Images(_) => layout.spec.is_none() || config.fields != Fields::default(),
+            Work::Images(_) => {
+                layout.spec.is_none() || config.fields != Fields::default() || has_pictures
+            }
         };
         // Padded batches have a size each, though their rows do not grow.
         let varying = grows || config.batching.pads();

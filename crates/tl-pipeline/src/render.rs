@@ -14,7 +14,7 @@ use tl_transform::{
 use crate::metrics::WorkerMetrics;
 use crate::stage::Stage;
 use planes::PlanePass;
-pub(crate) use planes::samples_read;
+pub(crate) use planes::{plane_resize, samples_read};
 
 const CHANNELS: usize = 3;
 

@@ -1,5 +1,6 @@
 //! The values of a row that do not lie in the slab, and the reasons that a row has none.
 
+use tl_cuda::{Erasures, Picture};
 use tl_decode::Image;
 use tl_handoff::sync::Arc;
 
@@ -16,6 +17,11 @@ pub(crate) struct RowExtras {
     /// The data set whose mapping has the sample, where it was not copied.
     pub(crate) view_of: Option<Arc<Dataset>>,
     pub(crate) fields: RowFields,
+    /// The images that a device decodes, one for each view, instead of pixels in the slab. Memory that
+    /// is reused: either all of them are empty, or none.
+    pub(crate) pictures: Vec<Picture>,
+    /// The rectangles that a device erases in the images of the row.
+    pub(crate) erasures: Erasures,
     /// True for a row without content, to be left out.
     pub(crate) left_out: bool,
     /// The faults of the row's sample, and their outcomes.
@@ -25,7 +31,7 @@ pub(crate) struct RowExtras {
 impl RowExtras {
     /// Bytes that the row owns.
     pub(crate) fn bytes(&self) -> u64 {
-        self.image.data.len() as u64 + self.fields.bytes()
+        self.image.data.len() as u64 + self.picture_bytes() as u64 + self.fields.bytes()
     }
 
     /// Clears it, for a row with nothing in it.
@@ -33,7 +39,18 @@ impl RowExtras {
         (self.image.width, self.image.height) = (0, 0);
         self.image.data.clear();
         self.fields.clear();
+        self.clear_pictures();
         self.view_of = None;
+    }
+
+    /// Leaves nothing to a device.
+    pub(crate) fn clear_pictures(&mut self) {
+        self.erasures.clear();
+        self.pictures.iter_mut().for_each(Picture::clear);
+    }
+
+    fn picture_bytes(&self) -> usize {
+        self.pictures.iter().map(Picture::bytes).sum::<usize>() + self.erasures.bytes()
     }
 
     /// Lets go of buffers above `keep` bytes, and of what is in them, and of what is made anew for
@@ -41,6 +58,11 @@ impl RowExtras {
     pub(crate) fn trim(&mut self, keep: usize) {
         if self.image.data.capacity() > keep {
             self.image = Image::new();
+        }
+        self.clear_pictures();
+        self.pictures.retain(|picture| picture.bytes() <= keep);
+        if self.erasures.bytes() > keep {
+            self.erasures = Erasures::default();
         }
         self.fields.clear();
         if self.fields.kept_bytes() > keep {

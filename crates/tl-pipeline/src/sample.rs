@@ -4,15 +4,17 @@
 mod decoded;
 mod link;
 mod outputs;
+mod pictures;
 mod reduced;
 mod sidecar;
 
 use std::mem;
 
 use tbl_format::SampleFormat;
+use tl_cuda::Picture;
 use tl_decode::{
     Color, Damage, DecodeError, DecodeOptions, Decoder, Exif, Format, Image, ImageInfo,
-    JpegDecoder, JpegRequest, Orientation, PixelType, RowIndex,
+    JpegDecoder, JpegRequest, Orientation, RowIndex,
 };
 use tl_handoff::slab::ColumnsMut;
 use tl_simd::Level;
@@ -27,9 +29,11 @@ use crate::note::LoaderNote;
 use crate::render::samples_read;
 use crate::row::RowExtras;
 use crate::stage::Stage;
+use decoded::decode_whole;
 pub(crate) use link::Followers;
 use link::Link;
 use outputs::Outputs;
+use pictures::Pictures;
 use reduced::FirstReduced;
 pub(crate) use sidecar::SidecarImage;
 
@@ -91,12 +95,15 @@ pub(crate) struct Targets<'a, 'r> {
     pub(crate) others: Option<&'a mut ColumnsMut<'r, RowExtras>>,
     /// The annotations, for user's transforms that move them.
     pub(crate) followers: Option<Followers<'a>>,
+    /// The images for a device, which are made instead of the first destination's where it can
+    /// decode.
+    pub(crate) pictures: Option<&'a mut Vec<Picture>>,
 }
 
 impl<'a> Targets<'a, '_> {
     /// The destination where there is one image.
     pub(crate) fn only(first: Target<'a>) -> Self {
-        Self { first, others: None, followers: None }
+        Self { first, others: None, followers: None, pictures: None }
     }
 }
 
@@ -145,6 +152,8 @@ pub struct SampleRenderer {
     /// Width and height of the present sample's image before anything was done to it.
     size: (u32, u32),
     reduced: FirstReduced,
+    /// The making of images for a device; `None` without one that decodes.
+    pictures: Option<Pictures>,
     /// The rest of the recipe, where user's transforms run between plans.
     links: Vec<Link>,
 }
@@ -160,6 +169,7 @@ impl SampleRenderer {
             damage: None,
             size: (0, 0),
             reduced: FirstReduced::default(),
+            pictures: None,
             links: Vec::new(),
         }
     }
@@ -256,7 +266,7 @@ impl SampleRenderer {
         if let Input::Stored(stored) = &input {
             self.reduced.look_at(stored, self.decoder.options());
         }
-        let Targets { first, others, .. } = targets;
+        let Targets { first, others, pictures, .. } = targets;
         match first {
             // Without operations the pixels are the result, and go where it belongs at once.
             Target::Image(image) if self.outputs.only_decode() => {
@@ -282,13 +292,13 @@ impl SampleRenderer {
             }
             Target::Padded { row, size } => {
                 let first = Target::Padded { row: &mut *row, size };
-                let targets = Targets { first, others, followers: None };
+                let targets = Targets { first, others, followers: None, pictures: None };
                 self.render_into(input, drawn, targets, metrics)?;
                 self.outputs.pad(row, size);
                 metrics.lap(Stage::Write);
             }
             Target::Row(_) | Target::Image(_) => {
-                let targets = Targets { first, others, followers: None };
+                let targets = Targets { first, others, followers: None, pictures };
                 self.render_into(input, drawn, targets, metrics)?;
             }
         }
@@ -398,10 +408,11 @@ impl SampleRenderer {
         stored: &Stored<'_>,
         info: &ImageInfo,
         drawn: Drawn<'_>,
-        targets: Targets<'_, '_>,
+        mut targets: Targets<'_, '_>,
         metrics: &mut WorkerMetrics,
     ) -> Result<(), SampleFault> {
         self.plan((info.width, info.height), drawn)?;
+        let pictures = targets.pictures.take();
         let rows = self.outputs.rows(targets)?;
         let request = JpegRequest {
             color: self.decoder.options().color,
@@ -410,7 +421,15 @@ impl SampleRenderer {
             index: stored.row_index.map(RowIndex::parse).transpose()?,
             ..JpegRequest::default()
         };
-        if let Some(scale) = self.scale(info) {
+        let scale = self.scale(info);
+        if let Some(pictures) = pictures
+            && let Drawn::At(Draw { sample, .. }) = drawn
+            && self.prepare_pictures(sample, stored.bytes, &request, scale, pictures)?
+        {
+            metrics.lap(Stage::Decode);
+            return Ok(());
+        }
+        if let Some(scale) = scale {
             let region =
                 union(self.outputs.all_plans().map(|plan| samples_read(&plan.head, scale)));
             let request = JpegRequest { scale, region, ..request };
@@ -468,27 +487,4 @@ fn union(mut rects: impl Iterator<Item = Rect>) -> Option<Rect> {
         let bottom = (all.y + all.height).max(rect.y + rect.height);
         Rect { x, y, width: right - x, height: bottom - y }
     }))
-}
-
-/// Makes all pixels of a sample; what was wrong with it, if damage is kept.
-fn decode_whole(
-    decoder: &mut Decoder,
-    stored: &mut Stored<'_>,
-    image: &mut Image,
-) -> Result<Option<Damage>, SampleFault> {
-    if stored.format != SampleFormat::RawU8 {
-        decoder.decode_into(stored.bytes, image)?;
-        return Ok(decoder.damage());
-    }
-    let (width, height) = stored.size;
-    let have = stored.bytes.len() as u64;
-    let need = 3 * u64::from(width) * u64::from(height);
-    if have != need || need == 0 {
-        return Err(SampleFault::RawSize { width, height, need, have });
-    }
-    (image.width, image.height, image.channels) = (width, height, Color::Rgb.channels());
-    image.pixels = PixelType::U8;
-    mem::swap(stored.bytes, &mut image.data);
-    decoder.convert_rgb(image)?;
-    Ok(None)
 }

@@ -5,6 +5,8 @@ use std::mem;
 use tl_decode::DecodeOptions;
 
 use crate::config::{BoundRecipes, LoaderConfig};
+use crate::device_work::DeviceWork;
+use crate::erasing::Erasing;
 use crate::fields::{Annotator, FieldReaders};
 use crate::memory::SampleLimits;
 use crate::metrics::WorkerMetrics;
@@ -22,6 +24,8 @@ pub(crate) struct Scratch {
     pub(crate) renderer: Option<SampleRenderer>,
     /// Rows of a batch as they were before it was mixed.
     pub(crate) unmixed: Vec<u8>,
+    /// The erasing that a device does; `None` without any.
+    pub(crate) erasing: Option<Erasing>,
     pub(crate) annotator: Annotator,
     pub(crate) images: Vec<SidecarImage>,
     pub(crate) table: TableScratch,
@@ -38,12 +42,13 @@ impl Scratch {
         user_transforms: &BoundRecipes,
         fields: &FieldReaders,
         limits: SampleLimits,
+        device: DeviceWork,
     ) -> Self {
         let decode = DecodeOptions { limits: limits.decode, ..config.decode };
         let renderer = match &config.work {
             Work::Bytes | Work::Views | Work::Columns(_) | Work::Tokens(_) => None,
             Work::Images(recipe) => {
-                let renderer = SampleRenderer::new(recipe, decode);
+                let renderer = SampleRenderer::new(recipe, decode).with_device(device.decoding);
                 let has_annotations = config.fields.has_annotations();
                 let bound = user_transforms.first.clone();
                 let renderer = renderer.with_transforms(bound, has_annotations);
@@ -55,6 +60,7 @@ impl Scratch {
         let bytes = Vec::new();
         let row_index = Vec::new();
         let unmixed = Vec::new();
+        let erasing = device.erasing;
         let table = TableScratch::default();
         let tokens = TokenScratch::default();
         let metrics = WorkerMetrics::start(None);
@@ -63,6 +69,7 @@ impl Scratch {
             row_index,
             renderer,
             unmixed,
+            erasing,
             annotator,
             images,
             table,

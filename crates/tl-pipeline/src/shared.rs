@@ -111,6 +111,7 @@ impl Shared {
     /// Memory for samples within `limits`.
     pub(crate) fn scratch_within(&self, limits: SampleLimits) -> Scratch {
         let config = self.delivered.rendering.as_ref().unwrap_or(&self.config);
-        Scratch::new(config, &self.user_transforms, &self.fields, limits)
+        let device = self.delivered.work(&self.config);
+        Scratch::new(config, &self.user_transforms, &self.fields, limits, device)
     }
 }

@@ -48,7 +48,7 @@ impl Fixture {
 
     fn images(&self, count: usize, pixels: usize) -> Images {
         let decoder = Some(Arc::clone(&self.decoder));
-        Images { conversion: None, decoder, count, pixels, area: count * pixels * 3 }
+        Images { conversion: None, decoder, count, pixels, width: pixels, area: count * pixels * 3 }
     }
 
     /// The pixels of pictures that make results of one size.
@@ -58,7 +58,7 @@ impl Fixture {
         let source = pinned(&self.device, &vec![7; images.area]);
         let rows = pictures.iter().enumerate();
         let rows: Vec<_> = rows.map(|(row, picture)| RowPicture { row, picture }).collect();
-        let buffer = self.uploader.upload(source, Some(&images), &rows).unwrap();
+        let buffer = self.uploader.upload(source, Some(&images), &rows, &[]).unwrap();
         let found = buffer.read().unwrap();
         found.chunks_exact(image * 3).take(pictures.len()).map(<[u8]>::to_vec).collect()
     }
@@ -271,8 +271,12 @@ fn pictures_and_images_of_the_host_share_a_batch() {
             }
             let before = fixture.uploader.stats();
             let plain = fixture.images(6, pixels);
-            let buffer =
-                fixture.uploader.upload(pinned(&fixture.device, &source), Some(&plain), &pictures);
+            let buffer = fixture.uploader.upload(
+                pinned(&fixture.device, &source),
+                Some(&plain),
+                &pictures,
+                &[],
+            );
             let buffer = buffer.unwrap();
             let found = buffer.read().unwrap();
             assert!(found[..expected.len()] == expected, "{rows:?}");
@@ -284,7 +288,7 @@ fn pictures_and_images_of_the_host_share_a_batch() {
             let images = Images { conversion: Some(Arc::new(conversion)), ..plain.clone() };
             let upload = |source: &[u8], rows: &[RowPicture<'_>]| {
                 let source = pinned(&fixture.device, source);
-                fixture.uploader.upload(source, Some(&images), rows).unwrap().read().unwrap()
+                fixture.uploader.upload(source, Some(&images), rows, &[]).unwrap().read().unwrap()
             };
             assert!(
                 upload(&source, &pictures)

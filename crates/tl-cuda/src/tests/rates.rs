@@ -71,9 +71,10 @@ fn uploads(device: &Device, source: &Arc<dyn HostBytes>, dtype: Option<Dtype>) {
         decoder: None,
         count: IMAGES,
         pixels: PIXELS,
+        width: PIXELS,
         area: BYTES,
     });
-    let upload = || uploader.upload(Arc::clone(source), images.as_ref(), &[]).unwrap();
+    let upload = || uploader.upload(Arc::clone(source), images.as_ref(), &[], &[]).unwrap();
     upload().ready().synchronize().unwrap();
     let start = Instant::now();
     let mut last = upload();

@@ -13,7 +13,7 @@ use crate::picture::decoder::{Memory, PictureDecoder};
 use crate::reason::DeviceReason;
 
 /// More than `bytes`, so that a larger batch often fits as well.
-fn with_room(bytes: usize) -> usize {
+pub(super) fn with_room(bytes: usize) -> usize {
     (bytes + bytes / 4).next_multiple_of(1 << 20)
 }
 
@@ -28,6 +28,11 @@ pub(crate) struct PictureCopy {
 }
 
 impl PictureCopy {
+    /// The memory, for another copy.
+    pub(super) fn into_memory(self) -> PinnedMemory {
+        self.memory
+    }
+
     /// The sample of the first picture whose rows were not those of its index. The copy has to be
     /// complete.
     pub(super) fn fault(&self) -> Option<u64> {
@@ -63,21 +68,23 @@ impl PinnedPool {
         Ok(PictureCopy { memory, bytes, scratch, chunks, samples })
     }
 
-    fn take(&self, device: &Device, bytes: usize) -> Result<PinnedMemory, DeviceReason> {
+    /// Memory of so many bytes or more.
+    pub(super) fn take(&self, device: &Device, bytes: usize) -> Result<PinnedMemory, DeviceReason> {
         let mut free = lock(&self.free);
+        free.sort_unstable_by_key(|memory| memory.len());
         if let Some(place) = free.iter().position(|memory| memory.len() >= bytes) {
-            return Ok(free.swap_remove(place));
+            return Ok(free.remove(place));
         }
-        // One that is too small makes way.
+        // The largest that is too small makes way.
         drop(free.pop());
         drop(free);
         device.pinned(with_room(bytes))
     }
 
-    pub(super) fn put_back(&self, copy: PictureCopy) {
+    pub(super) fn put_back(&self, memory: PinnedMemory) {
         let mut free = lock(&self.free);
         if free.len() < self.limits.keep {
-            free.push(copy.memory);
+            free.push(memory);
         }
     }
 }
@@ -123,8 +130,8 @@ impl Shared {
         to: &DeviceMemory,
     ) -> Result<usize, DeviceReason> {
         let Self { stream, .. } = self;
-        let payload = self.reserve(payload, copy.memory.len())?;
-        let scratch = self.reserve(scratch, with_room(copy.scratch))?;
+        let payload = self.reserve(payload, copy.bytes, with_room)?;
+        let scratch = self.reserve(scratch, copy.scratch, with_room)?;
         let pictures = copy.samples.len();
         let memory = Memory { payload, pictures, scratch, target: to };
         // SAFETY: the caller keeps the copy; the device's memory is freed only after a wait.
@@ -140,18 +147,19 @@ impl Shared {
         Ok(copy.bytes)
     }
 
-    /// Memory of the stream, of at least so many bytes.
+    /// Memory of the stream, of at least so many bytes; `room` says how many are allocated for them.
     pub(super) fn reserve<'a>(
         &self,
         memory: &'a mut Option<DeviceMemory>,
         need: usize,
+        room: fn(usize) -> usize,
     ) -> Result<&'a DeviceMemory, DeviceReason> {
         match memory.take() {
             Some(enough) if enough.bytes >= need => Ok(memory.insert(enough)),
             small => {
                 self.stream.synchronize()?;
                 drop(small);
-                Ok(memory.insert(self.device.allocate(need)?))
+                Ok(memory.insert(self.device.allocate(room(need))?))
             }
         }
     }

@@ -44,6 +44,26 @@ fn resize(pass: &Pass, area: Area) -> ResizeArea {
     ResizeArea { area, resized: pass.resized, window: pass.window, filter: pass.filter() }
 }
 
+/// The part of a plane that becomes the result. The plane has this size in samples, and so many pixels
+/// of the image scaled by `scale` per sample.
+pub(crate) fn plane_resize(
+    pass: &Pass,
+    scale: Scale,
+    step: (f64, f64),
+    size: (u32, u32),
+) -> ResizeArea {
+    let Area { left, top, right, bottom } = scaled_area(pass, scale);
+    let (across, down) = step;
+    // A step like 4/3 is rounded, and must not carry the edge out of the plane.
+    let area = Area {
+        left: left / across,
+        top: top / down,
+        right: (right / across).min(f64::from(size.0)),
+        bottom: (bottom / down).min(f64::from(size.1)),
+    };
+    resize(pass, area)
+}
+
 /// A plane, and what part of it becomes the result.
 struct Part<'a> {
     view: ImageView<'a>,
@@ -52,18 +72,9 @@ struct Part<'a> {
 
 impl<'a> Part<'a> {
     fn new(pass: &Pass, scale: Scale, plane: &Plane<'a>) -> Self {
-        let Area { left, top, right, bottom } = scaled_area(pass, scale);
-        let (across, down) = plane.step;
-        // A step like 4/3 is rounded, and must not carry the edge out of the plane.
-        let area = Area {
-            left: left / across,
-            top: top / down,
-            right: (right / across).min(f64::from(plane.size.0)),
-            bottom: (bottom / down).min(f64::from(plane.size.1)),
-        };
         let view = ImageView::new(plane.data, plane.width, plane.height, plane.stride, 1)
             .at(plane.first.0, plane.first.1);
-        Self { view, resize: resize(pass, area) }
+        Self { view, resize: plane_resize(pass, scale, plane.step, plane.size) }
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::mem;
 
-use tl_decode::{DecodeOptions, Image, JpegRequest, RowIndex};
+use tbl_format::SampleFormat;
+use tl_decode::{Color, Damage, DecodeOptions, Decoder, Image, JpegRequest, PixelType, RowIndex};
 use tl_transform::Plan;
 
-use super::{Drawn, Input, SampleRenderer, Stored, Targets, decode_whole};
+use super::{Drawn, Input, SampleRenderer, Stored, Targets};
 use crate::error::SampleFault;
 use crate::metrics::WorkerMetrics;
 
@@ -41,4 +42,27 @@ impl SampleRenderer {
         };
         (is_whole && self.spread_grey().is_ok()).then_some(&self.image)
     }
+}
+
+/// Makes all pixels of a sample; what was wrong with it, if damage is kept.
+pub(super) fn decode_whole(
+    decoder: &mut Decoder,
+    stored: &mut Stored<'_>,
+    image: &mut Image,
+) -> Result<Option<Damage>, SampleFault> {
+    if stored.format != SampleFormat::RawU8 {
+        decoder.decode_into(stored.bytes, image)?;
+        return Ok(decoder.damage());
+    }
+    let (width, height) = stored.size;
+    let have = stored.bytes.len() as u64;
+    let need = 3 * u64::from(width) * u64::from(height);
+    if have != need || need == 0 {
+        return Err(SampleFault::RawSize { width, height, need, have });
+    }
+    (image.width, image.height, image.channels) = (width, height, Color::Rgb.channels());
+    image.pixels = PixelType::U8;
+    mem::swap(stored.bytes, &mut image.data);
+    decoder.convert_rgb(image)?;
+    Ok(None)
 }

@@ -144,7 +144,7 @@ impl SampleRenderer {
             unreachable!("`LoaderConfig::bind` refuses images that move with such a recipe")
         };
         let max_bytes = self.decoder.options().limits.max_decoded_bytes;
-        let Targets { mut first, mut others, mut followers } = targets;
+        let Targets { mut first, mut others, mut followers, .. } = targets;
         let mut image = None::<tl_transform::Image>;
         let mut input = Some(input);
         for number in 0..=links.len() {
@@ -157,7 +157,8 @@ impl SampleRenderer {
                 Some(link) => Target::Image(&mut link.image),
                 None => first.reborrow(),
             };
-            let targets = Targets { first: target, others: others.take(), followers: None };
+            let others = others.take();
+            let targets = Targets { first: target, others, followers: None, pictures: None };
             let placed = match done.last_mut() {
                 None => self.render_timed(input, drawn, targets, metrics),
                 Some(link) => link.renderer.render_timed(input, drawn, targets, metrics),

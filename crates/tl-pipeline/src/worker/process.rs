@@ -114,7 +114,8 @@ fn process_image(
     let run = source.run;
     let dataset = run.dataset();
     let index = source.sample();
-    let RowExtras { image, view_of, .. } = extra;
+    extra.clear_pictures();
+    let RowExtras { image, view_of, pictures, erasures, .. } = extra;
     trim(&mut image.data, scratch.limits.keep);
     let label = dataset.try_label(index)?;
     let view = if run.config().work == Work::Views { dataset.view(index)? } else { None };
@@ -142,13 +143,22 @@ fn process_image(
         Some(_) => Target::Row(out),
         None => Target::Image(image),
     };
-    let targets = Targets { first: target, others: Some(&mut columns), followers: None };
+    let targets = Targets {
+        first: target,
+        others: Some(&mut columns),
+        followers: None,
+        pictures: Some(pictures),
+    };
     let plans = if run.caches().has(CacheKind::Decoded) {
         cached::render(source, scratch, targets)?
     } else {
         render(source, scratch, targets)?
     };
     let size = plans.first().map_or((0, 0), Plan::output_size);
+    if let Some(erasing) = &mut scratch.erasing {
+        let plans = scratch.renderer.as_ref().map_or(&[][..], SampleRenderer::plans);
+        erasing.draw(source.draw, plans, erasures)?;
+    }
     let damage = scratch.renderer.as_ref().and_then(SampleRenderer::damage);
     if let Some(note) = scratch.renderer.as_mut().and_then(|renderer| renderer.take_reduced(index))
     {

@@ -14,8 +14,8 @@ use tl_pipeline::{
 };
 use tl_transform::batch_op::MixUp;
 use tl_transform::op::{
-    CenterCrop, ColorJitter, Normalize, RandomErasing, RandomHorizontalFlip, RandomResizedCrop,
-    RandomVerticalFlip, Resize, ToFloat,
+    CenterCrop, ColorJitter, GridMask, Normalize, RandomErasing, RandomHorizontalFlip,
+    RandomResizedCrop, RandomVerticalFlip, Resize, ToFloat,
 };
 use tl_transform::{Channels, Dtype, Layout, OutputSpec, Recipe};
 
@@ -23,7 +23,7 @@ use crate::memory::{bmps, config};
 
 /// The options for a device of a driver that was compiled with these macros, or for the real device if
 /// there are none.
-fn options_with(macros: &[&str]) -> DeviceOptions {
+pub(crate) fn options_with(macros: &[&str]) -> DeviceOptions {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     if let (Ok(number), []) = (env::var("TURBOLOADER_TEST_DEVICE"), macros) {
         return DeviceOptions { ordinal: number.parse().ok(), ..DeviceOptions::default() };
@@ -51,18 +51,18 @@ fn options_with(macros: &[&str]) -> DeviceOptions {
     DeviceOptions { ordinal: Some(0), library: Some(library), ..DeviceOptions::default() }
 }
 
-fn on_device(options: DeviceOptions) -> Delivery {
+pub(crate) fn on_device(options: DeviceOptions) -> Delivery {
     Delivery::Device(DeviceOptions { required: true, ..options })
 }
 
-fn photos() -> Dataset {
+pub(crate) fn photos() -> Dataset {
     let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos");
     Dataset::open(&[folder]).unwrap()
 }
 
 /// Images, then labels, indices, flags and sizes.
 #[derive(Debug, PartialEq)]
-struct Contents {
+pub(crate) struct Contents {
     images: Vec<u8>,
     labels: Vec<i64>,
     indices: Vec<u64>,
@@ -70,7 +70,7 @@ struct Contents {
     sizes: Vec<u32>,
 }
 
-fn on_host(batch: &Batch) -> Contents {
+pub(crate) fn on_host(batch: &Batch) -> Contents {
     Contents {
         images: batch.images().to_vec(),
         labels: batch.labels().to_vec(),
@@ -81,7 +81,7 @@ fn on_host(batch: &Batch) -> Contents {
 }
 
 /// What the device has, read back.
-fn there(batch: &Batch) -> Contents {
+pub(crate) fn there(batch: &Batch) -> Contents {
     let device = batch.device().unwrap();
     let bytes = device.buffer().read().unwrap();
     let fields = batch.pointers();
@@ -102,7 +102,11 @@ fn there(batch: &Batch) -> Contents {
 
 /// Compares two epochs of a loader on the host with those of the same on the device, and returns the
 /// notes of the latter.
-fn compare(dataset: &Dataset, config: LoaderConfig, delivery: &Delivery) -> Vec<LoaderNote> {
+pub(crate) fn compare(
+    dataset: &Dataset,
+    config: LoaderConfig,
+    delivery: &Delivery,
+) -> Vec<LoaderNote> {
     let host = Loader::new(dataset.clone(), config.clone()).unwrap();
     let config = LoaderConfig { delivery: delivery.clone(), ..config };
     let loader = Loader::new(dataset.clone(), config).unwrap();
@@ -126,7 +130,7 @@ fn compare(dataset: &Dataset, config: LoaderConfig, delivery: &Delivery) -> Vec<
     loader.notes()
 }
 
-fn images(recipe: Recipe) -> LoaderConfig {
+pub(crate) fn images(recipe: Recipe) -> LoaderConfig {
     let config = LoaderConfig { batch_size: 5, ..config(Work::Images(recipe)) };
     LoaderConfig { sampler: Shuffle::Full.into(), seed: 7, workers: 3, ..config }
 }
@@ -179,10 +183,10 @@ fn batches_that_the_device_does_not_convert_are_copied_and_say_why() {
         };
         assert_eq!(*op, expected);
     };
-    let erase: RandomErasing = serde_json::from_str(r#"{"p":1.0}"#).unwrap();
-    let ops = vec![RandomResizedCrop::new(24).into(), ToFloat {}.into(), erase.into()];
+    let grid = GridMask::default();
+    let ops = vec![RandomResizedCrop::new(24).into(), ToFloat {}.into(), grid.into()];
     let output = OutputSpec { dtype: Dtype::F32, layout: Layout::Chw };
-    check(images(Recipe::new(ops, output).unwrap()), "RandomErasing");
+    check(images(Recipe::new(ops, output).unwrap()), "GridMask");
     let mix = MixUp { num_classes: Some(10), ..MixUp::default() };
     check(images(floats().with_batch_ops(vec![mix.into()]).unwrap()), "MixUp");
     let grey = floats().with_channels(Channels::Grey).unwrap();

@@ -15,6 +15,7 @@ mod caches;
 mod containers;
 mod content;
 mod damage;
+mod decoding;
 mod delivery;
 mod documents;
 mod empties;

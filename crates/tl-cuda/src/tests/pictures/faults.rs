@@ -27,7 +27,7 @@ fn fault(fixture: &Fixture, parts: &JpegParts) -> Option<DeviceReason> {
     let start = Instant::now();
     for _ in 0..3 {
         let source = pinned(&fixture.device, &[1; 10]);
-        seen = fixture.uploader.upload(Arc::clone(&source), None, &[]).map(|_| 0);
+        seen = fixture.uploader.upload(Arc::clone(&source), None, &[], &[]).map(|_| 0);
         while seen.is_ok() && Arc::strong_count(&source) > 1 {
             assert!(start.elapsed() < Duration::from_secs(10), "the copy ends");
             std::thread::yield_now();
@@ -67,11 +67,13 @@ fn pictures_that_cannot_be_decoded_are_errors_and_keep_nothing() {
         let pixels = 90 * 60;
         let resize = PictureResize::Pixels(whole(90, 60));
         let picture = picture(&parts(&mut Random(9)), &resize, &placed(window));
-        let images = Images { conversion: None, decoder, count: 1, pixels, area: 3 * pixels };
+        let images =
+            Images { conversion: None, decoder, count: 1, pixels, width: pixels, area: 3 * pixels };
         let source: Arc<dyn HostBytes> = Arc::new(vec![0; 3 * pixels]);
         for _ in 0..3 {
             let rows = [RowPicture { row: 0, picture: &picture }];
-            let failed = uploader.upload(Arc::clone(&source), Some(&images), &rows).unwrap_err();
+            let failed =
+                uploader.upload(Arc::clone(&source), Some(&images), &rows, &[]).unwrap_err();
             let DeviceReason::Library { function: found, .. } = failed else { panic!("{failed}") };
             assert_eq!(found, function.trim_end_matches("_v2"));
             assert_eq!(Arc::strong_count(&source), 1);
@@ -141,7 +143,7 @@ fn forged_rows_and_codes_touch_nothing_else() {
     let rows: Vec<_> = rows.collect();
     let images = fixture.images(rows.len() + 1, 90 * 60);
     let source = pinned(&fixture.device, &vec![5; images.area]);
-    let found = fixture.uploader.upload(source, Some(&images), &rows).unwrap().read().unwrap();
+    let found = fixture.uploader.upload(source, Some(&images), &rows, &[]).unwrap().read().unwrap();
     let found: Vec<_> = found.chunks_exact(90 * 60 * 3).take(rows.len() + 1).collect();
     for image in found[1..80].iter().step_by(2) {
         assert!(*image == found[1], "pictures next to forged ones");

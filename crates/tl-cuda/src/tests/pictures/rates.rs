@@ -61,7 +61,7 @@ fn uploads(stage: PartStage, rows: &[RowPicture<'_>]) {
     let images = fixture.images(PICTURES, (SIDE * SIDE) as usize);
     let images = Images { conversion: Some(Arc::new(conversion)), ..images };
     let source = pinned(&fixture.device, &vec![0; images.area]);
-    let upload = || fixture.uploader.upload(Arc::clone(&source), Some(&images), rows).unwrap();
+    let upload = || fixture.uploader.upload(Arc::clone(&source), Some(&images), rows, &[]).unwrap();
     upload().ready().synchronize().unwrap();
     let start = Instant::now();
     let mut last = upload();

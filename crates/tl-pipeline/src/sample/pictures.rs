@@ -1,0 +1,170 @@
+//! Images for a device that decodes: the parts of JPEG files that it gets instead of pixels.
+
+use tl_cuda::{Picture, PictureResize, PictureWeights, Placement};
+use tl_decode::{DecodeError, JpegDecoder, JpegParts, JpegRequest, OnDamaged, RowIndex};
+use tl_handoff::sync::Arc;
+use tl_simd::jpeg::Scale;
+use tl_simd::resample::Resize;
+use tl_transform::{Padding, Pass, Plan};
+
+use super::SampleRenderer;
+use crate::delivery::DeviceDecode;
+use crate::device_work::DeviceDecoding;
+use crate::error::SampleFault;
+use crate::kept_indexes::Kept;
+use crate::render::{plane_resize, samples_read};
+
+/// The memory for the parts of one image after the other.
+#[derive(Debug, Default)]
+pub(super) struct Pictures {
+    decoding: DeviceDecoding,
+    parts: JpegParts,
+    weights: PictureWeights,
+    /// The row index that was made of a file.
+    index: Vec<u8>,
+}
+
+impl SampleRenderer {
+    /// The same for a device that does this part of decoding.
+    pub(crate) fn with_device(mut self, decoding: DeviceDecoding) -> Self {
+        let decodes = decoding.decode != DeviceDecode::Never;
+        self.pictures = decodes.then(|| Pictures { decoding, ..Pictures::default() });
+        self
+    }
+
+    /// Makes the `pictures` of a JPEG file whose plans are made, one for each; false, and none, where
+    /// the host has to decode. Planes are decoded at `scale`, pixels without one.
+    pub(super) fn prepare_pictures(
+        &mut self,
+        sample: u64,
+        bytes: &[u8],
+        request: &JpegRequest<'_>,
+        scale: Option<Scale>,
+        pictures: &mut Vec<Picture>,
+    ) -> Result<bool, SampleFault> {
+        let Some(maker) = &mut self.pictures else { return Ok(false) };
+        let plans = self.outputs.plans();
+        // What is left to do on pixels, the host does.
+        if !plans.iter().all(|plan| plan.is_one_pass() && plan.erasures.is_empty()) {
+            return Ok(false);
+        }
+        let jpeg = self.decoder.jpeg();
+        let file = File { sample, bytes, scale, plans };
+        let kept = maker.kept_index(jpeg, &file, request);
+        if let Some(index) = kept.as_deref().and_then(|index| RowIndex::parse(index).ok()) {
+            let request = JpegRequest { index: Some(index), ..*request };
+            // An index that does not fit is of another version of the file.
+            if let Ok(true) = maker.prepare(jpeg, &file, &request, pictures) {
+                return Ok(true);
+            }
+        }
+        let is_prepared = maker.prepare(jpeg, &file, request, pictures)?;
+        if is_prepared {
+            self.damage = maker.parts.decoded.damage;
+        }
+        Ok(is_prepared)
+    }
+}
+
+/// A JPEG file and its use.
+struct File<'a> {
+    sample: u64,
+    bytes: &'a [u8],
+    /// The scale of its planes, if these are resized.
+    scale: Option<Scale>,
+    plans: &'a [Plan],
+}
+
+impl Pictures {
+    /// The row index of a file without one, made on the first call for a sample.
+    fn kept_index(
+        &mut self,
+        jpeg: &mut JpegDecoder,
+        file: &File<'_>,
+        request: &JpegRequest<'_>,
+    ) -> Option<Arc<[u8]>> {
+        let DeviceDecoding { decode, kept, .. } = &self.decoding;
+        let kept = kept.as_ref()?;
+        let is_usable = request.index.is_none() && request.on_damaged == OnDamaged::Error;
+        if !is_usable || *decode != DeviceDecode::Auto {
+            return None;
+        }
+        match kept.find(file.sample) {
+            Kept::Index(index) => return Some(index),
+            Kept::Nothing => return None,
+            Kept::Unknown => {}
+        }
+        self.index.clear();
+        // Whatever is wrong with the file is left to the way without an index.
+        let is_made = jpeg.row_index(file.bytes, &mut self.index).unwrap_or(false);
+        kept.keep(file.sample, is_made.then_some(&self.index[..]));
+        is_made.then(|| Arc::from(&self.index[..]))
+    }
+
+    /// Makes the pictures of all plans, and leaves the damage with the parts; false, and no picture,
+    /// where the host has to decode.
+    fn prepare(
+        &mut self,
+        jpeg: &mut JpegDecoder,
+        file: &File<'_>,
+        request: &JpegRequest<'_>,
+        pictures: &mut Vec<Picture>,
+    ) -> Result<bool, DecodeError> {
+        let File { sample, bytes, scale, plans } = *file;
+        let stage = self.decoding.decode.stage(request.index.is_some());
+        let Some(stage) = stage else { return Ok(false) };
+        pictures.resize_with(plans.len(), Picture::default);
+        let mut damage = None;
+        for (number, plan) in plans.iter().enumerate() {
+            let pass = &plan.head;
+            let region = scale.map_or_else(|| pass.source(), |scale| samples_read(pass, scale));
+            let region = Some(region);
+            let request = JpegRequest { scale: scale.unwrap_or_default(), region, ..*request };
+            let parts = &mut self.parts;
+            let reached = jpeg.parts(bytes, &request, stage, scale.is_none(), parts);
+            let is_there = reached.as_ref().is_ok_and(Option::is_some);
+            if !(is_there && self.picture(sample, pass, scale, &mut pictures[number])) {
+                pictures.iter_mut().for_each(Picture::clear);
+                return reached.map(|_| false);
+            }
+            damage = damage.or(self.parts.decoded.damage);
+        }
+        self.parts.decoded.damage = damage;
+        Ok(true)
+    }
+
+    /// Makes the picture of the parts; false if the device cannot decode it.
+    fn picture(
+        &mut self,
+        sample: u64,
+        pass: &Pass,
+        scale: Option<Scale>,
+        picture: &mut Picture,
+    ) -> bool {
+        let Self { decoding, parts, weights, .. } = self;
+        let resize = match scale {
+            None => {
+                let Pass { region, resized, window, .. } = *pass;
+                let filter = pass.filter();
+                PictureResize::Pixels(Resize { region, resized, window, filter }.into())
+            }
+            Some(scale) => {
+                // Of grey images the others do not matter.
+                let [first, second, third] = [0, 1, 2].map(|number| {
+                    let component = parts.components.get(number).or(parts.components.first());
+                    component.map(|part| plane_resize(pass, scale, part.step, part.size))
+                });
+                let (Some(first), Some(second), Some(third)) = (first, second, third) else {
+                    return false;
+                };
+                PictureResize::Planes([first, second, third])
+            }
+        };
+        let Pass { padding, fill, flip, flip_vertical, .. } = *pass;
+        let size = pass.output_size();
+        let Padding { left, top, .. } = padding;
+        let placement = Placement { size, left, top, fill, flip, flip_vertical };
+        picture.prepare(sample, parts, &resize, &placement, weights)
+            && picture.scratch_bytes() <= decoding.scratch
+    }
+}
