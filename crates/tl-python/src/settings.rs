@@ -223,7 +223,7 @@ impl Settings<'_> {
             config.prefetch_bytes = memory.prefetch_bytes;
         }
         if let Some(device) = &self.device {
-            config.delivery = device.delivery();
+            config.delivery = device.delivery()?;
         }
         if let Some(errors) = &self.errors {
             config.on_error = errors.on_error()?;

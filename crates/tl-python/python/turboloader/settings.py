@@ -51,6 +51,7 @@ __all__ = [
 
 OnError = Literal["raise", "skip", "replace", "fill"]
 Direction = Literal["outgoing", "incoming"]
+DeviceDecode = Literal["auto", "coefficients", "row_index", "never"]
 Credentials = Literal["auto", "instance"]
 
 # Names of columns, or a dict from names to types.
@@ -213,8 +214,8 @@ class Memory(Group):
 class Device(Group):
     """The device that batches arrive on. They have the bits that they have on the host.
 
-    Copies and the conversion to floats run on a stream of the loader's own. Tensors of torch and
-    JAX are ordered after them on the stream that is current when they are taken.
+    Copies, JPEG decoding and the conversion to floats run on a stream of the loader's own. Tensors
+    of torch and JAX are ordered after them on the stream that is current when they are taken.
 
     Parameters
     ----------
@@ -225,21 +226,32 @@ class Device(Group):
     required
         Whether a device that cannot be used is an error. By default batches are on the host then,
         and a warning says why.
+    decode
+        The part of JPEG decoding that the device does; the bits do not depend on it. ``"auto"`` for
+        all of it where the file has a row index, stored with it or made when it is decoded first,
+        and otherwise all but entropy decoding. With a ``memory_budget`` that is ``"never"``.
+        ``"coefficients"`` for all but entropy decoding, ``"row_index"`` for files with stored
+        indexes only, and ``"never"`` for none.
     memory
         The most bytes of the device's memory for batches. None for no limit.
+    row_indexes
+        The most bytes of the host's memory for row indexes that ``"auto"`` makes, about 500 a
+        photograph. None for 1 GiB.
     library
         The driver's library, by default ``libcuda.so.1``.
 
     Examples
     --------
-    >>> Device("cuda:1", memory="2GB")
-    Device(name='cuda:1', required=False, memory=2000000000, library=None)
+    >>> Device("cuda:1", memory="2GB").memory
+    2000000000
     """
 
     name: Any = "cuda"
     _: KW_ONLY
     required: bool = False
+    decode: DeviceDecode = "auto"
     memory: int | str | None = None
+    row_indexes: int | str | None = None
     library: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
@@ -248,9 +260,12 @@ class Device(Group):
         if kind != "cuda" or (colon and not (number.isascii() and number.isdigit())):
             raise SettingError(f"Device: name is {name!r}, expected 'cuda' or 'cuda:N'")
         check_flags(required=self.required)
+        check_choice("Device: decode", self.decode, ("auto", "coefficients", "row_index", "never"))
         self._set(name=name)
         if self.memory is not None:
             self._set(memory=byte_count("Device: memory", self.memory))
+        if self.row_indexes is not None:
+            self._set(row_indexes=byte_count("Device: row_indexes", self.row_indexes))
 
     @property
     def ordinal(self) -> int | None:

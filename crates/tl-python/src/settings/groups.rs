@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use tl_pipeline::{Delivery, DeviceOptions, ErrorBudget, OnError};
+use tl_pipeline::{Delivery, DeviceDecode, DeviceOptions, ErrorBudget, OnError};
 
 use super::none_of;
 use crate::error::Error;
@@ -26,7 +26,9 @@ enum AtMost {
 pub(super) struct DeviceSettings {
     ordinal: Option<u32>,
     required: bool,
+    decode: String,
     memory: Option<u64>,
+    row_indexes: Option<u64>,
     library: Option<PathBuf>,
 }
 
@@ -51,9 +53,19 @@ impl ErrorSettings {
 }
 
 impl DeviceSettings {
-    pub(super) fn delivery(&self) -> Delivery {
-        let Self { ordinal, required, memory, ref library } = *self;
+    pub(super) fn delivery(&self) -> Result<Delivery, Error> {
+        let Self { ordinal, required, ref decode, memory, row_indexes, ref library } = *self;
+        let decode = match decode.as_str() {
+            "auto" => DeviceDecode::Auto,
+            "coefficients" => DeviceDecode::Coefficients,
+            "row_index" => DeviceDecode::RowIndex,
+            "never" => DeviceDecode::Never,
+            other => {
+                return Err(none_of("decode", other, "auto, coefficients, row_index and never"));
+            }
+        };
         let library = library.clone();
-        Delivery::Device(DeviceOptions { ordinal, required, memory, library })
+        let options = DeviceOptions { ordinal, required, decode, memory, row_indexes, library };
+        Ok(Delivery::Device(options))
     }
 }
