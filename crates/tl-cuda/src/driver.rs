@@ -98,6 +98,15 @@ impl Drop for Context {
     }
 }
 
+/// The memory of a device, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryInfo {
+    /// Those that no process has.
+    pub free: u64,
+    /// All of them.
+    pub total: u64,
+}
+
 /// A CUDA device, opened for this process. Clones are the same device.
 #[derive(Clone)]
 pub struct Device {
@@ -141,18 +150,11 @@ impl Device {
             | DeviceReason::RowIndex { .. }
             | DeviceReason::Recipe { .. }) => reason,
         })?;
-        let mut devices = 0;
-        // SAFETY: the pointer is to a local variable of the type that the function writes.
-        let code = unsafe { (functions.device_count)(&raw mut devices) };
-        match code {
-            crate::library::NOT_INITIALIZED => return Err(DeviceReason::Forked),
-            code => functions.check("cuDeviceGetCount", code)?,
-        }
-        let devices = u32::try_from(devices).unwrap_or(0);
+        let devices = functions.devices()?;
         let number = c_int::try_from(ordinal).ok().filter(|_| ordinal < devices);
         let number = number.ok_or(DeviceReason::NoDevice { ordinal, devices })?;
         let mut device = 0;
-        // SAFETY: as above.
+        // SAFETY: the pointer is to a local variable of the type that the function writes.
         let code = unsafe { (functions.device)(&raw mut device, number) };
         functions.check("cuDeviceGet", code)?;
         let mut name: [c_char; 128] = [0; 128];
@@ -203,13 +205,21 @@ impl Device {
     /// # Errors
     /// A call of the driver that failed, or [`DeviceReason::Forked`].
     pub fn free_memory(&self) -> Result<u64, DeviceReason> {
+        self.memory().map(|memory| memory.free)
+    }
+
+    /// The device's memory.
+    ///
+    /// # Errors
+    /// As [`free_memory`](Self::free_memory).
+    pub fn memory(&self) -> Result<MemoryInfo, DeviceReason> {
         let scope = self.context.enter()?;
         let mut free = 0;
         let mut total = 0;
         // SAFETY: the pointers are to local variables of the type that the function writes.
         let code = unsafe { (scope.functions.memory_info)(&raw mut free, &raw mut total) };
         scope.functions.check("cuMemGetInfo", code)?;
-        Ok(free as u64)
+        Ok(MemoryInfo { free: free as u64, total: total as u64 })
     }
 
     /// A stream of its own.

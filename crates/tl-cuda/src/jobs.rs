@@ -11,7 +11,7 @@ use crate::uploader::{HostBytes, Images, PictureCopy};
 pub(crate) struct Copy {
     pub(crate) start: Event,
     pub(crate) end: Arc<Event>,
-    pub(crate) _source: Arc<dyn HostBytes>,
+    pub(crate) source: Arc<dyn HostBytes>,
     pub(crate) _images: Option<Images>,
     pub(crate) pictures: Option<PictureCopy>,
     pub(crate) erasures: Option<PinnedMemory>,

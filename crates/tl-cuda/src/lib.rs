@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
+mod anchor;
 mod buffers;
 mod conversion;
 mod driver;
@@ -10,15 +11,17 @@ mod jobs;
 mod library;
 mod picture;
 mod reason;
+mod survey;
 mod uploader;
 
 pub use buffers::{BufferLimits, DeviceBuffer};
 pub use conversion::Conversion;
-pub use driver::{Device, Event, PinnedMemory, Stream, StreamHandle};
+pub use driver::{Device, Event, MemoryInfo, PinnedMemory, Stream, StreamHandle};
 pub use erasures::{Erasures, RowErasures};
 pub use picture::decoder::PictureDecoder;
 pub use picture::{Picture, PictureResize, PictureWeights, Placement, RowPicture};
 pub use reason::{CudaVersion, DeviceReason};
+pub use survey::{DeviceFigures, DeviceSurvey};
 pub use uploader::{HostBytes, Images, UploadStats, Uploader};
 
 #[cfg(test)]

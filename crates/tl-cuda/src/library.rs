@@ -21,7 +21,7 @@ pub(crate) type Code = c_int;
 pub(crate) const SUCCESS: Code = 0;
 pub(crate) const OUT_OF_MEMORY: Code = 2;
 /// The result in a fork of a process that uses CUDA.
-pub(crate) const NOT_INITIALIZED: Code = 3;
+const NOT_INITIALIZED: Code = 3;
 const NO_DEVICE: Code = 100;
 
 /// Declares the functions of the library with their types, in the form of the driver's header.
@@ -149,11 +149,7 @@ impl Functions {
         let name = CString::new(path.as_os_str().as_bytes());
         let name = name.map_err(|error| DeviceReason::NoDriver { error: error.to_string() })?;
         let functions = Self::of(&Library::open(&name)?)?;
-        let mut number = 0;
-        // SAFETY: the pointer is to a local variable of the type that the function writes.
-        let code = unsafe { (functions.driver_version)(&raw mut number) };
-        functions.check("cuDriverGetVersion", code)?;
-        let found = CudaVersion::of_number(u32::try_from(number).unwrap_or(0));
+        let found = functions.version()?;
         if found < CudaVersion::OLDEST {
             return Err(DeviceReason::DriverTooOld { found, need: CudaVersion::OLDEST });
         }
@@ -165,6 +161,27 @@ impl Functions {
             code => functions.check("cuInit", code)?,
         }
         Ok(functions)
+    }
+
+    /// The newest CUDA that the driver supports.
+    pub(crate) fn version(&self) -> Result<CudaVersion, DeviceReason> {
+        let mut number = 0;
+        // SAFETY: the pointer is to a local variable of the type that the function writes.
+        let code = unsafe { (self.driver_version)(&raw mut number) };
+        self.check("cuDriverGetVersion", code)?;
+        Ok(CudaVersion::of_number(u32::try_from(number).unwrap_or(0)))
+    }
+
+    /// How many devices the process sees.
+    pub(crate) fn devices(&self) -> Result<u32, DeviceReason> {
+        let mut devices = 0;
+        // SAFETY: the pointer is to a local variable of the type that the function writes.
+        let code = unsafe { (self.device_count)(&raw mut devices) };
+        match code {
+            NOT_INITIALIZED => return Err(DeviceReason::Forked),
+            code => self.check("cuDeviceGetCount", code)?,
+        }
+        Ok(u32::try_from(devices).unwrap_or(0))
     }
 
     /// An error for a code other than success.

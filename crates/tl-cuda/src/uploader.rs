@@ -5,10 +5,11 @@ mod erasures;
 mod pictures;
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tl_handoff::sync::{Arc, AtomicU64, Mutex, Ordering, lock, process_id, thread};
 
+use crate::anchor::Anchor;
 use crate::buffers::{BufferLimits, BufferPool, DeviceBuffer, Rest};
 use crate::conversion::{CHANNELS, Conversion};
 use crate::driver::{Device, DeviceMemory, PinnedMemory, Stream};
@@ -27,6 +28,10 @@ const ALIGNMENT: usize = 256;
 pub trait HostBytes: Send + Sync {
     /// The bytes: the same ones each time.
     fn bytes(&self) -> &[u8];
+
+    /// Called once the copy is complete: the device began with it at `start` and was done with it, and
+    /// with the conversion, after `time`.
+    fn copied(&self, _start: Instant, _time: Duration) {}
 }
 
 impl HostBytes for Vec<u8> {
@@ -75,6 +80,21 @@ pub struct UploadStats {
 }
 
 impl UploadStats {
+    /// The device's time for copies and conversions.
+    #[must_use]
+    pub fn device_time(&self) -> Duration {
+        Duration::from_nanos(self.device_nanos)
+    }
+
+    /// Bytes that were copied in a second of the device's time; 0 without copies.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a rate")]
+        let bytes = self.bytes as f64;
+        let seconds = self.device_time().as_secs_f64();
+        if seconds > 0.0 { bytes / seconds } else { 0.0 }
+    }
+
     /// The difference to `earlier`; the memory stays as it is.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
@@ -90,12 +110,14 @@ impl UploadStats {
 
 impl fmt::Display for UploadStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { batches, bytes, device_nanos, .. } = *self;
-        // Thousandths of a GB a second are bytes a microsecond.
-        let rate = bytes.saturating_mul(1000).checked_div(device_nanos).unwrap_or(0);
-        let whole = rate / 1000;
-        let tenths = rate % 1000 / 100;
-        write!(f, "{batches} batches, {} MB, {whole}.{tenths} GB/s", bytes / 1_000_000)
+        let Self { batches, bytes, .. } = self;
+        let rate = self.bytes_per_second() / 1e9;
+        let milliseconds = self.device_time().as_secs_f64() * 1e3;
+        let megabytes = bytes / 1_000_000;
+        write!(
+            f,
+            "{batches} batches, {megabytes} MB, {rate:.1} GB/s, {milliseconds:.1} ms of the device"
+        )
     }
 }
 
@@ -311,14 +333,7 @@ impl Shared {
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.pictures.fetch_add(pictures.len() as u64, Ordering::Relaxed);
         self.bytes.fetch_add(copied as u64, Ordering::Relaxed);
-        let copy = Copy {
-            start,
-            end,
-            _source: source,
-            _images: images.cloned(),
-            pictures: copy,
-            erasures,
-        };
+        let copy = Copy { start, end, source, _images: images.cloned(), pictures: copy, erasures };
         self.jobs.push(Job::Copy(Box::new(copy)));
         Ok(buffer)
     }
@@ -365,6 +380,7 @@ impl Shared {
 
     /// Drops copies when they are complete, and waits for the readers of memory that was dropped.
     fn keep(&self) {
+        let mut anchor = None;
         while let Some(job) = self.jobs.next() {
             let mut copy = match job {
                 Job::Copy(copy) => copy,
@@ -377,13 +393,16 @@ impl Shared {
                 // The device is lost, and copies nothing any more.
                 Err(reason) => {
                     lock(&self.failed).get_or_insert(reason);
+                    continue;
                 }
                 Ok(()) => self.use_again(copy.pictures.take(), copy.erasures.take()),
             }
-            if let Ok(milliseconds) = copy.start.milliseconds_until(&copy.end) {
-                let nanos = Duration::from_secs_f32((milliseconds / 1e3).max(0.0)).as_nanos();
-                let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+            let Copy { start, end, source, .. } = &*copy;
+            if let Ok(time) = start.time_until(end) {
+                let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
                 self.device_nanos.fetch_add(nanos, Ordering::Relaxed);
+                let ended = Anchor::place(&mut anchor, end);
+                source.copied(ended.checked_sub(time).unwrap_or(ended), time);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! The delivery of a loader: pinned slabs, copies to a device, and who converts pixels.
 
+use std::time::{Duration, Instant};
+
 use tl_cuda::{
     BufferLimits, Conversion, Device, DeviceReason, HostBytes, Images, PictureDecoder, RowErasures,
     RowPicture, UploadStats, Uploader,
@@ -22,6 +24,7 @@ use crate::layout::{BatchLayout, ImageSpec};
 use crate::note::LoaderNote;
 use crate::policy::OnError;
 use crate::row::RowExtras;
+use crate::trace::Trace;
 use crate::work::Work;
 
 /// Batches on a device besides those in flight: the one that a training step uses, and the next, which
@@ -319,6 +322,7 @@ impl Delivered {
         lease: &Arc<Lease<RowExtras>>,
         layout: &BatchLayout,
         rows: usize,
+        traced: Option<Traced>,
     ) -> Result<Option<DeviceBatch>, DeviceReason> {
         let Some(uploader) = self.uploader.as_ref().filter(|_| rows > 0) else { return Ok(None) };
         let start = lease.contents().as_ptr().addr();
@@ -346,7 +350,7 @@ impl Delivered {
             .filter(|(_, erasures)| !erasures.is_empty())
             .map(|(row, erasures)| RowErasures { first_image: row * views, erasures })
             .collect();
-        let source = Arc::new(Published { lease: Arc::clone(lease) });
+        let source = Arc::new(Published { lease: Arc::clone(lease), traced });
         let buffer = Arc::new(uploader.upload(source, images.as_ref(), &pictures, &erasures)?);
         let is_elsewhere = images.is_some();
         let decoded = pictures.len();
@@ -377,10 +381,23 @@ fn pixels_for_device(config: &LoaderConfig, recipe: &Recipe) -> Result<Recipe, &
 /// The memory of a published batch, which is kept until its copy is complete.
 struct Published {
     lease: Arc<Lease<RowExtras>>,
+    traced: Option<Traced>,
+}
+
+/// The trace that the copy of a batch is written to.
+pub(crate) struct Traced {
+    pub(crate) trace: Arc<Trace>,
+    pub(crate) batch: u64,
 }
 
 impl HostBytes for Published {
     fn bytes(&self) -> &[u8] {
         self.lease.contents()
+    }
+
+    fn copied(&self, start: Instant, time: Duration) {
+        if let Some(Traced { trace, batch }) = &self.traced {
+            trace.copy(start, time, *batch);
+        }
     }
 }

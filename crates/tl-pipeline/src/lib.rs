@@ -113,7 +113,10 @@ pub use table::{
 #[cfg(feature = "tables")]
 pub use table::{IdvBytes, IdvTable, TbfTable};
 pub use threads::{Cpus, CpusError, ThreadError};
-pub use tl_cuda::{CudaVersion, DeviceBuffer, DeviceReason, StreamHandle, UploadStats};
+pub use tl_cuda::{
+    CudaVersion, DeviceBuffer, DeviceFigures, DeviceReason, DeviceSurvey, MemoryInfo, StreamHandle,
+    UploadStats,
+};
 pub use tl_handoff::slab::FieldPointers;
 pub use tokens::{TokenNumber, TokenRow, TokenWork};
 pub use view::{DatasetView, Filter, Fold, Split};

@@ -17,6 +17,9 @@ const CONSUMER: u32 = 0;
 /// The first reader's number, above those of all workers.
 const FIRST_READER: u32 = 1 << 16;
 
+/// The device's number, above those of all readers.
+const DEVICE: u32 = 1 << 30;
+
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKind {
@@ -28,6 +31,8 @@ pub(crate) enum EventKind {
     WaitForReader,
     /// The consumer had to wait for a batch.
     WaitForBatch,
+    /// The copy of a batch to the device, with its conversion there.
+    Copy,
     /// The consumer's work on a batch.
     Step,
     /// A number of batches that are ready.
@@ -43,6 +48,7 @@ impl EventKind {
             Self::WaitForConsumer => "wait for consumer",
             Self::WaitForReader => "wait for reader",
             Self::WaitForBatch => "wait for batch",
+            Self::Copy => "copy to the device",
             Self::Step => "step",
             Self::Ready => "ready batches",
             Self::ReadAhead => "samples read ahead",
@@ -55,6 +61,7 @@ impl EventKind {
             Self::Stage(Stage::Finish)
             | Self::WaitForConsumer
             | Self::WaitForBatch
+            | Self::Copy
             | Self::Step => "batch",
             Self::Stage(_) | Self::WaitForReader => "sample",
             Self::Ready => "batches",
@@ -162,6 +169,12 @@ impl Trace {
         EventBuffer { trace: Arc::clone(self), thread, events }
     }
 
+    /// Adds the copy of a batch, which the device began with at `start`.
+    pub(crate) fn copy(&self, start: Instant, time: Duration, batch: u64) {
+        let copy = Event::new(EventKind::Copy, start, time, batch);
+        self.extend(&[Event { thread: DEVICE, ..copy }]);
+    }
+
     fn extend(&self, events: &[Event]) {
         if self.process != process_id() {
             // A fork, where a worker may have held the lock and is not there to release it.
@@ -182,7 +195,7 @@ impl Trace {
         write!(out, "{{\"displayTimeUnit\":\"ms\",\"otherData\":{{\"dropped\":{dropped}}},")?;
         write!(out, "\"traceEvents\":[\n{}", named("process_name", 0, "loader"))?;
         write!(out, ",\n{}", named("thread_name", CONSUMER, "consumer"))?;
-        for (threads, name) in [(1..FIRST_READER, "worker"), (FIRST_READER..u32::MAX, "reader")] {
+        for (threads, name) in [(1..FIRST_READER, "worker"), (FIRST_READER..DEVICE, "reader")] {
             let seen = events.iter().map(|event| event.thread);
             let end =
                 seen.filter(|thread| threads.contains(thread)).max().map_or(0, |last| last + 1);
@@ -190,6 +203,9 @@ impl Trace {
                 let name = format!("{name} {}", thread - threads.start);
                 write!(out, ",\n{}", named("thread_name", thread, &name))?;
             }
+        }
+        if events.iter().any(|event| event.thread == DEVICE) {
+            write!(out, ",\n{}", named("thread_name", DEVICE, "device"))?;
         }
         for event in &events {
             self.write_event(event, out)?;
@@ -211,6 +227,7 @@ impl Trace {
             | EventKind::WaitForConsumer
             | EventKind::WaitForReader
             | EventKind::WaitForBatch
+            | EventKind::Copy
             | EventKind::Step => {
                 let time = micros(time);
                 write!(out, ",\n{{{common},\"dur\":{time},\"ph\":\"X\",")?;

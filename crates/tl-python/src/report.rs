@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
-use tl_pipeline::{LevelStats, Report};
+use tl_pipeline::{LevelStats, Report, UploadStats};
 
 /// The use of a loader's time, and its limit.
 #[pyclass(frozen, name = "Report", module = "turboloader")]
@@ -53,6 +53,22 @@ impl PyReport {
     #[getter]
     fn batches_in_use(&self) -> u64 {
         self.report.stats().slabs_in_use
+    }
+
+    /// The copies of batches to a device: how many, their bytes, nanoseconds of the device for copies and
+    /// conversions, and bytes of its memory. Empty without copies.
+    #[getter]
+    fn copies(&self) -> BTreeMap<&'static str, u64> {
+        let UploadStats { batches, bytes, device_nanos, allocated } = self.report.stats().uploads;
+        if batches == 0 {
+            return BTreeMap::new();
+        }
+        BTreeMap::from([
+            ("batches", batches),
+            ("bytes", bytes),
+            ("device_nanos", device_nanos),
+            ("allocated", allocated),
+        ])
     }
 
     /// The limit of the loader, in one sentence.

@@ -107,9 +107,14 @@ def test_a_loader_explains_what_the_device_does(photos, device, read):
         assert re.search(rf"^device   cuda:0 \(.+\), {work}$", loader.explain(), re.MULTILINE)
         for batch in loader:
             read(batch["image"])
-        copies = r"^copies to the device: \d+ batches, \d+ MB, .* GB/s$"
+        copies = r"^copies to the device: \d+ batches, \d+ MB, .* GB/s, .* ms of the device$"
         assert re.search(copies, str(loader.report()), re.MULTILINE)
-    assert "device" not in tl.DataLoader(photos, **options()).explain()
+        counted = loader.report().copies
+        assert min(counted.values()) > 0
+        assert counted["batches"] >= loader.report().batches
+    host = tl.DataLoader(photos, **options())
+    assert "device" not in host.explain()
+    assert host.report().copies == {}
 
 
 def test_samples_have_their_numbers_from_the_host(photos, device, read):

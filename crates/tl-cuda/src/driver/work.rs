@@ -3,6 +3,7 @@
 
 use std::ffi::{CStr, c_uint, c_void};
 use std::fmt;
+use std::time::Duration;
 
 use tl_handoff::sync::Arc;
 
@@ -290,6 +291,14 @@ impl Event {
             unsafe { (scope.functions.elapsed_time)(&raw mut milliseconds, self.raw, end.raw) };
         scope.functions.check("cuEventElapsedTime", code)?;
         Ok(milliseconds)
+    }
+}
+
+impl Event {
+    /// The time from this event to `end`; both have happened.
+    pub(crate) fn time_until(&self, end: &Self) -> Result<Duration, DeviceReason> {
+        let milliseconds = self.milliseconds_until(end)?;
+        Ok(Duration::try_from_secs_f32(milliseconds / 1e3).unwrap_or_default())
     }
 }
 

@@ -8,6 +8,7 @@ use tl_simd::Level;
 use crate::audit::{AuditEntry, Outcome};
 use crate::batch::Filled;
 use crate::batch::{Batch, Mixed};
+use crate::delivered::Traced;
 use crate::error::PipelineError;
 use crate::layout::BatchLayout;
 use crate::row::{Finding, RowExtras};
@@ -75,7 +76,9 @@ pub(super) fn publish(
                 let shared = run.shared();
                 let device = shared.delivered.pinning().and_then(|note| {
                     note.into_iter().for_each(|note| shared.note(note));
-                    shared.delivered.upload(lease, layout, batch.len())
+                    let trace = shared.trace.as_ref().map(Arc::clone);
+                    let traced = trace.map(|trace| Traced { trace, batch: place.batch });
+                    shared.delivered.upload(lease, layout, batch.len(), traced)
                 });
                 let device = device.map_err(|reason| PipelineError::Device { reason })?;
                 Ok(batch.with_device(device))

@@ -7,6 +7,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use tl_pipeline::{
     Batch, Dataset, Delivery, DeviceOptions, DeviceReason, Fields, ImageField, ImageSource,
@@ -170,6 +171,43 @@ fn converted_batches_have_the_bits_of_the_host() {
     let output = OutputSpec { dtype: Dtype::Bf16, layout: Layout::Chw };
     let recipe = Recipe::new(plain, output).unwrap().with_draws(2).unwrap();
     assert!(compare(&photos(), images(recipe), &delivery).is_empty());
+}
+
+#[test]
+fn a_trace_has_the_copy_of_every_batch() {
+    let delivery = on_device(options_with(&[]));
+    let config = images(augmented(Dtype::F16, Layout::Chw));
+    let config = LoaderConfig { delivery, trace: 10_000, prefetch_next_epoch: false, ..config };
+    let loader = Loader::new(photos(), config).unwrap();
+    // A batch that was read back has been copied before it.
+    let mut batches = 0;
+    for batch in loader.epoch(0) {
+        there(&batch.unwrap());
+        batches += 1;
+    }
+    let traced = || {
+        let mut bytes = Vec::new();
+        loader.write_trace(&mut bytes).unwrap();
+        let mut trace: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        serde_json::from_value::<Vec<serde_json::Value>>(trace["traceEvents"].take()).unwrap()
+    };
+    let is_copy = |event: &serde_json::Value| event["name"] == "copy to the device";
+    // The thread that waits for copies may be a little later.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while (traced().into_iter().filter(is_copy).count() as u64) < batches {
+        assert!(Instant::now() < deadline, "{:?}", traced());
+        std::thread::yield_now();
+    }
+    let events = traced();
+    let lane = events.iter().find(|event| event["args"]["name"] == "device").unwrap();
+    let mut numbers = Vec::new();
+    for copy in events.iter().filter(|event| is_copy(event)) {
+        assert_eq!(copy["tid"], lane["tid"]);
+        assert!(copy["dur"].as_f64() > Some(0.0), "{copy}");
+        numbers.push(copy["args"]["batch"].as_u64().unwrap());
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..batches).collect::<Vec<_>>());
 }
 
 #[test]

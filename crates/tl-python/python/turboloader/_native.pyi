@@ -537,6 +537,12 @@ class Report:
     def consumer_wait(self, /) -> float:
         """The part of its time that the consumer waited, 0 to 1."""
     @property
+    def copies(self, /) -> dict[str, int]:
+        """
+        The copies of batches to a device: how many, their bytes, nanoseconds of the device for
+        copies and conversions, and bytes of its memory. Empty without copies.
+        """
+    @property
     def rate(self, /) -> float:
         """Samples received in a second."""
     @property
