@@ -4,6 +4,7 @@
 mod cache;
 mod damage;
 mod decode_mode;
+mod device;
 mod exif;
 mod fields;
 mod item;

@@ -1,6 +1,7 @@
 //! `tl doctor`: what limits training from a data set, and what to change.
 
 mod change;
+mod devices;
 mod disk;
 mod findings;
 mod memory;
@@ -32,6 +33,7 @@ use crate::failure::{Failure, Verdict};
 use crate::output::{Progress, Stdout, note};
 use crate::recipe;
 use change::{Measured, MoreReaders, Variant};
+use devices::Devices;
 use findings::{DataFigures, Findings};
 use pass::{Pass, Training};
 #[cfg(feature = "remote")]
@@ -51,7 +53,7 @@ const TABLES: &str = "doctor examines samples; of a table `tl bench FILE --recip
 /// Measure what limits training from a data set, and suggest what to change
 ///
 /// Takes about a minute. It reads from the disk past the page cache, makes batches with one worker
-/// and with all of them, and copies memory. Then it loads as training does and names the limit: a
+/// and with all of them, copies memory, and opens GPUs. Then it loads as training does and names the limit: a
 /// stage of the loader (read, decode, transform, write) or the training step. It measures the
 /// effect of a change where it can; other effects are marked as estimates.
 ///
@@ -228,7 +230,8 @@ impl Examination<'_> {
             #[cfg(feature = "remote")]
             store,
         };
-        Ok(Findings::new(self.args.recipe.to_string(), &work, self.limit(), &measured))
+        let recipe = self.args.recipe.to_string();
+        Ok(Findings::new(recipe, &work, self.limit(), &measured, Devices::look()))
     }
 
     /// The run as in training: at the disk's speed as given, with a consumer that takes its time.

@@ -1,7 +1,7 @@
 //! A loader's report as numbers for programs.
 
 use serde::Serialize;
-use tl_pipeline::{Limit, ReaderStats, Report, Stage};
+use tl_pipeline::{Limit, ReaderStats, Report, Stage, UploadStats};
 
 /// `value` with `digits` digits after the point.
 pub(crate) fn rounded(value: f64, digits: i32) -> f64 {
@@ -26,6 +26,9 @@ pub(crate) struct ReportFigures {
     /// The readers, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     readers: Option<ReaderFigures>,
+    /// The copies to a device, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copies: Option<CopyFigures>,
     ready_batches: f64,
     prefetch: usize,
     workers: usize,
@@ -79,6 +82,32 @@ struct ReaderFigures {
     late: u64,
 }
 
+/// The copies of batches to a device.
+#[derive(Clone, Debug, Serialize)]
+struct CopyFigures {
+    batches: u64,
+    bytes: u64,
+    /// While the device copied or converted.
+    gb_per_s: f64,
+    device_ms: f64,
+    /// Bytes of its memory.
+    allocated: u64,
+}
+
+impl CopyFigures {
+    fn of(report: &Report) -> Option<Self> {
+        let UploadStats { batches, bytes, allocated, .. } = report.stats().uploads;
+        let uploads = &report.stats().uploads;
+        (batches > 0).then(|| Self {
+            batches,
+            bytes,
+            gb_per_s: rounded(uploads.bytes_per_second() / 1e9, 2),
+            device_ms: rounded(uploads.device_time().as_secs_f64() * 1e3, 3),
+            allocated,
+        })
+    }
+}
+
 impl ReaderFigures {
     fn of(report: &Report) -> Option<Self> {
         let ReaderStats { readers, bytes_read, reading, ready, bytes, late, .. } =
@@ -116,6 +145,7 @@ impl From<&Report> for ReportFigures {
             workers_wait: rounded(report.worker_wait(), 4),
             stages: Stage::ALL.map(stage).into(),
             readers: ReaderFigures::of(report),
+            copies: CopyFigures::of(report),
             ready_batches: rounded(report.ready(), 2),
             prefetch: stats.prefetch,
             workers: stats.workers,

@@ -7,6 +7,7 @@ use tbl_io::PageCache;
 use tl_pipeline::{Batching, Buckets, Dataset, LoaderConfig, Readers};
 
 use super::cache::{CacheArgs, size};
+use super::device::DeviceName;
 use super::fields::FieldArgs;
 use super::memory::MemoryArgs;
 use super::policy::{PolicyArgs, ThreadArgs};
@@ -56,6 +57,11 @@ pub(crate) struct LoaderArgs {
     /// --batch-size (default: the whole batch)
     #[arg(long, value_name = "N")]
     mixing_group: Option<NonZeroUsize>,
+
+    /// Copy batches to a GPU: cuda, or cuda:N for the one with this number. One that cannot be used
+    /// is an error. See docs/gpu.md
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<DeviceName>,
 
     #[command(flatten)]
     memory: MemoryArgs,
@@ -112,6 +118,7 @@ impl LoaderArgs {
             sampler: self.sampler.sampler(config.sampler.shuffle, dataset)?,
             shard: self.shard.shard(),
             mixing_group: or_default(self.mixing_group),
+            delivery: self.device.map(DeviceName::delivery).unwrap_or_default(),
             fields: self.fields.fields(),
             ..config
         })

@@ -1,7 +1,9 @@
 //! The content of batches as hashes: one of a whole epoch, and one of a row.
 
+use std::borrow::Cow;
+
 use sha2::{Digest, Sha256};
-use tl_pipeline::{Batch, Fields, Loader, LoaderConfig, Work};
+use tl_pipeline::{Batch, Fields, Loader, LoaderConfig, PipelineError, Work};
 
 use crate::failure::Failure;
 use crate::text::Hex;
@@ -14,7 +16,7 @@ pub(super) fn epoch(loader: &Loader, epoch: u32) -> Result<Hex, Failure> {
     let mut hash = Sha256::new();
     for batch in loader.epoch(epoch) {
         let batch = batch?;
-        let contents = Contents::of(&batch, loader.config());
+        let contents = Contents::of(&batch, loader.config())?;
         (0..batch.len()).for_each(|row| contents.add_image(&mut hash, row));
         for label in batch.labels() {
             hash.update(label.to_le_bytes());
@@ -33,6 +35,8 @@ pub(super) fn epoch(loader: &Loader, epoch: u32) -> Result<Hex, Failure> {
 /// The content of a batch, row by row.
 pub(super) struct Contents<'a> {
     batch: &'a Batch,
+    /// Those of the device, if the batch is on one.
+    images: Cow<'a, [u8]>,
     fields: &'a Fields,
     decoded: bool,
     is_table: bool,
@@ -40,10 +44,22 @@ pub(super) struct Contents<'a> {
 
 impl<'a> Contents<'a> {
     /// Those of a batch of a loader with this configuration.
-    pub(super) fn of(batch: &'a Batch, config: &'a LoaderConfig) -> Self {
+    ///
+    /// # Errors
+    /// A device that cannot be read.
+    pub(super) fn of(batch: &'a Batch, config: &'a LoaderConfig) -> Result<Self, PipelineError> {
+        let images = match batch.device() {
+            None => Cow::Borrowed(batch.images()),
+            Some(device) => {
+                let read = device.buffer().read();
+                let mut bytes = read.map_err(|reason| PipelineError::Device { reason })?;
+                bytes.truncate(device.image_bytes());
+                Cow::Owned(bytes)
+            }
+        };
         let decoded = matches!(config.work, Work::Images(_));
         let is_table = matches!(config.work, Work::Columns(_) | Work::Tokens(_));
-        Self { batch, fields: &config.fields, decoded, is_table }
+        Ok(Self { batch, images, fields: &config.fields, decoded, is_table })
     }
 
     /// The SHA-256 of a row: its image, then its fields.
@@ -59,7 +75,7 @@ impl<'a> Contents<'a> {
             self.batch.columns().for_each(|column| hash.update(self.part_of(column.bytes, row)));
             return;
         }
-        hash.update(self.part_of(self.batch.images(), row));
+        hash.update(self.part_of(&self.images, row));
         let Some(sample) = self.batch.sample(row) else { return };
         if self.decoded {
             hash.update(sample.width.to_le_bytes());
@@ -71,7 +87,7 @@ impl<'a> Contents<'a> {
     }
 
     fn add_fields(&self, hash: &mut Sha256, row: usize) {
-        let Self { batch, fields, .. } = *self;
+        let Self { batch, fields, .. } = self;
         if fields.keys {
             add_bytes(hash, batch.key(row));
         }

@@ -31,15 +31,13 @@ pub(super) fn write(loader: &Loader, path: &Path, force: bool) -> Result<(), Fai
     let mut failed = None;
     let written = write_file(path, force, |out| {
         for batch in loader.epoch(0) {
-            let batch = match batch {
-                Ok(batch) => batch,
-                Err(error) => {
-                    failed = Some(error);
-                    return Err(io::ErrorKind::Other.into());
-                }
+            let mut failed = |error| {
+                failed = Some(error);
+                io::Error::from(io::ErrorKind::Other)
             };
+            let batch = batch.map_err(&mut failed)?;
             let places = (0..).filter(|row| !batch.left_out().contains(row));
-            let contents = Contents::of(&batch, config);
+            let contents = Contents::of(&batch, config).map_err(failed)?;
             for (row, place) in (0..batch.len()).zip(places) {
                 let line = Row {
                     batch: batch.number(),

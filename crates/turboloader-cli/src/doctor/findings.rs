@@ -7,6 +7,7 @@ use tbl_format::SampleFormat;
 use tl_pipeline::{Dataset, Report, ShuffleQuality, Work};
 
 use super::change::{Change, Measured, changes};
+use super::devices::Devices;
 use super::memory;
 #[cfg(feature = "remote")]
 use super::store::StoreFigures;
@@ -136,6 +137,7 @@ pub(super) struct Findings {
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<StoreFigures>,
     memory: MemoryFigures,
+    gpus: Devices,
     /// From the page cache, with nobody to wait for: one worker, and all of them.
     one_worker: ReportFigures,
     all_workers: ReportFigures,
@@ -151,7 +153,13 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    pub(super) fn new(recipe: String, work: &Work, limit: Option<f64>, found: &Measured) -> Self {
+    pub(super) fn new(
+        recipe: String,
+        work: &Work,
+        limit: Option<f64>,
+        found: &Measured,
+        gpus: Devices,
+    ) -> Self {
         let plan = if let Work::Images(recipe) = work { Some(recipe.to_string()) } else { None };
         let megabytes = |bytes: f64| rounded(bytes / 1e6, 1);
         let (one, all) = found.disk;
@@ -187,6 +195,7 @@ impl Findings {
             #[cfg(feature = "remote")]
             store: found.store.clone(),
             memory,
+            gpus,
             one_worker: (&found.one).into(),
             all_workers: (&found.warm).into(),
             training: (&found.training).into(),
@@ -245,6 +254,7 @@ impl fmt::Display for Findings {
             write!(f, "; {peak:.0} MiB used at most, {free:.0} MiB free")?;
         }
         writeln!(f)?;
+        writeln!(f, "gpus      {}", self.gpus)?;
         writeln!(
             f,
             "workers   {recipe} {warm}: {:.0} samples/s with one, {:.0} with {}",

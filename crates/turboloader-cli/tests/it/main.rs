@@ -5,6 +5,8 @@ mod compression;
 mod converting;
 mod damage;
 mod decoding;
+#[cfg(target_os = "linux")]
+mod devices;
 mod doctor;
 mod escape;
 mod extraction;

@@ -1,0 +1,101 @@
+//! GPUs: what `doctor` says of them, and `bench` with batches on one. The driver is emulated, and the
+//! system's loader finds it as it finds the real one.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{Run, command, finished, json_lines, photos};
+
+/// A folder with a driver that was compiled with these macros.
+fn driver(macros: &[&str]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let emulator = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tl-cuda/kernels/emulator.c");
+    let options = ["-shared", "-fPIC", "-O2", "-fno-strict-aliasing", "-fvisibility=hidden"];
+    let status = Command::new("cc")
+        .args(options)
+        .arg("-pthread")
+        .args(macros.iter().map(|text| format!("-D{text}")))
+        .arg("-o")
+        .arg(folder.path().join("libcuda.so.1"))
+        .arg(emulator)
+        .status();
+    assert!(status.expect("the C compiler that links Rust").success());
+    folder
+}
+
+/// Runs `tl` with this driver, or with none.
+fn tl(driver: &TempDir, args: &[&str]) -> Run {
+    tl_with(driver, args, &[])
+}
+
+fn tl_with(driver: &TempDir, args: &[&str], more: &[(&str, &str)]) -> Run {
+    let photos = photos();
+    let args = args.iter().map(OsStr::new).chain([photos.as_os_str()]);
+    let mut command = command(args);
+    command.env("LD_LIBRARY_PATH", driver.path()).env_remove("LOCAL_RANK");
+    command.env_remove("CUDA_VISIBLE_DEVICES").envs(more.iter().copied());
+    finished(command.stdin(Stdio::null()).output().expect("tl starts"))
+}
+
+fn json(run: Run) -> Value {
+    json_lines(&run.text()).remove(0)
+}
+
+const BENCH: [&str; 6] =
+    ["bench", "--seconds=0", "--recipe=imagenet-train", "--size=32", "--batch-size=4", "--digest"];
+
+#[test]
+fn doctor_names_the_devices_or_the_reason() {
+    let doctor = ["doctor", "--seconds=1", "--size=32", "--batch-size=4"];
+    let gpus = |folder: &TempDir| json(tl(folder, &[&doctor[..], &["--json"]].concat()));
+    let found = gpus(&driver(&["DEVICES=2", "MEMORY=1<<30"]));
+    let found = &found["gpus"];
+    assert_eq!((&found["cuda"], found.get("error")), (&"13.0".into(), None));
+    for number in [0, 1] {
+        let device = &found["devices"][number];
+        assert_eq!(device["name"], format!("emulator {number}"));
+        assert_eq!((&device["free_gib"], &device["total_gib"]), (&1.0.into(), &1.0.into()));
+        assert!(device["copy_gb_per_s"].as_f64() > Some(0.0), "{found}");
+    }
+    let found = gpus(&driver(&["MEMORY=1<<20"]));
+    let error = found["gpus"]["devices"][0]["error"].as_str().expect("a reason");
+    assert!(error.starts_with("out of device memory: "), "{error}");
+    let old = tl(&driver(&["VERSION=10020"]), &doctor).text();
+    let line = "\ngpus      none: the NVIDIA driver supports CUDA 10.2, and 11.0 is the oldest";
+    assert!(old.contains(line), "{old}");
+}
+
+#[test]
+fn bench_copies_batches_with_the_digest_of_the_host() {
+    let folder = driver(&[]);
+    let host = json(tl(&folder, &[&BENCH[..], &["--json"]].concat()));
+    let device = ["--device", "cuda:0", "--report", "--json"];
+    let device = json(tl(&folder, &[&BENCH[..], &device].concat()));
+    assert_eq!(host["digest"], device["digest"]);
+    let copies = &device["report"]["copies"];
+    assert!(copies["batches"].as_u64() > Some(0), "{device}");
+    for figure in ["bytes", "gb_per_s", "device_ms", "allocated"] {
+        assert!(copies[figure].as_f64() > Some(0.0), "{figure}: {device}");
+    }
+    let text = tl(&folder, &[&BENCH[..], &["--device=cuda", "--report"]].concat()).text();
+    assert!(text.contains("\ncopies to the device: "), "{text}");
+}
+
+#[test]
+fn a_device_that_cannot_be_used_is_an_error_by_name() {
+    let args = [&BENCH[..], &["--device", "cuda"]].concat();
+    let old = tl(&driver(&["VERSION=10020"]), &args).error(2);
+    assert!(old.contains("the NVIDIA driver supports CUDA 10.2, and 11.0 is the oldest"), "{old}");
+    let hidden = tl_with(&driver(&[]), &args, &[("CUDA_VISIBLE_DEVICES", "")]).error(2);
+    assert!(hidden.contains("no CUDA device 0: this process sees 0"), "{hidden}");
+    let empty = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(empty.path().join("libcuda.so.1"), "").expect("the folder is writable");
+    let broken = tl(&empty, &args).error(2);
+    assert!(broken.contains("no NVIDIA driver: "), "{broken}");
+    let wrong = tl(&empty, &[&BENCH[..], &["--device", "gpu"]].concat());
+    assert!(wrong.stderr.contains("expected cuda, or cuda:N with the number"), "{}", wrong.stderr);
+}
