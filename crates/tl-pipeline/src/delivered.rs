@@ -10,11 +10,12 @@ use tl_handoff::pool::{Lease, Pool};
 use tl_handoff::slab::Backing;
 use tl_handoff::sync::{Arc, Mutex, lock};
 use tl_simd::normalize::Table;
-use tl_transform::{Dtype, Layout, Recipe};
+use tl_transform::Recipe;
 
 use crate::config::LoaderConfig;
 use crate::delivery::{Delivery, DeviceDecode, DeviceOptions};
 use crate::device_batch::{DeviceBatch, DeviceUse};
+use crate::device_part::{is_pixels, on_cpu, pixels_of};
 use crate::device_work::{DeviceDecoding, DeviceWork};
 use crate::erasing::Erasing;
 use crate::error::PipelineError;
@@ -359,21 +360,11 @@ impl Delivered {
     }
 }
 
-fn on_cpu(wanted: &'static str, reason: DeviceReason) -> LoaderNote {
-    LoaderNote::Device { wanted, used: "on the CPU instead", reason }
-}
-
-/// Whether the numbers of a recipe are pixels as decoders make them.
-fn is_pixels(recipe: &Recipe) -> bool {
-    (recipe.output().dtype, recipe.output().layout) == (Dtype::U8, Layout::Hwc)
-}
-
 /// The part of a recipe that makes 8-bit RGB pixels of one size, if a table for each channel makes the
 /// numbers of the batch of them; otherwise what stands against it.
 fn pixels_for_device(config: &LoaderConfig, recipe: &Recipe) -> Result<Recipe, &'static str> {
-    match recipe.before_table() {
+    match pixels_of(recipe) {
         _ if !config.fields.images.is_empty() => Err("further images"),
-        _ if recipe.output_size().is_none() => Err("images of several sizes"),
         pixels => pixels,
     }
 }

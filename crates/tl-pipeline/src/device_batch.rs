@@ -5,6 +5,7 @@ use std::fmt;
 use tl_cuda::DeviceBuffer;
 use tl_handoff::sync::Arc;
 
+use crate::device_part::DevicePart;
 use crate::layout::ImageSpec;
 
 /// The device of a loader, and its part of the work.
@@ -20,14 +21,16 @@ pub struct DeviceUse {
     pub decodes: bool,
 }
 
+impl From<&DeviceUse> for DevicePart {
+    fn from(device: &DeviceUse) -> Self {
+        let DeviceUse { decodes, converts, .. } = *device;
+        Self { decodes, converts, op: None }
+    }
+}
+
 impl fmt::Display for DeviceUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let work = match (self.decodes, self.converts) {
-            (true, true) => "decodes JPEG images there and converts pixels",
-            (true, false) => "decodes JPEG images there",
-            (false, true) => "copies pixels and converts them there",
-            (false, false) => "copies",
-        };
+        let work = DevicePart::from(self);
         write!(f, "cuda:{} ({}), {work}", self.ordinal, self.name)
     }
 }

@@ -15,6 +15,7 @@ mod dataset;
 mod delivered;
 mod delivery;
 mod device_batch;
+mod device_part;
 mod device_work;
 mod epoch;
 mod erasing;
@@ -70,6 +71,7 @@ pub use config::LoaderConfig;
 pub use dataset::{Dataset, open_tokens, parquet_target, stores};
 pub use delivery::{Delivery, DeviceDecode, DeviceOptions};
 pub use device_batch::{DeviceBatch, DeviceUse};
+pub use device_part::DevicePart;
 pub use epoch::Epoch;
 pub use error::{
     AnnotationFault, ColumnsError, EmptyError, FilterError, PipelineError, SampleError,

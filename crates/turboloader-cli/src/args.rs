@@ -31,6 +31,7 @@ use tl_pipeline::Dataset;
 
 pub(crate) use damage::DamageChoice;
 pub(crate) use decode_mode::{DecodeModeArgs, NO_DECODE_MODE};
+pub(crate) use device::DeviceName;
 pub(crate) use exif::ExifChoice;
 pub(crate) use item::{ItemName, item_name, sample_number};
 pub(crate) use job::JobArgs;

@@ -11,7 +11,7 @@ use tl_decode::{DecodeOptions, Exif, ImageInfo};
 use tl_pipeline::{DatasetView, PipelineError, ViewError};
 use turboloader::Explanation;
 
-use crate::args::{GlobalArgs, RecipeName, ViewArgs};
+use crate::args::{DeviceName, GlobalArgs, RecipeName, ViewArgs};
 use crate::data_set::{self, Sample};
 use crate::failure::{Failure, Verdict};
 use crate::output::Stdout;
@@ -36,6 +36,7 @@ const NOTHING_TO_EXPLAIN: Failure = Failure::Usage {
 ///   tl explain imagenet-train
 ///   tl explain recipe.json --sample 17 --epoch 3 --seed 42 --size 500x375
 ///   tl explain recipe.json --sample 17 train.tbl --json
+///   tl explain recipe.json --device cuda
 ///   tl explain recipe.json --batch 4 --epoch 3 --seed 42
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, group = ArgGroup::new("drawn").multiple(true))]
@@ -71,6 +72,10 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     pub(crate) view: ViewArgs,
+
+    /// Describe the work with batches on a GPU, as for tl bench. No device is opened
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) device: Option<DeviceName>,
 
     /// Print one JSON object
     #[arg(long)]
@@ -108,6 +113,9 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let mut explanation = Explanation::new(&recipe, (width, height), args.seed)?;
     if let Some(sample) = sample {
         explanation = explanation.with_sample(args.epoch, sample)?;
+    }
+    if args.device.is_some() {
+        explanation = explanation.with_device();
     }
     if let Some(number) = args.batch {
         explanation = explanation.with_batch(args.epoch, number);

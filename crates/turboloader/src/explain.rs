@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 use tbl_io::ErrorKind;
-use tl_pipeline::Fault;
+use tl_pipeline::{DevicePart, Fault};
 use tl_transform::{Draw, Mixing, Op, Plan, PlanError, Recipe, RecipeError, Step, StepError};
 
 use places::{Beginnings, Place, parts, places};
@@ -54,6 +54,7 @@ pub struct Explanation<'a> {
     seed: u64,
     beginnings: Beginnings,
     summary: Summary,
+    device: Option<DevicePart>,
     sample: Option<Sample>,
     batch: Option<Batch>,
 }
@@ -66,7 +67,24 @@ impl<'a> Explanation<'a> {
     pub fn new(recipe: &'a Recipe, size: (u32, u32), seed: u64) -> Result<Self, ExplainError> {
         let beginnings = Beginnings::of(recipe)?;
         let summary = Summary::new(recipe, &beginnings, size, seed)?;
-        Ok(Self { recipe, seed, beginnings, summary, sample: None, batch: None })
+        Ok(Self { recipe, seed, beginnings, summary, device: None, sample: None, batch: None })
+    }
+
+    /// Adds the part of a device that batches are copied to, as [`DevicePart::of`] says.
+    #[must_use]
+    pub fn with_device(self) -> Self {
+        let part = DevicePart::of(self.recipe);
+        self.with_device_part(part)
+    }
+
+    /// Adds the part of a device, such as that of a loader.
+    #[must_use]
+    pub fn with_device_part(mut self, part: DevicePart) -> Self {
+        if part.converts {
+            self.summary.ops.iter_mut().for_each(OpSummary::convert_on_device);
+        }
+        self.device = Some(part);
+        self
     }
 
     /// Adds what is drawn for one sample.
@@ -92,7 +110,7 @@ impl<'a> Explanation<'a> {
     /// The explanation as JSON, of the schema `tl.explain/1`.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let Self { recipe, summary, sample, batch, .. } = self;
+        let Self { recipe, summary, device, sample, batch, .. } = self;
         let mut object = json!({
             "schema": "tl.explain/1",
             "recipe": recipe,
@@ -105,6 +123,13 @@ impl<'a> Explanation<'a> {
             "scratch_pixels": summary.scratch_pixels,
             "scratch_bytes": summary.scratch_bytes,
         });
+        if let Some(part) = device {
+            object["device"] = json!({
+                "decodes": part.decodes,
+                "converts": part.converts,
+                "text": part.to_string(),
+            });
+        }
         if let Some(Sample { draw, size, plan, made }) = sample {
             let made: Vec<Value> = (summary.ops.iter().zip(made))
                 .map(|(op, made)| json!({ "number": op.number, "parts": made }))
@@ -177,6 +202,20 @@ impl Summary {
 }
 
 impl OpSummary {
+    /// Moves the conversion to numbers, and what is done to these, to the device.
+    fn convert_on_device(&mut self) {
+        let is_conversion = matches!(self.op, Op::ToFloat(_) | Op::Normalize(_));
+        let mut moved = 0;
+        for (place, draws) in Place::ALL.iter().zip(&mut self.draws) {
+            match place {
+                Place::FinalPass if is_conversion => moved += std::mem::take(draws),
+                Place::Row => moved += std::mem::take(draws),
+                Place::Device => *draws = moved,
+                Place::Decoding | Place::Scratch | Place::FinalPass | Place::Nowhere => {}
+            }
+        }
+    }
+
     fn places(&self, parts: &[(Place, Step)], made: &[usize]) -> Vec<Place> {
         if matches!(self.op, Op::ToFloat(_) | Op::Normalize(_)) {
             return vec![Place::FinalPass];
@@ -234,6 +273,9 @@ impl fmt::Display for Explanation<'_> {
         match recipe.output_size() {
             Some((width, height)) => writeln!(f, "{width}x{height}")?,
             None => writeln!(f, "in the size that the image has then")?,
+        }
+        if let Some(part) = &self.device {
+            writeln!(f, "device   {part}")?;
         }
         let pixels = self.summary.scratch_pixels;
         let kilobytes = self.summary.scratch_bytes.div_ceil(1000);

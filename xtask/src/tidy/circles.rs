@@ -32,7 +32,7 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
             "worker",
         ],
         &["delivered", "memory_limits", "source_memory", "state", "token_gather"],
-        &["device_work"],
+        &["device_part", "device_work"],
         &["batch", "collate", "config", "device_batch", "layout"],
         &["batching", "cache", "memory", "note", "policy", "schedule", "view"],
         &[

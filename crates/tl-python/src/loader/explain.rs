@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tl_pipeline::{Columns, Dataset, Loader, TokenNumber, TokenWork, Work};
+use tl_pipeline::{Columns, Dataset, DevicePart, Loader, LoaderNote, TokenNumber, TokenWork, Work};
 use tl_tokens::Sequences;
 use turboloader::Explanation;
 
@@ -87,6 +87,10 @@ pub(super) fn explain(loader: &Loader) -> String {
     if let Some(device) = loader.device_use() {
         line(&mut text, "device", &device);
     }
+    let notes = loader.notes();
+    for note in notes.iter().filter(|note| matches!(note, LoaderNote::Device { .. })) {
+        line(&mut text, "note", note);
+    }
     let memory = loader.memory();
     // Known once a batch was made.
     if memory.batch_bytes > 0 {
@@ -94,8 +98,13 @@ pub(super) fn explain(loader: &Loader) -> String {
     }
     if let Work::Images(recipe) = &config.work {
         text.push('\n');
+        let part = loader.device_use().map(|device| DevicePart::from(&device));
+        let on_device = |explanation: Explanation| match part {
+            Some(part) => explanation.with_device_part(part).to_string(),
+            None => explanation.to_string(),
+        };
         match Explanation::new(recipe, EXPLAINED_SIZE, config.seed) {
-            Ok(explanation) => text.push_str(&explanation.to_string()),
+            Ok(explanation) => text.push_str(&on_device(explanation)),
             Err(error) => line(&mut text, "places", &error),
         }
     }

@@ -99,3 +99,42 @@ fn a_device_that_cannot_be_used_is_an_error_by_name() {
     let wrong = tl(&empty, &[&BENCH[..], &["--device", "gpu"]].concat());
     assert!(wrong.stderr.contains("expected cuda, or cuda:N with the number"), "{}", wrong.stderr);
 }
+
+#[test]
+fn explain_says_what_runs_on_the_device_and_why() {
+    let empty = tempfile::tempdir().expect("a temporary folder");
+    let explain = |recipe: &str, more: &[&str]| {
+        let args = ["explain", recipe, "--device", "cuda"];
+        let mut command = command(args.iter().chain(more));
+        command.env("LD_LIBRARY_PATH", empty.path()).stdin(Stdio::null());
+        finished(command.output().expect("tl starts")).text()
+    };
+    let text = explain("imagenet-train", &[]);
+    assert!(text.contains("\ndevice   decodes JPEG images there and converts pixels\n"), "{text}");
+    assert!(text.contains("Normalize(mean"), "{text}");
+    let on_device = "\n     on the device\n";
+    assert_eq!(text.matches(on_device).count(), 2, "ToFloat and Normalize: {text}");
+    assert!(text.contains("\non the device: a kernel looks each number up "), "{text}");
+    let json = explain("imagenet-train", &["--json"]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["device"]["converts"], true);
+    let last = json["ops"].as_array().and_then(|ops| ops.last()).expect("operations");
+    assert_eq!(last["places"], serde_json::json!({ "device": 1.0 }));
+
+    let explained = |batch_ops: &str| {
+        let recipe = empty.path().join("recipe.json");
+        let text = format!(
+            r#"{{"output":{{"dtype":"f32","layout":"chw"}},"ops":[
+            {{"op":"random_resized_crop","size":32}},{{"op":"to_float"}},{{"op":"random_erasing"}}],
+            "batch_ops":[{batch_ops}]}}"#
+        );
+        std::fs::write(&recipe, text).expect("the folder is writable");
+        explain(recipe.to_str().expect("a path in UTF-8"), &[])
+    };
+    let text = explained("");
+    assert_eq!(text.matches("\n     on the device").count(), 2, "RandomErasing as well: {text}");
+    let text = explained(r#"{"op":"mix_up","num_classes":10}"#);
+    let line = "\ndevice   copies; conversion on the device: on the CPU instead; `MixUp` runs on \
+                the CPU\n";
+    assert!(text.contains(line) && !text.contains(on_device), "{text}");
+}

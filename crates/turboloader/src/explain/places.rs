@@ -17,13 +17,15 @@ pub(super) enum Place {
     FinalPass,
     /// On the numbers that lie in the batch.
     Row,
+    /// On the device that batches are copied to.
+    Device,
     /// Nowhere: this draw leaves the image as it is.
     Nowhere,
 }
 
 impl Place {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Decoding, Self::Scratch, Self::FinalPass, Self::Row, Self::Nowhere];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Decoding, Self::Scratch, Self::FinalPass, Self::Row, Self::Device, Self::Nowhere];
 
     /// As a word of JSON.
     pub(super) const fn name(self) -> &'static str {
@@ -32,6 +34,7 @@ impl Place {
             Self::Scratch => "scratch",
             Self::FinalPass => "final_pass",
             Self::Row => "row",
+            Self::Device => "device",
             Self::Nowhere => "nowhere",
         }
     }

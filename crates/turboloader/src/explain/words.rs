@@ -15,6 +15,7 @@ pub(super) const fn place(place: Place) -> &'static str {
         Place::Scratch => "on the scratch image",
         Place::FinalPass => "in the final pass",
         Place::Row => "on the numbers in the batch",
+        Place::Device => "on the device",
         Place::Nowhere => "nowhere",
     }
 }
@@ -44,6 +45,9 @@ pub(super) const fn why(place: Place, is_wide: bool) -> &'static str {
         }
         Place::FinalPass => "done to each row as it is written into the batch",
         Place::Row => "operations after the conversion to floats work on the finished row",
+        Place::Device => {
+            "a kernel looks each number up in the CPU's table, by the 8-bit pixels that are there"
+        }
         Place::Nowhere => "left out by the draw, or nothing to do for an image of this size",
     }
 }
