@@ -13,6 +13,7 @@ use tl_handoff::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, lock};
 
 use crate::driver::{Device, DeviceMemory, Event, Stream, StreamHandle};
 use crate::jobs::{Job, Jobs};
+use crate::readers::Readers;
 use crate::reason::DeviceReason;
 
 /// The bounds of the memory of a loader on its device.
@@ -54,12 +55,6 @@ struct Free {
     last_uses: Vec<Event>,
     /// Streams that nobody knows may still read it.
     has_unknown_reader: bool,
-}
-
-/// A stream that reads a buffer.
-struct Reader {
-    stream: StreamHandle,
-    last_use: Event,
 }
 
 impl Free {
@@ -155,7 +150,7 @@ impl BufferPool {
             }
         }
         lock(&self.retired).push(free);
-        if !self.jobs.push(Job::Retired) {
+        if self.jobs.push(Job::Retired).is_err() {
             self.settle_retired();
         }
     }
@@ -206,7 +201,7 @@ pub struct DeviceBuffer {
     address: u64,
     bytes: usize,
     ready: Arc<Event>,
-    readers: Mutex<Vec<Reader>>,
+    readers: Readers,
     has_unknown_reader: AtomicBool,
     rest: Rest,
 }
@@ -226,7 +221,7 @@ impl DeviceBuffer {
         ready: Arc<Event>,
     ) -> Self {
         let address = memory.address;
-        let readers = Mutex::default();
+        let readers = Readers::default();
         let has_unknown_reader = AtomicBool::new(false);
         let rest = Rest::default();
         Self {
@@ -301,15 +296,7 @@ impl DeviceBuffer {
     /// # Errors
     /// As [`hold_back`](Self::hold_back).
     pub fn record_stream(&self, stream: StreamHandle) -> Result<(), DeviceReason> {
-        // Before the lock: a thread that a fork lacks may hold it.
-        let last_use = self.device().event()?;
-        // What cannot be done at the end is said now.
-        last_use.record_end(stream)?;
-        let mut readers = lock(&self.readers);
-        if !readers.iter().any(|reader| reader.stream == stream) {
-            readers.push(Reader { stream, last_use });
-        }
-        Ok(())
+        self.readers.record(self.device(), stream)
     }
 
     /// The memory is used again only after all work that the device's context has when the buffer is
@@ -352,12 +339,7 @@ impl Drop for DeviceBuffer {
             std::mem::forget(memory);
             return;
         }
-        let readers = std::mem::take(&mut *lock(&self.readers));
-        let end = |Reader { stream, last_use }: Reader| {
-            last_use.record_end(stream)?;
-            Ok::<_, DeviceReason>(last_use)
-        };
-        match readers.into_iter().map(end).collect() {
+        match self.readers.end() {
             Ok(last_uses) => {
                 let ready = Arc::clone(&self.ready);
                 let has_unknown_reader = self.has_unknown_reader.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The queue of an uploader's thread.
+//! The queue of a thread that waits for a device.
 
 use std::collections::VecDeque;
 
@@ -26,33 +26,38 @@ pub(crate) enum Job {
 }
 
 /// Jobs, oldest first.
-#[derive(Default)]
-pub(crate) struct Jobs {
-    queue: Mutex<Queue>,
+pub(crate) struct Jobs<T = Job> {
+    queue: Mutex<Queue<T>>,
     changed: Condvar,
 }
 
-#[derive(Default)]
-struct Queue {
-    jobs: VecDeque<Job>,
+struct Queue<T> {
+    jobs: VecDeque<T>,
     is_closed: bool,
 }
 
-impl Jobs {
-    /// False if nobody takes jobs.
-    pub(crate) fn push(&self, job: Job) -> bool {
+impl<T> Default for Jobs<T> {
+    fn default() -> Self {
+        let queue = Queue { jobs: VecDeque::new(), is_closed: false };
+        Self { queue: Mutex::new(queue), changed: Condvar::default() }
+    }
+}
+
+impl<T> Jobs<T> {
+    /// Returns the job if nobody takes jobs.
+    pub(crate) fn push(&self, job: T) -> Result<(), T> {
         let mut queue = lock(&self.queue);
         if queue.is_closed {
-            return false;
+            return Err(job);
         }
         queue.jobs.push_back(job);
         drop(queue);
         self.changed.notify_all();
-        true
+        Ok(())
     }
 
     /// The next job, once there is one; `None` after the last.
-    pub(crate) fn next(&self) -> Option<Job> {
+    pub(crate) fn next(&self) -> Option<T> {
         let mut queue = lock(&self.queue);
         loop {
             if let Some(job) = queue.jobs.pop_front() {

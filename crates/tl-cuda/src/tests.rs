@@ -283,6 +283,64 @@ fn consumers_wait_for_the_copy_and_nobody_else_does() {
     assert_eq!(Arc::strong_count(&source), 1, "an uploader's end drops the sources");
 }
 
+/// Memory that its last owner fills again.
+struct Refilled(PinnedMemory);
+
+impl HostBytes for Refilled {
+    fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Refilled {
+    fn drop(&mut self) {
+        self.0.fill(9);
+    }
+}
+
+#[test]
+fn pinned_memory_is_filled_again_after_the_streams_that_copy_from_it() {
+    let device = device();
+    for names_stream in [true, false] {
+        let target = device.allocate(MIB).unwrap();
+        let stream = device.stream().unwrap();
+        let keeper = PinnedKeeper::new(&device).unwrap();
+        let mut memory = device.pinned(MIB).unwrap();
+        memory.fill(3);
+        let source: Arc<dyn HostBytes> = Arc::new(Refilled(memory));
+        let pinned = keeper.keep(Arc::clone(&source));
+        spin(&device, &stream);
+        // SAFETY: the keeper has the bytes until the stream that it is told has come so far, or the test
+        // waits for it below; the target lives longer.
+        unsafe { stream.copy_to_device(source.bytes(), &target, 0) }.unwrap();
+        if names_stream {
+            // SAFETY: the stream is dropped after the use.
+            pinned.record_stream(unsafe { stream.handle() }).unwrap();
+            drop(source);
+        } else {
+            stream.synchronize().unwrap();
+            drop(source);
+        }
+        let start = Instant::now();
+        drop(pinned);
+        assert!(real_device().is_none() || start.elapsed() < Duration::from_millis(40));
+        // Its end waits for what it has.
+        drop(keeper);
+        assert!(stream.read(&target, MIB).unwrap() == [3; MIB], "{names_stream}");
+    }
+}
+
+#[test]
+fn pinned_memory_outlives_its_keeper() {
+    let device = device();
+    let keeper = PinnedKeeper::new(&device).unwrap();
+    let source: Arc<dyn HostBytes> = Arc::new(device.pinned(100).unwrap());
+    let pinned = keeper.keep(Arc::clone(&source));
+    drop(keeper);
+    drop(pinned);
+    assert_eq!(Arc::strong_count(&source), 1, "who drops it waits");
+}
+
 #[test]
 fn buffers_outlive_the_uploader() {
     let device = device();

@@ -333,8 +333,11 @@ impl Shared {
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.pictures.fetch_add(pictures.len() as u64, Ordering::Relaxed);
         self.bytes.fetch_add(copied as u64, Ordering::Relaxed);
-        let copy = Copy { start, end, source, _images: images.cloned(), pictures: copy, erasures };
-        self.jobs.push(Job::Copy(Box::new(copy)));
+        let images = images.cloned();
+        let copy = Copy { start, end, source, _images: images, pictures: copy, erasures };
+        // The queue is closed when the uploader is dropped, which nobody uses then.
+        let pushed = self.jobs.push(Job::Copy(Box::new(copy)));
+        debug_assert!(pushed.is_ok(), "somebody takes copies");
         Ok(buffer)
     }
 

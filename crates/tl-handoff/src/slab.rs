@@ -140,6 +140,11 @@ impl<T> Slab<T> {
         self.memory.bytes() - (ALIGNMENT - 1)
     }
 
+    /// Whether the memory is that of a [`Backing`].
+    pub fn is_backed(&self) -> bool {
+        matches!(self.memory, Memory::Backed(_))
+    }
+
     /// True if a filling of `shape` fits.
     pub fn fits(&self, shape: &SlabLayout) -> bool {
         shape.rows <= self.rows.len() && shape.bytes() <= self.bytes()

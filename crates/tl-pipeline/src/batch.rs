@@ -7,6 +7,7 @@ use std::fmt;
 use std::ops::{Deref, Range};
 
 use tbl_io::ReadError;
+use tl_cuda::PinnedUse;
 use tl_decode::{Image, PixelType};
 use tl_handoff::permits::HeldBatch;
 use tl_handoff::pool::Lease;
@@ -87,6 +88,7 @@ pub struct Batch {
     rows: RowKind,
     collated: Option<Collated>,
     device: Option<Arc<DeviceBatch>>,
+    pinned: Option<Arc<PinnedUse>>,
     /// Declared after the lease, which is dropped first.
     held: Option<Arc<HeldBatch>>,
 }
@@ -134,6 +136,7 @@ impl Batch {
             rows,
             collated,
             device: None,
+            pinned: None,
             held,
         }
     }
@@ -142,6 +145,18 @@ impl Batch {
     pub(crate) fn with_device(self, device: Option<DeviceBatch>) -> Self {
         let spec = device.as_ref().map_or(self.spec, |device| device.spec);
         Self { device: device.map(Arc::new), spec, ..self }
+    }
+
+    /// The same batch with its use by the program, in pinned memory.
+    pub(crate) fn with_pinned(self, pinned: Option<PinnedUse>) -> Self {
+        Self { pinned: pinned.map(Arc::new), ..self }
+    }
+
+    /// The use of a batch that is in pinned memory, for [`Delivery::Pinned`](crate::Delivery), which
+    /// takes the streams that copy from it.
+    #[must_use]
+    pub fn pinned(&self) -> Option<&Arc<PinnedUse>> {
+        self.pinned.as_ref()
     }
 
     /// The copy of the batch on a device, for

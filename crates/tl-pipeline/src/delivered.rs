@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use tl_cuda::{
-    BufferLimits, Conversion, Device, DeviceReason, HostBytes, Images, PictureDecoder, RowErasures,
-    RowPicture, UploadStats, Uploader,
+    BufferLimits, Conversion, Device, DeviceReason, HostBytes, Images, PictureDecoder,
+    PinnedKeeper, PinnedUse, RowErasures, RowPicture, UploadStats, Uploader,
 };
 use tl_handoff::pool::{Lease, Pool};
 use tl_handoff::slab::Backing;
@@ -51,6 +51,8 @@ pub(crate) struct Delivered {
     decoder: Option<Arc<PictureDecoder>>,
     decoding: DeviceDecoding,
     uploader: Option<Uploader>,
+    /// Of batches in pinned memory that the program copies.
+    keeper: Option<PinnedKeeper>,
     pinning: Arc<Pinning>,
 }
 
@@ -88,20 +90,24 @@ impl Delivered {
         };
         let device = match options.open() {
             Ok(device) => Some(device),
-            Err(reason) => return Self::fall_back(options, reason, notes),
+            Err(reason) => return Self::fall_back(config, options, reason, notes),
         };
         let pinning = Pinning { is_required: options.required, ..Pinning::default() };
         let delivered = Self { device, pinning: Arc::new(pinning), ..Self::default() };
-        match &config.delivery {
-            Delivery::Device(_) => match delivered.with_kernels(config, options, notes) {
-                Err(reason) => Self::fall_back(options, reason, notes),
-                Ok(delivered) => Ok(delivered),
-            },
-            Delivery::Pinned(_) | Delivery::Host => Ok(delivered),
-        }
+        let delivered = match &config.delivery {
+            Delivery::Device(_) => delivered.with_kernels(config, options, notes),
+            Delivery::Pinned(_) | Delivery::Host => delivered.with_keeper(),
+        };
+        delivered.or_else(|reason| Self::fall_back(config, options, reason, notes))
+    }
+
+    fn with_keeper(self) -> Result<Self, DeviceReason> {
+        let keeper = self.device.as_ref().map(PinnedKeeper::new).transpose()?;
+        Ok(Self { keeper, ..self })
     }
 
     fn fall_back(
+        config: &LoaderConfig,
         options: &DeviceOptions,
         reason: DeviceReason,
         notes: &mut Vec<LoaderNote>,
@@ -109,10 +115,13 @@ impl Delivered {
         if options.required {
             return Err(PipelineError::Device { reason });
         }
-        notes.push(LoaderNote::Device {
-            wanted: "batches on a device",
-            used: "on the host instead",
-            reason,
+        notes.push(match config.delivery {
+            Delivery::Pinned(_) => not_pinned(reason),
+            Delivery::Device(_) | Delivery::Host => LoaderNote::Device {
+                wanted: "batches on a device",
+                used: "on the host instead",
+                reason,
+            },
         });
         Ok(Self::default())
     }
@@ -207,7 +216,7 @@ impl Delivered {
                 let decoding = DeviceDecoding { scratch: limits.scratch, ..self.decoding };
                 Ok(Self { uploader: Some(uploader), decoding, ..self })
             }
-            Err(reason) => Self::fall_back(options, reason, notes),
+            Err(reason) => Self::fall_back(config, options, reason, notes),
         }
     }
 
@@ -277,11 +286,7 @@ impl Delivered {
         if self.pinning.is_required {
             return failed.clone().map_or(Ok(None), Err);
         }
-        Ok(failed.take().map(|reason| LoaderNote::Device {
-            wanted: "pinned memory",
-            used: "ordinary memory instead, which is copied more slowly",
-            reason,
-        }))
+        Ok(failed.take().map(not_pinned))
     }
 
     /// The counters of copies; zeros without any.
@@ -315,6 +320,12 @@ impl Delivered {
         let decoding = self.decoder.as_ref().zip(self.uploader.as_ref());
         let never = DeviceDecoding { decode: DeviceDecode::Never, ..DeviceDecoding::default() };
         decoding.map_or(never, |_| self.decoding.clone())
+    }
+
+    /// The use of a published batch by the program, if it is in pinned memory for copies of its own.
+    pub(crate) fn pinned(&self, lease: &Arc<Lease<RowExtras>>) -> Option<PinnedUse> {
+        let keeper = self.keeper.as_ref().filter(|_| lease.is_backed())?;
+        Some(keeper.keep(Arc::new(Published { lease: Arc::clone(lease), traced: None })))
     }
 
     /// Enqueues the copy of a published batch of `rows` rows; none if it stays on the host.
@@ -366,6 +377,15 @@ fn pixels_for_device(config: &LoaderConfig, recipe: &Recipe) -> Result<Recipe, &
     match pixels_of(recipe) {
         _ if !config.fields.images.is_empty() => Err("further images"),
         pixels => pixels,
+    }
+}
+
+/// The note on batches that are in ordinary memory.
+fn not_pinned(reason: DeviceReason) -> LoaderNote {
+    LoaderNote::Device {
+        wanted: "pinned memory",
+        used: "ordinary memory instead, which is copied more slowly",
+        reason,
     }
 }
 

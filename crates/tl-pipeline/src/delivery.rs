@@ -13,8 +13,9 @@ pub enum Delivery {
     /// Memory of the host. No driver is opened.
     #[default]
     Host,
-    /// Memory of the host that devices copy from without a detour. A batch has to be held until such
-    /// a copy is complete.
+    /// Memory of the host that devices copy from without a detour. It is filled again only after the
+    /// work that the legacy stream has when the last clone of the batch is dropped, and that of streams
+    /// that [`Batch::pinned`](crate::Batch::pinned) was told.
     Pinned(DeviceOptions),
     /// A device, and memory of the host. The copy begins when a batch is complete, nobody waits for
     /// it, and [`Batch::device`](crate::Batch::device) orders readers after it.

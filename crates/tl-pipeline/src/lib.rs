@@ -116,8 +116,8 @@ pub use table::{
 pub use table::{IdvBytes, IdvTable, TbfTable};
 pub use threads::{Cpus, CpusError, ThreadError};
 pub use tl_cuda::{
-    CudaVersion, DeviceBuffer, DeviceFigures, DeviceReason, DeviceSurvey, MemoryInfo, StreamHandle,
-    UploadStats,
+    CudaVersion, DeviceBuffer, DeviceFigures, DeviceReason, DeviceSurvey, MemoryInfo, PinnedUse,
+    StreamHandle, UploadStats,
 };
 pub use tl_handoff::slab::FieldPointers;
 pub use tokens::{TokenNumber, TokenRow, TokenWork};

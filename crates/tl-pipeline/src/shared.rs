@@ -65,7 +65,13 @@ impl Shared {
     /// Adds a note, if it is the first of its kind.
     pub(crate) fn note(&self, note: LoaderNote) {
         let mut notes = lock(&self.notes);
-        if !notes.iter().any(|known| mem::discriminant(known) == mem::discriminant(&note)) {
+        let is_known = |known: &LoaderNote| match (known, &note) {
+            (LoaderNote::Device { wanted, .. }, LoaderNote::Device { wanted: new, .. }) => {
+                wanted == new
+            }
+            _ => mem::discriminant(known) == mem::discriminant(&note),
+        };
+        if !notes.iter().any(is_known) {
             notes.push(note);
         }
     }

@@ -292,9 +292,10 @@ impl PyBatch {
         PyTuple::new(py, [part, fields.into_bound_py_any(py)?])
     }
 
-    /// Tells a batch on a device that a stream reads it, so that its memory is used again only after
-    /// what the stream does until the batch and its tensors are gone: a ``torch.cuda.Stream``, or the
-    /// number of a stream. Streams that tensors were taken on are known; others have to be told.
+    /// Tells a batch on a device, or in pinned memory, that a stream reads it, so that its memory is used
+    /// again only after what the stream does until the batch and its tensors are gone: a
+    /// ``torch.cuda.Stream``, or the number of a stream. Streams that tensors were taken on are known;
+    /// others have to be told.
     fn record_stream(&self, stream: &Bound<'_, PyAny>) -> PyResult<()> {
         self.memory.images.record_stream(reading_stream(stream)?)
     }
@@ -303,13 +304,15 @@ impl PyBatch {
     /// pinned memory, so that the copy continues while the caller does.
     #[pyo3(signature = (device: "Any", non_blocking=true) -> "dict[str, Any]")]
     fn to<'py>(
-        &self,
+        slf: &Bound<'py, Self>,
         py: Python<'py>,
         device: &Bound<'py, PyAny>,
         non_blocking: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let fields = self.torch(py)?;
-        py.import("turboloader._parts")?.call_method1("to_device", (fields, device, non_blocking))
+        let parts = py.import("turboloader._parts")?;
+        let record = slf.getattr("record_stream")?;
+        let fields = slf.get().torch(py)?;
+        parts.call_method1("to_device", (fields, device, non_blocking, record))
     }
 
     /// The samples, one after the other.

@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 use serde_json::Value;
 use tbl_io::{Note, SampleSource, SourceKind};
 use tl_pipeline::{
-    Dataset, Epoch, ImageField, Loader, LoaderNote, LoaderState, PipelineError, TableSource,
+    Dataset, Delivery, Epoch, ImageField, Loader, LoaderNote, LoaderState, PipelineError,
+    TableSource,
 };
 
 use crate::batch::{Contents, PyBatch};
@@ -38,6 +39,8 @@ pub(crate) struct PyLoader {
     len: u64,
     /// Whether a warning has said that there are bad samples.
     has_warned: AtomicBool,
+    /// Whether to warn of memory that cannot be pinned.
+    may_pin: AtomicBool,
 }
 
 /// The batches of one epoch, in order.
@@ -106,6 +109,17 @@ impl PyLoader {
         warn(py, &format!("{first} (DataLoader.audit lists all, Errors(at_most=...) bounds them)"))
     }
 
+    /// Warns once that memory could not be pinned, which is tried as batches are made.
+    fn warn_of_pinning(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.may_pin.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let notes = self.open()?.notes();
+        let Some(note) = notes.iter().find(|note| is_of_pinning(note)) else { return Ok(()) };
+        self.may_pin.store(false, Ordering::Relaxed);
+        warn(py, &note.to_string())
+    }
+
     fn begun(slf: &Bound<'_, Self>, epoch: Epoch) -> PyEpoch {
         let contents = Arc::clone(&slf.get().contents);
         let number = epoch.number();
@@ -139,13 +153,16 @@ impl PyLoader {
             config.read_ahead_bytes = read_ahead;
         }
         let contents = Contents::new(&config, form, &settings)?;
+        let may_pin = config.delivery != Delivery::Host;
         let loader = interruptible(py, || Loader::new(view, config))?.map_err(Error::from)?;
+        // The warnings of a new loader are of the notes that it has.
+        let may_pin = AtomicBool::new(may_pin && !loader.notes().iter().any(is_of_pinning));
         let contents = Arc::new(contents.with_columns(&loader));
         let len = loader.len();
         let functions = settings.user_transforms;
         let loader = Closable::new(Arc::new(loader));
         let has_warned = AtomicBool::new(false);
-        Ok(Self { loader, stores, functions, contents, len, has_warned })
+        Ok(Self { loader, stores, functions, contents, len, has_warned, may_pin })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -301,6 +318,10 @@ pub(crate) fn kinds(dataset: &Dataset) -> Vec<&'static str> {
     kinds.into_iter().collect()
 }
 
+fn is_of_pinning(note: &LoaderNote) -> bool {
+    matches!(note, LoaderNote::Device { wanted: "pinned memory", .. })
+}
+
 /// Notes on the files and folders of a data set; ``usual`` is as in `PyLoader::notes`. Without those
 /// on samples with several images if the user names the further ones.
 pub(crate) fn source_notes(
@@ -369,7 +390,10 @@ impl PyEpoch {
             }
             match next {
                 None => return Ok(None),
-                Some(Ok(batch)) => return PyBatch::new(py, batch, &self.contents).map(Some),
+                Some(Ok(batch)) => {
+                    self.loader.get().warn_of_pinning(py)?;
+                    return PyBatch::new(py, batch, &self.contents).map(Some);
+                }
                 Some(Err(PipelineError::TimedOut { .. })) => py.check_signals()?,
                 Some(Err(error)) => return Err(Error::from(error).into()),
             }

@@ -1,6 +1,6 @@
-//! Memory that other languages read and write, and how it is handed to them: DLPack, versions 0 and 1.
+//! Memory that other languages read and write, and how it is handed to them.
 //!
-//! This is the only unsafe code of the crate. It rests on three facts:
+//! This and `dlpack` are the only unsafe code of the crate. It rests on three facts:
 //!
 //! 1. A [`Memory`] has an owner, which is counted and keeps the bytes where they are until the last
 //!    count is gone: a batch (its slab returns to the pool only then), an allocation of this module,
@@ -16,23 +16,26 @@
 //!
 //! Memory of a device is an address that nothing here reads or writes. Consumers' streams are ordered
 //! after its copy, and before its next filling, by its [`DeviceBuffer`].
-#![expect(unsafe_code, reason = "DLPack is a C interface; docs/safety.md")]
+#![expect(unsafe_code, reason = "memory of other languages; docs/safety.md")]
+
+mod dlpack;
 
 use std::any::Any;
-use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use pyo3::PyErr;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
-use pyo3::{PyErr, ffi};
 use tbl_io::{RawView, ReadError};
 use tl_pipeline::{
-    Batch, DeviceBatch, DeviceBuffer, DeviceReason, FieldPointers, PipelineError, StreamHandle,
+    Batch, DeviceBatch, DeviceBuffer, DeviceReason, FieldPointers, PinnedUse, PipelineError,
+    StreamHandle,
 };
 
 use crate::error::Error;
+use dlpack::CUDA;
+pub(crate) use dlpack::{CPU, DataType, Exported};
 
 /// The alignment of every field of a batch, as JAX and TensorFlow want it: a cache line.
 pub(crate) const ALIGNMENT: usize = 64;
@@ -44,8 +47,18 @@ pub(crate) struct Memory {
     start: NonNull<u8>,
     bytes: usize,
     writable: bool,
-    /// The buffer that the bytes are in, if they are on a device.
-    device: Option<Arc<DeviceBuffer>>,
+    streams: Streams,
+}
+
+/// The streams of a device that read bytes.
+#[derive(Clone)]
+enum Streams {
+    /// None, or only while a call lasts.
+    None,
+    /// Those that copy from pinned memory of the host.
+    Pinned(Arc<PinnedUse>),
+    /// Those that read a buffer on a device.
+    Device(Arc<DeviceBuffer>),
 }
 
 // SAFETY: a `Memory` is an address and a counted owner that is `Send` and `Sync`; it hands out no
@@ -87,7 +100,9 @@ impl BatchMemory {
         let bytes = FieldBytes { images: batch.images().len(), masks: batch.masks().len() };
         let field = |start: *mut u8, bytes| {
             let owner: Arc<dyn Any + Send + Sync> = Arc::<Batch>::clone(batch);
-            Memory { _owner: owner, start: non_null(start), bytes, writable: true, device: None }
+            let pinned = batch.pinned().map(|pinned| Streams::Pinned(Arc::clone(pinned)));
+            let streams = pinned.unwrap_or(Streams::None);
+            Memory { _owner: owner, start: non_null(start), bytes, writable: true, streams }
         };
         Self {
             images: field(images, bytes.images),
@@ -146,7 +161,7 @@ impl Memory {
     pub(crate) fn of_file(view: Arc<RawView>) -> Result<Self, ReadError> {
         let all = |pixels: &[u8]| (NonNull::from(pixels).cast(), pixels.len());
         let (start, bytes) = view.with(0, view.sample_count(), all)?;
-        Ok(Self { _owner: view, start, bytes, writable: false, device: None })
+        Ok(Self { _owner: view, start, bytes, writable: false, streams: Streams::None })
     }
 
     /// A part of a mapped file, where it lies; not to be written. As for [`of_file`](Self::of_file).
@@ -160,7 +175,7 @@ impl Memory {
         let start = NonNull::from(lent).cast();
         let bytes = lent.len();
         let owner: Arc<dyn Any + Send + Sync> = Arc::<tbl_io::Mapped>::clone(mapped);
-        Ok(Self { _owner: owner, start, bytes, writable: false, device: None })
+        Ok(Self { _owner: owner, start, bytes, writable: false, streams: Streams::None })
     }
 
     /// Bytes that were unpacked from a file, where they are; not to be written.
@@ -170,7 +185,7 @@ impl Memory {
         let start = NonNull::from(lent).cast();
         let len = lent.len();
         let owner: Arc<dyn Any + Send + Sync> = Arc::<tbf_format::AlignedBytes>::clone(bytes);
-        Self { _owner: owner, start, bytes: len, writable: false, device: None }
+        Self { _owner: owner, start, bytes: len, writable: false, streams: Streams::None }
     }
 
     /// Memory of its own that `fill` has written, zeros before.
@@ -196,22 +211,35 @@ impl Memory {
         let address = usize::try_from(buffer.address()).expect("64 bits on both sides") + offset;
         let start = non_null(std::ptr::without_provenance_mut(address));
         let owner: Arc<dyn Any + Send + Sync> = Arc::<DeviceBuffer>::clone(buffer);
-        let device = Some(Arc::clone(buffer));
-        Self { _owner: owner, start, bytes, writable: true, device }
+        let streams = Streams::Device(Arc::clone(buffer));
+        Self { _owner: owner, start, bytes, writable: true, streams }
     }
 
     /// The device, as DLPack names it.
     pub(crate) fn device(&self) -> (i32, i32) {
-        self.device.as_ref().map_or(CPU, |buffer| {
+        self.buffer().map_or(CPU, |buffer| {
             (CUDA, i32::try_from(buffer.device().ordinal()).unwrap_or(i32::MAX))
         })
+    }
+
+    fn buffer(&self) -> Option<&Arc<DeviceBuffer>> {
+        if let Streams::Device(buffer) = &self.streams { Some(buffer) } else { None }
+    }
+
+    /// The number of the device that the memory was pinned with, if it is pinned.
+    pub(crate) fn pinned_with(&self) -> Option<u32> {
+        if let Streams::Pinned(pinned) = &self.streams {
+            Some(pinned.device().ordinal())
+        } else {
+            None
+        }
     }
 
     /// Orders a stream of the consumer's after the copy to the device, and the next filling after it.
     /// Streams are the numbers of the array API: 1 is the legacy stream, 2 the per-thread one. That
     /// others are streams of the device is up to the consumer, as with every library.
     pub(crate) fn hold_back(&self, stream: usize) -> PyResult<()> {
-        let Some(buffer) = &self.device else { return Ok(()) };
+        let Some(buffer) = self.buffer() else { return Ok(()) };
         // SAFETY: the consumer passes its own stream, which it keeps while it uses the memory; the
         // protocol has nothing that could be checked.
         let stream = unsafe { StreamHandle::new(stream) };
@@ -220,16 +248,20 @@ impl Memory {
 
     /// Orders the next filling after what a stream does until the memory is given up.
     pub(crate) fn record_stream(&self, stream: usize) -> PyResult<()> {
-        let Some(buffer) = &self.device else { return Ok(()) };
         // SAFETY: as in `hold_back`.
         let stream = unsafe { StreamHandle::new(stream) };
-        buffer.record_stream(stream).map_err(device_error)
+        let recorded = match &self.streams {
+            Streams::None => return Ok(()),
+            Streams::Pinned(pinned) => pinned.record_stream(stream),
+            Streams::Device(buffer) => buffer.record_stream(stream),
+        };
+        recorded.map_err(device_error)
     }
 
     /// Orders the next filling after all that the device has to do when the memory is given up: for
     /// consumers that do not say which streams read it.
     pub(crate) fn record_unknown_reader(&self) {
-        if let Some(buffer) = &self.device {
+        if let Some(buffer) = self.buffer() {
             buffer.record_unknown_reader();
         }
     }
@@ -242,7 +274,9 @@ impl Memory {
         lines.resize(count, Line([0; ALIGNMENT]));
         let start = NonNull::from(lines.as_mut_slice()).cast();
         // The allocation stays in its place when the vector moves.
-        Ok((Self { _owner: Arc::new(lines), start, bytes, writable: true, device: None }, start))
+        let owner = Arc::new(lines);
+        let streams = Streams::None;
+        Ok((Self { _owner: owner, start, bytes, writable: true, streams }, start))
     }
 
     /// The address.
@@ -273,7 +307,7 @@ impl Memory {
 
     /// A copy with an owner of its own, at the start of a cache line.
     pub(crate) fn copied(&self) -> PyResult<Self> {
-        if self.device.is_some() {
+        if self.buffer().is_some() {
             let message = "memory of a device is not copied here: use the library that reads it";
             return Err(PyBufferError::new_err(message));
         }
@@ -283,210 +317,4 @@ impl Memory {
         unsafe { start.copy_from_nonoverlapping(self.start, self.bytes) };
         Ok(memory)
     }
-}
-
-/// The type of numbers, as DLPack has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub(crate) struct DataType {
-    pub(crate) code: u8,
-    pub(crate) bits: u8,
-    pub(crate) lanes: u16,
-}
-
-#[repr(C)]
-struct Device {
-    kind: i32,
-    id: i32,
-}
-
-/// `kDLCPU`.
-pub(crate) const CPU: (i32, i32) = (1, 0);
-
-/// `kDLCUDA`.
-const CUDA: i32 = 2;
-
-/// `DLTensor`.
-#[repr(C)]
-struct DlTensor {
-    data: *mut c_void,
-    device: Device,
-    ndim: i32,
-    dtype: DataType,
-    shape: *mut i64,
-    strides: *mut i64,
-    byte_offset: u64,
-}
-
-/// `DLManagedTensor`, what capsules named `dltensor` hold.
-#[repr(C)]
-struct Managed {
-    tensor: DlTensor,
-    manager_ctx: *mut c_void,
-    deleter: Option<unsafe extern "C" fn(*mut Self)>,
-}
-
-#[repr(C)]
-struct Version {
-    major: u32,
-    minor: u32,
-}
-
-/// `DLManagedTensorVersioned`, what capsules named `dltensor_versioned` hold.
-#[repr(C)]
-struct ManagedVersioned {
-    version: Version,
-    manager_ctx: *mut c_void,
-    deleter: Option<unsafe extern "C" fn(*mut Self)>,
-    flags: u64,
-    tensor: DlTensor,
-}
-
-const READ_ONLY: u64 = 1;
-const IS_COPIED: u64 = 2;
-
-const NAME: &CStr = c"dltensor";
-const VERSIONED_NAME: &CStr = c"dltensor_versioned";
-
-/// The target of an exported capsule: the consumer's struct first, then the data it points to.
-#[repr(C)]
-struct Export<M> {
-    managed: M,
-    /// Shape, then strides.
-    dimensions: Box<[i64]>,
-    _memory: Memory,
-}
-
-/// The layout of exported numbers in a `Memory`.
-pub(crate) struct Exported<'a> {
-    pub(crate) memory: &'a Memory,
-    pub(crate) shape: &'a [usize],
-    /// Numbers from the start of one row to that of the next, where that is not a row's own.
-    pub(crate) row_stride: Option<usize>,
-    pub(crate) dtype: DataType,
-    /// Whether it was copied for the consumer.
-    pub(crate) is_copied: bool,
-}
-
-impl Exported<'_> {
-    /// A capsule that holds a count of the memory until its consumer lets go of it.
-    pub(crate) fn capsule<'py>(
-        &self,
-        py: Python<'py>,
-        versioned: bool,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        let mut dimensions = self.dimensions()?;
-        let tensor = self.tensor(&mut dimensions)?;
-        let memory = self.memory.clone();
-        if versioned {
-            let read_only = if self.memory.is_writable() { 0 } else { READ_ONLY };
-            let managed = ManagedVersioned {
-                version: Version { major: 1, minor: 0 },
-                manager_ctx: std::ptr::null_mut(),
-                deleter: Some(delete::<ManagedVersioned>),
-                flags: read_only | if self.is_copied { IS_COPIED } else { 0 },
-                tensor,
-            };
-            let export = Box::new(Export { managed, dimensions, _memory: memory });
-            return capsule(py, export, VERSIONED_NAME, drop_versioned);
-        }
-        let manager_ctx = std::ptr::null_mut();
-        let deleter = Some(delete::<Managed> as _);
-        let managed = Managed { tensor, manager_ctx, deleter };
-        let export = Box::new(Export { managed, dimensions, _memory: memory });
-        capsule(py, export, NAME, drop_unversioned)
-    }
-
-    /// Shape, then strides in numbers.
-    fn dimensions(&self) -> PyResult<Box<[i64]>> {
-        let mut dimensions = Vec::with_capacity(2 * self.shape.len());
-        for &side in self.shape {
-            dimensions.push(i64::try_from(side)?);
-        }
-        let mut stride = 1i64;
-        let mut strides = Vec::with_capacity(self.shape.len());
-        for &side in dimensions.iter().rev() {
-            strides.push(stride);
-            stride = stride.saturating_mul(side.max(1));
-        }
-        if let (Some(first), Some(stride)) = (strides.last_mut(), self.row_stride) {
-            *first = i64::try_from(stride)?;
-        }
-        dimensions.extend(strides.into_iter().rev());
-        Ok(dimensions.into_boxed_slice())
-    }
-
-    fn tensor(&self, dimensions: &mut [i64]) -> PyResult<DlTensor> {
-        let rank = self.shape.len();
-        let (kind, id) = self.memory.device();
-        let (shape, strides) = dimensions.split_at_mut(rank);
-        Ok(DlTensor {
-            data: self.memory.start.as_ptr().cast(),
-            device: Device { kind, id },
-            ndim: i32::try_from(rank)?,
-            dtype: self.dtype,
-            // They lie in the export's own allocation, which does not move with it.
-            shape: shape.as_mut_ptr(),
-            strides: strides.as_mut_ptr(),
-            byte_offset: 0,
-        })
-    }
-}
-
-/// The consumer's way to say that it is through.
-///
-/// # Safety
-/// `managed` is what `capsule` made of a box of `Export<M>`, and this is called once for it.
-unsafe extern "C" fn delete<M>(managed: *mut M) {
-    // SAFETY: the caller vouches for the origin; `managed` is the first field of the `Export`, and
-    // the pointer came from the whole of it.
-    drop(unsafe { Box::from_raw(managed.cast::<Export<M>>()) });
-}
-
-/// Puts an export into a capsule, which from then on it belongs to.
-fn capsule<'py, M>(
-    py: Python<'py>,
-    export: Box<Export<M>>,
-    name: &'static CStr,
-    destructor: ffi::PyCapsule_Destructor,
-) -> PyResult<Bound<'py, PyCapsule>> {
-    let export = NonNull::from(Box::leak(export));
-    // SAFETY: the pointer stays valid until `delete` has it, which the consumer calls after
-    // renaming the capsule, and the destructor of a capsule that nobody renamed; `name` is static.
-    let capsule = unsafe {
-        PyCapsule::new_with_pointer_and_destructor(py, export.cast(), name, Some(destructor))
-    };
-    capsule.inspect_err(|_: &PyErr| {
-        // SAFETY: there is no capsule, so nobody else has the box that was just leaked.
-        drop(unsafe { Box::from_raw(export.as_ptr()) });
-    })
-}
-
-/// # Safety
-/// For the interpreter to call, with a capsule of [`NAME`] or a renamed one.
-unsafe extern "C" fn drop_unversioned(capsule: *mut ffi::PyObject) {
-    // SAFETY: the interpreter calls this with a capsule that `capsule` made with this name.
-    unsafe { drop_unconsumed::<Managed>(capsule, NAME) };
-}
-
-/// # Safety
-/// For the interpreter to call, with a capsule of [`VERSIONED_NAME`] or a renamed one.
-unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
-    // SAFETY: the interpreter calls this with a capsule that `capsule` made with this name.
-    unsafe { drop_unconsumed::<ManagedVersioned>(capsule, VERSIONED_NAME) };
-}
-
-/// Lets go of what is in a capsule that no consumer has taken: a consumer renames it.
-///
-/// # Safety
-/// The capsule holds an `Export<M>` if it has `name`, and is about to be freed.
-unsafe fn drop_unconsumed<M>(capsule: *mut ffi::PyObject, name: &CStr) {
-    // SAFETY: `capsule` is a capsule, says the caller; a name is only compared.
-    if unsafe { ffi::PyCapsule_IsValid(capsule, name.as_ptr()) } == 0 {
-        return;
-    }
-    // SAFETY: it is valid under this name, checked above.
-    let managed = unsafe { ffi::PyCapsule_GetPointer(capsule, name.as_ptr()) };
-    // SAFETY: nobody renamed the capsule, so nobody has called the deleter or will.
-    unsafe { delete(managed.cast::<M>()) };
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tl_pipeline::{
     Batching, BoxField, BoxValue, Buckets, CacheConfig, CacheKind, ColumnRequest, Columns, Content,
-    Dataset, Direction, DiskCache, Fields, ImageField, ImageSource, ImageTransform,
+    Dataset, Delivery, Direction, DiskCache, Fields, ImageField, ImageSource, ImageTransform,
     InstanceMaskField, KeypointField, LoaderConfig, MaskField, MaskType, MemoryCache, Neighbors,
     Readers, Shard, Shuffle, Table, Tail, TextFile, TextFormat, TokenWork, ValueField, ValueFormat,
     ValueKind, Work,
@@ -46,6 +46,7 @@ pub(crate) struct Settings<'py> {
     errors: Option<ErrorSettings>,
     memory: Option<MemorySettings>,
     device: Option<DeviceSettings>,
+    pin_memory: Option<DeviceSettings>,
     ranks: Option<RankSettings>,
     pub(crate) store: Option<StoreSettings>,
     exif: bool,
@@ -223,7 +224,9 @@ impl Settings<'_> {
             config.prefetch_bytes = memory.prefetch_bytes;
         }
         if let Some(device) = &self.device {
-            config.delivery = device.delivery()?;
+            config.delivery = Delivery::Device(device.options()?);
+        } else if let Some(device) = &self.pin_memory {
+            config.delivery = Delivery::Pinned(device.options()?);
         }
         if let Some(errors) = &self.errors {
             config.on_error = errors.on_error()?;

@@ -467,11 +467,17 @@ impl Tensor {
         self.lent(py, stream, max_version, dl_device, copy)
     }
 
-    /// Tells a tensor on a device that a stream reads it, so that the memory of its batch is used again
-    /// only after what the stream does until the batch and its tensors are gone: a
-    /// ``torch.cuda.Stream``, or the number of a stream. Streams that tensors were taken on are known.
+    /// Tells a tensor on a device, or in pinned memory, that a stream reads it, so that the memory of
+    /// its batch is used again only after what the stream does until the batch and its tensors are
+    /// gone: a ``torch.cuda.Stream``, or the number of a stream. Streams that tensors were taken on are
+    /// known.
     fn record_stream(&self, stream: &Bound<'_, PyAny>) -> PyResult<()> {
         self.memory.record_stream(reading_stream(stream)?)
+    }
+
+    /// Whether the memory is pinned, as that of a loader with ``pin_memory``.
+    fn is_pinned(&self) -> bool {
+        self.memory.pinned_with().is_some()
     }
 
     /// ``(1, 0)``: the CPU; ``(2, N)``: CUDA device N.

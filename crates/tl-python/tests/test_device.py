@@ -218,10 +218,95 @@ def test_the_number_of_a_device_is_that_of_torch_or_of_the_rank(photos, library,
 
 
 @pytest.mark.skipif(REAL is not None, reason="real memory can be pinned")
-def test_memory_that_cannot_be_pinned_is_an_error_where_it_is_required(photos, tmp_path):
+def test_memory_that_cannot_be_pinned_is_a_warning_or_an_error(photos, tmp_path):
     library = driver(tmp_path, 'FAILING="cuMemHostAlloc"', "CODE=2")
-    loader = tl.DataLoader(photos, device=tl.Device("cuda:0", library=library), **options())
-    assert len(list(loader)) > 0
+    device = tl.Device("cuda:0", library=library)
+    for setting in ({"device": device}, {"pin_memory": device}):
+        loader = tl.DataLoader(photos, **setting, **options())
+        with pytest.warns(UserWarning, match="^pinned memory: ordinary memory instead, ") as warned:
+            batches = [*loader, *loader]
+        assert len(warned) == 1
+        assert warned[0].filename == __file__
+        assert len(batches) == 2 * len(loader)
+        assert not any(batch["image"].is_pinned() for batch in batches)
     required = tl.Device("cuda:0", library=library, required=True)
     with pytest.raises(tl.LoaderError, match="cannot be pinned"):
         list(tl.DataLoader(photos, device=required, **options()))
+
+
+def test_pinned_batches_are_those_of_the_host(photos, device):
+    settings = options(dtype="float32")
+    host = tl.DataLoader(photos, **settings)
+    loader = tl.DataLoader(photos, pin_memory=device, **settings)
+    for batch, expected in zip(loader, host, strict=True):
+        names = expected.keys()
+        for name in names:
+            assert batch[name].is_pinned()
+            assert not expected[name].is_pinned()
+            assert batch[name].__dlpack_device__() == (1, 0)
+            assert np.array_equal(batch[name].numpy(), expected[name].numpy())
+        batch.record_stream(1)
+        batch[1:3].record_stream(1)
+    copied = next(iter(loader))["image"].rows([2, 0])
+    assert not copied.is_pinned()
+
+
+def test_streams_that_copy_from_pinned_memory_are_known(photos, device, monkeypatch):
+    loader = tl.DataLoader(photos, pin_memory=device, **options())
+    asked = []
+
+    def current_stream(ordinal):
+        asked.append(ordinal)
+        return types.SimpleNamespace(cuda_stream=0)
+
+    cuda = types.SimpleNamespace(is_initialized=lambda: False, current_stream=current_stream)
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(cuda=cuda))
+    image = next(iter(loader))["image"]
+    assert image.__dlpack__() is not None
+    assert asked == []
+    cuda.is_initialized = lambda: True
+    assert image.__dlpack__() is not None
+    assert asked == [device.ordinal]
+
+
+def test_pinned_memory_outlives_batch_and_loader(photos, device):
+    loader = tl.DataLoader(photos, pin_memory=device, **options())
+    images = [batch["image"] for batch in loader]
+    expected = [image.numpy().copy() for image in images]
+    loader.close()
+    del loader
+    assert all(map(np.array_equal, [image.numpy() for image in images], expected))
+
+
+@pytest.mark.skipif(REAL is None, reason="needs a device")
+def test_torch_copies_pinned_batches_without_waiting(photos, device):
+    import torch
+
+    settings = options(output_format="torch")
+    host = tl.DataLoader(photos, **settings)
+    loader = tl.DataLoader(photos, pin_memory=device, **settings)
+    side = torch.cuda.Stream(device.name)
+    moved = []
+    for _ in range(2):
+        for batch in loader:
+            assert batch["image"].is_pinned()
+            with torch.cuda.stream(side):
+                # The copies of all batches wait for this.
+                torch.cuda._sleep(20_000_000)
+                moved.append(batch["image"].to(device.name, non_blocking=True))
+            moved.append(batch.to(device.name)["image"])
+    torch.cuda.synchronize()
+    expected = [batch["image"] for _ in range(2) for batch in host for _ in range(2)]
+    assert all(torch.equal(one.cpu(), other) for one, other in zip(moved, expected, strict=True))
+
+
+def test_pinning_is_a_flag_or_a_device(photos, tmp_path):
+    absent = tl.Device(library=tmp_path / "libcuda.so.1")
+    with pytest.warns(UserWarning, match="^pinned memory: ordinary memory instead, .*; no NVIDIA"):
+        loader = tl.DataLoader(photos, pin_memory=absent, **options())
+    assert not next(iter(loader))["image"].is_pinned()
+    assert next(iter(tl.DataLoader(photos, pin_memory=False, **options())))["image"].shape[0] == 5
+    with pytest.raises(tl.SettingError, match="expected 'cuda' or 'cuda:N'"):
+        tl.DataLoader(photos, pin_memory="cpu")
+    with pytest.raises(tl.SettingError, match="conflicting settings: device and pin_memory"):
+        tl.DataLoader(photos, pin_memory=True, device="cuda")

@@ -247,9 +247,9 @@ MISTAKES = [
         "num_workers is '4', expected a whole number, 0 or more",
     ),
     (
-        "L(pin_memory=True)",
+        "L(pin_memory_device='cuda:1')",
         "TypeError",
-        "DataLoader got an unexpected keyword argument 'pin_memory': batch.to(device) copies by way of pinned memory",
+        "DataLoader got an unexpected keyword argument 'pin_memory_device': pass pin_memory='cuda:N', or device='cuda:N' for batches there",
     ),
     (
         "L(persistent_workers=True)",

@@ -32,8 +32,8 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
             "worker",
         ],
         &["delivered", "memory_limits", "source_memory", "state", "token_gather"],
-        &["device_part", "device_work"],
-        &["batch", "collate", "config", "device_batch", "layout"],
+        &["device_work"],
+        &["batch", "collate", "config", "device_batch", "device_part", "layout"],
         &["batching", "cache", "memory", "note", "policy", "schedule", "view"],
         &[
             "audit",

@@ -24,6 +24,9 @@ const PER_THREAD: usize = 2;
 pub struct StreamHandle(usize);
 
 impl StreamHandle {
+    /// The legacy stream, which always exists.
+    pub const LEGACY: Self = Self(LEGACY);
+
     /// The stream with this number.
     ///
     /// # Safety

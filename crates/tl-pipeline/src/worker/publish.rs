@@ -81,7 +81,7 @@ pub(super) fn publish(
                     shared.delivered.upload(lease, layout, batch.len(), traced)
                 });
                 let device = device.map_err(|reason| PipelineError::Device { reason })?;
-                Ok(batch.with_device(device))
+                Ok(batch.with_device(device).with_pinned(shared.delivered.pinned(lease)))
             });
             let batch = batch.and_then(|batch| match &run.config().collate {
                 // Nobody receives a batch without a sample.

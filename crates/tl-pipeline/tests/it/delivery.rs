@@ -297,10 +297,35 @@ fn pinned_batches_are_those_of_the_host() {
     let loader = Loader::new(photos(), LoaderConfig { delivery, ..config }).unwrap();
     for (batch, expected) in loader.epoch(0).zip(host.epoch(0)) {
         let batch = batch.unwrap();
-        assert!(batch.device().is_none());
+        assert!(batch.device().is_none() && batch.pinned().is_some());
         assert!(on_host(&batch) == on_host(&expected.unwrap()));
     }
     assert!(loader.stats().uploads.batches == 0 && loader.device_use().is_none());
+}
+
+#[test]
+fn memory_that_cannot_be_pinned_has_a_note_besides_others() {
+    let note = |loader: &Loader, wanted: &str| {
+        let notes = loader.notes();
+        let is_of = |note: &&LoaderNote| note.to_string().starts_with(wanted);
+        notes.iter().filter(is_of).count()
+    };
+    let options = options_with(&["FAILING=\"cuMemHostAlloc\"", "CODE=2"]);
+    let grey = augmented(Dtype::F32, Layout::Chw).with_channels(Channels::Grey).unwrap();
+    for (delivery, notes) in
+        [(Delivery::Device(options.clone()), 1), (Delivery::Pinned(options), 0)]
+    {
+        let config = LoaderConfig { delivery, ..images(grey.clone()) };
+        let loader = Loader::new(photos(), config).unwrap();
+        for batch in loader.epoch(0) {
+            assert!(batch.unwrap().pinned().is_none());
+        }
+        assert_eq!(note(&loader, "pinned memory: ordinary memory instead"), 1);
+        assert_eq!(note(&loader, "conversion on the device: "), notes);
+    }
+    let absent = DeviceOptions { library: Some("/nowhere".into()), ..DeviceOptions::default() };
+    let config = LoaderConfig { delivery: Delivery::Pinned(absent), ..images(grey) };
+    assert_eq!(note(&Loader::new(photos(), config).unwrap(), "pinned memory: ordinary"), 1);
 }
 
 #[test]

@@ -179,9 +179,10 @@ class Batch(Generic[Values]):
         """The fields as a dict of NumPy arrays that share the batch's memory."""
     def record_stream(self, /, stream: Any) -> None:
         """
-        Tells a batch on a device that a stream reads it, so that its memory is used again only after
-        what the stream does until the batch and its tensors are gone: a ``torch.cuda.Stream``, or the
-        number of a stream. Streams that tensors were taken on are known; others have to be told.
+        Tells a batch on a device, or in pinned memory, that a stream reads it, so that its memory is used
+        again only after what the stream does until the batch and its tensors are gone: a
+        ``torch.cuda.Stream``, or the number of a stream. Streams that tensors were taken on are known;
+        others have to be told.
         """
     def tensors(self, /) -> dict[str, Any]:
         """The fields as a dict of `Tensor`, and of lists of other values."""
@@ -863,13 +864,16 @@ class Tensor:
     @property
     def ndim(self, /) -> int:
         """How many dimensions there are."""
+    def is_pinned(self, /) -> bool:
+        """Whether the memory is pinned, as that of a loader with ``pin_memory``."""
     def numpy(self, /) -> npt.NDArray[Any]:
         """The tensor as a NumPy array that shares the memory and can be written."""
     def record_stream(self, /, stream: Any) -> None:
         """
-        Tells a tensor on a device that a stream reads it, so that the memory of its batch is used again
-        only after what the stream does until the batch and its tensors are gone: a
-        ``torch.cuda.Stream``, or the number of a stream. Streams that tensors were taken on are known.
+        Tells a tensor on a device, or in pinned memory, that a stream reads it, so that the memory of
+        its batch is used again only after what the stream does until the batch and its tensors are
+        gone: a ``torch.cuda.Stream``, or the number of a stream. Streams that tensors were taken on are
+        known.
         """
     def rows(self, /, rows: SupportsGetItem[int, SupportsIndex]) -> Tensor:
         """Some rows as a tensor, in this order: adjacent ones share the memory, others are copied."""

@@ -9,6 +9,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 from ._native import Tensor
+from .exceptions import LoaderError
 
 if TYPE_CHECKING:
     from ._native import TensorField, Values
@@ -127,7 +128,7 @@ class BatchPart(Generic[Values]):
 
     def to(self, device: Any, non_blocking: bool = True) -> dict[str, Any]:
         """Return the fields as tensors of torch on a device, as `Batch.to` does."""
-        return to_device(self.torch(), device, non_blocking)
+        return to_device(self.torch(), device, non_blocking, self.record_stream)
 
     def _as(self, form: str) -> dict[str, Any]:
         return {name: _formed(values, form) for name, values in self._fields.items()}
@@ -158,8 +159,13 @@ def _formed(values: Any, form: str) -> Any:
     return values
 
 
-def to_device(fields: Mapping[str, Any], device: Any, non_blocking: bool) -> dict[str, Any]:
-    """Copy tensors of torch to a device, by way of pinned memory where it has some."""
+def to_device(
+    fields: Mapping[str, Any], device: Any, non_blocking: bool, record_stream: Callable[[Any], None]
+) -> dict[str, Any]:
+    """Copy tensors of torch to a device, by way of pinned memory where it has some.
+
+    ``record_stream`` tells pinned memory of a loader that the copies of a stream read it.
+    """
     import torch
 
     target = torch.device(device)
@@ -170,11 +176,21 @@ def to_device(fields: Mapping[str, Any], device: Any, non_blocking: bool) -> dic
             return [moved(one) for one in value]
         if not isinstance(value, torch.Tensor):
             return value
-        # What is on a device already is copied from there.
+        # What is on a device already is copied from there, what is pinned already from where it is.
         source = value.pin_memory() if is_pinned and not value.is_cuda else value
         return source.to(target, non_blocking=non_blocking)
 
+    if is_pinned and non_blocking and not any(_is_on_device(value) for value in fields.values()):
+        try:
+            record_stream(torch.cuda.current_stream(target))
+        except LoaderError:
+            # A stream of another device than the memory was pinned with.
+            non_blocking = False
     return {name: moved(value) for name, value in fields.items()}
+
+
+def _is_on_device(value: Any) -> bool:
+    return bool(getattr(value, "is_cuda", False))
 
 
 def refuse_unpacking(names: Sequence[str]) -> None:

@@ -117,6 +117,7 @@ _GROUPS: Final[dict[str, type[Group]]] = {
     "device": Device,
     "errors": Errors,
     "memory": Memory,
+    "pin_memory": Device,
     "store": Store,
 }
 
@@ -239,6 +240,7 @@ class Settings:
     errors: Errors | OnError | None = None
     memory: Memory | int | str | None = None
     device: Any = None
+    pin_memory: Any = False
     ranks: Ranks | Literal["auto"] | None = None
     store: Store | Mapping[str, str | int | bool] | None = None
 
@@ -246,6 +248,8 @@ class Settings:
         check_flags(
             **{one.name: getattr(self, one.name) for one in fields(self) if one.type == "bool"}
         )
+        if self.pin_memory is True or self.pin_memory is False:
+            object.__setattr__(self, "pin_memory", Device() if self.pin_memory else None)
         for name, value in vars(self).items():
             if name in _GROUPS:
                 object.__setattr__(self, name, as_group(name, value, _GROUPS[name]))
@@ -266,6 +270,11 @@ class Settings:
             raise SettingError(
                 f"device: not supported with output_format={self.output_format!r}, expected "
                 "'torch', 'jax' or 'tensor'"
+            )
+        if self.device is not None and self.pin_memory is not None:
+            raise SettingError(
+                "conflicting settings: device and pin_memory; pass only device, whose batches are "
+                "made in pinned memory"
             )
         if self.drop_last and self.tail not in (None, "drop"):
             raise SettingError(

@@ -187,6 +187,11 @@ class DataLoader(Generic[Format, Names]):
     device
         The device that batches arrive on: ``"cuda"``, ``"cuda:N"`` or `Device`. None, the default,
         for memory of the host.
+    pin_memory
+        Whether to make batches in pinned memory, from which copies with ``non_blocking=True``
+        continue while the caller does; or the device that copies, ``"cuda:N"`` or `Device`. The
+        memory is used again only after the copies of torch's stream that was current when a tensor
+        was taken; tell others by `Batch.record_stream`. With ``device`` batches need no copies.
     ranks
         The part that this process gets: ``"auto"`` for rank and world size of ``torch.distributed``
         or of ``RANK`` and ``WORLD_SIZE``, or `Ranks`. None gives all of the data set.
@@ -241,6 +246,7 @@ class DataLoader(Generic[Format, Names]):
             errors: Errors | OnError | None = None,
             memory: Memory | int | str | None = None,
             device: Device | torch.device | str | None = None,
+            pin_memory: bool | Device | torch.device | str = False,
             ranks: Ranks | Literal["auto"] | None = None,
             store: Store | Mapping[str, str | int | bool] | None = None,
         ) -> None: ...

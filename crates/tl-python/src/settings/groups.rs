@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use tl_pipeline::{Delivery, DeviceDecode, DeviceOptions, ErrorBudget, OnError};
+use tl_pipeline::{DeviceDecode, DeviceOptions, ErrorBudget, OnError};
 
 use super::none_of;
 use crate::error::Error;
@@ -53,7 +53,7 @@ impl ErrorSettings {
 }
 
 impl DeviceSettings {
-    pub(super) fn delivery(&self) -> Result<Delivery, Error> {
+    pub(super) fn options(&self) -> Result<DeviceOptions, Error> {
         let Self { ordinal, required, ref decode, memory, row_indexes, ref library } = *self;
         let decode = match decode.as_str() {
             "auto" => DeviceDecode::Auto,
@@ -65,7 +65,6 @@ impl DeviceSettings {
             }
         };
         let library = library.clone();
-        let options = DeviceOptions { ordinal, required, decode, memory, row_indexes, library };
-        Ok(Delivery::Device(options))
+        Ok(DeviceOptions { ordinal, required, decode, memory, row_indexes, library })
     }
 }

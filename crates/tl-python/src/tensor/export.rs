@@ -91,11 +91,28 @@ impl Tensor {
             let message = format!("stream is {stream}, memory of the CPU has none");
             return Err(PyBufferError::new_err(message));
         }
+        self.record_torch(py)?;
         let versioned = max_version.is_some_and(|(major, _)| major >= 1);
         if copy == Some(true) {
             return self.copied()?.export(py, versioned, true);
         }
         self.export(py, versioned, false)
+    }
+
+    /// Names torch's current stream to pinned memory, from which torch will copy on it.
+    fn record_torch(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(ordinal) = self.memory.pinned_with() else { return Ok(()) };
+        let modules = py.import("sys")?.getattr("modules")?;
+        let torch = modules.call_method1("get", ("torch",))?;
+        if torch.is_none() {
+            return Ok(());
+        }
+        let cuda = torch.getattr("cuda")?;
+        if !cuda.call_method0("is_initialized")?.is_truthy()? {
+            return Ok(());
+        }
+        let stream = cuda.call_method1("current_stream", (ordinal,))?;
+        self.memory.record_stream(reading_stream(&stream)?)
     }
 
     /// JAX names a stream that it does not compute on. Whether a consumer is JAX cannot be seen, but
