@@ -11,6 +11,7 @@
 //   -DFAILING=\"cuEventRecord\"  a function that returns
 //   -DCODE=700                  this code
 //   -DCALLS=2                   after so many calls
+//   -DHIDES=1                   CUDA_VISIBLE_DEVICES counts; others are there whatever it is
 //   -DCAPTURING=1               somebody captures a stream, in the mode that forbids most to all
 
 #include <pthread.h>
@@ -58,6 +59,9 @@ static Place blockIdx, blockDim, threadIdx;
 #define CALLS 0
 #endif
 
+#ifndef HIDES
+#define HIDES 0
+#endif
 #ifndef CAPTURING
 #define CAPTURING 0
 #endif
@@ -226,7 +230,7 @@ EXPORT int cuInit(unsigned flags) {
     BEGIN
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     if (flags) END(INVALID_VALUE);
-    if ((visible && !*visible) || DEVICES == 0) END(NO_DEVICE);
+    if ((HIDES && visible && !*visible) || DEVICES == 0) END(NO_DEVICE);
     END(SUCCESS);
 }
 

@@ -90,7 +90,7 @@ fn a_device_that_cannot_be_used_is_an_error_by_name() {
     let args = [&BENCH[..], &["--device", "cuda"]].concat();
     let old = tl(&driver(&["VERSION=10020"]), &args).error(2);
     assert!(old.contains("the NVIDIA driver supports CUDA 10.2, and 11.0 is the oldest"), "{old}");
-    let hidden = tl_with(&driver(&[]), &args, &[("CUDA_VISIBLE_DEVICES", "")]).error(2);
+    let hidden = tl_with(&driver(&["HIDES=1"]), &args, &[("CUDA_VISIBLE_DEVICES", "")]).error(2);
     assert!(hidden.contains("no CUDA device 0: this process sees 0"), "{hidden}");
     let empty = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(empty.path().join("libcuda.so.1"), "").expect("the folder is writable");
@@ -137,4 +137,21 @@ fn explain_says_what_runs_on_the_device_and_why() {
     let line = "\ndevice   copies; conversion on the device: on the CPU instead; `MixUp` runs on \
                 the CPU\n";
     assert!(text.contains(line) && !text.contains(on_device), "{text}");
+}
+
+#[test]
+fn nothing_opens_the_driver_unless_a_device_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let source = folder.path().join("abort.c");
+    let text =
+        "#include <stdlib.h>\n__attribute__((constructor)) static void end(void) { abort(); }";
+    std::fs::write(&source, text).expect("the folder is writable");
+    let library = folder.path().join("libcuda.so.1");
+    let status =
+        Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
+    assert!(status.expect("the C compiler that links Rust").success());
+    let host = tl(&folder, &[&BENCH[..], &["--json"]].concat());
+    assert!(json(host)["images_per_s"].as_f64() > Some(0.0));
+    let device = tl(&folder, &[&BENCH[..], &["--device", "cuda"]].concat());
+    assert_eq!(device.code, None, "it aborts: {}", device.stderr);
 }
