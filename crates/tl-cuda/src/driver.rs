@@ -146,6 +146,8 @@ impl Device {
             | DeviceReason::OutOfMemory { .. }
             | DeviceReason::Library { .. }
             | DeviceReason::LocalRank { .. }
+            | DeviceReason::NoNvJpeg { .. }
+            | DeviceReason::NvJpeg { .. }
             | DeviceReason::Forked
             | DeviceReason::RowIndex { .. }
             | DeviceReason::Recipe { .. }) => reason,
@@ -187,6 +189,17 @@ impl Device {
     /// Whether this process is a fork of the one that opened the device.
     pub(crate) fn is_forked(&self) -> bool {
         self.context.process != process_id()
+    }
+
+    /// Calls `function` with the device's context as the current one.
+    pub(crate) fn current<T>(
+        &self,
+        function: impl FnOnce() -> Result<T, DeviceReason>,
+    ) -> Result<T, DeviceReason> {
+        let scope = self.context.enter()?;
+        let result = function();
+        drop(scope);
+        result
     }
 
     /// Waits until the device's context has no work left, of any library.

@@ -1,4 +1,4 @@
-//! The driver's library: its functions, found at run time.
+//! Libraries in C: their functions, found at run time; and those of the driver.
 #![expect(unsafe_code, reason = "loading a C library; docs/safety.md")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
@@ -24,32 +24,34 @@ pub(crate) const OUT_OF_MEMORY: Code = 2;
 const NOT_INITIALIZED: Code = 3;
 const NO_DEVICE: Code = 100;
 
-/// Declares the functions of the library with their types, in the form of the driver's header.
+/// Declares the functions of a library with their types, in the form of its header: the name of the
+/// struct, and the error for a function that the library lacks.
 macro_rules! functions {
-    ($($name:ident = $symbol:ident($($argument:ty),*);)*) => {
-        /// The functions that the crate calls.
+    ($functions:ident, $lacks:path; $($name:ident = $symbol:ident($($argument:ty),*);)*) => {
+        /// The functions of a library that the crate calls.
         #[derive(Debug)]
-        pub(crate) struct Functions {
-            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) -> Code,)*
+        pub(crate) struct $functions {
+            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) -> $crate::library::Code,)*
         }
 
-        impl Functions {
-            fn of(library: &Library) -> Result<Self, DeviceReason> {
+        impl $functions {
+            fn of(library: &$crate::library::Library) -> Result<Self, $crate::reason::DeviceReason> {
                 Ok(Self {
                     $($name: {
-                        const NAME: &CStr = match CStr::from_bytes_with_nul(
+                        const NAME: &std::ffi::CStr = match std::ffi::CStr::from_bytes_with_nul(
                             concat!(stringify!($symbol), "\0").as_bytes(),
                         ) {
                             Ok(name) => name,
                             Err(_) => c"",
                         };
-                        let address = library.symbol(NAME, stringify!($symbol))?;
+                        let lacks = || $lacks(stringify!($symbol));
+                        let address = library.symbol(NAME).ok_or_else(lacks)?;
                         // SAFETY: the address is that of the function with this name, whose type in
-                        // the header of the driver is the one declared for it below.
+                        // the header of the library is the one declared for it.
                         unsafe {
                             std::mem::transmute::<
-                                NonNull<c_void>,
-                                unsafe extern "C" fn($($argument),*) -> Code,
+                                std::ptr::NonNull<std::ffi::c_void>,
+                                unsafe extern "C" fn($($argument),*) -> $crate::library::Code,
                             >(address)
                         }
                     },)*
@@ -59,7 +61,9 @@ macro_rules! functions {
     };
 }
 
-functions! {
+pub(crate) use functions;
+
+functions! { Functions, lacks;
     init = cuInit(c_uint);
     driver_version = cuDriverGetVersion(*mut c_int);
     device_count = cuDeviceGetCount(*mut c_int);
@@ -96,27 +100,31 @@ functions! {
     error_name = cuGetErrorName(Code, *mut *const c_char);
 }
 
+/// The error for a driver without a function.
+fn lacks(function: &'static str) -> DeviceReason {
+    DeviceReason::Library { function, error: "not in the library".to_owned() }
+}
+
 /// A loaded library, which stays loaded.
-struct Library {
+pub(crate) struct Library {
     handle: NonNull<c_void>,
 }
 
 impl Library {
-    fn open(path: &CStr) -> Result<Self, DeviceReason> {
+    /// Loads the library at `path`, or by its name where the system's loader finds it; otherwise the
+    /// message of that.
+    pub(crate) fn open(path: &Path) -> Result<Self, String> {
+        let path = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
         // SAFETY: the path ends with a zero byte. The constructors that run are those of a library
         // that the system's loader or the caller names.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        let handle = NonNull::new(handle);
-        handle
-            .map(|handle| Self { handle })
-            .ok_or_else(|| DeviceReason::NoDriver { error: message() })
+        NonNull::new(handle).map(|handle| Self { handle }).ok_or_else(message)
     }
 
-    fn symbol(&self, name: &CStr, function: &'static str) -> Result<NonNull<c_void>, DeviceReason> {
+    /// The address of a function; none if the library lacks it.
+    pub(crate) fn symbol(&self, name: &CStr) -> Option<NonNull<c_void>> {
         // SAFETY: the handle is that of a library which nobody closes; the name ends with a zero byte.
-        let address = unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) };
-        let lacks = || DeviceReason::Library { function, error: "not in the library".to_owned() };
-        NonNull::new(address).ok_or_else(lacks)
+        NonNull::new(unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) })
     }
 }
 
@@ -146,9 +154,8 @@ impl Functions {
 
     /// The functions of the library at `path`, which has checked its version and started.
     pub(crate) fn load(path: &Path) -> Result<Self, DeviceReason> {
-        let name = CString::new(path.as_os_str().as_bytes());
-        let name = name.map_err(|error| DeviceReason::NoDriver { error: error.to_string() })?;
-        let functions = Self::of(&Library::open(&name)?)?;
+        let library = Library::open(path).map_err(|error| DeviceReason::NoDriver { error })?;
+        let functions = Self::of(&library)?;
         let found = functions.version()?;
         if found < CudaVersion::OLDEST {
             return Err(DeviceReason::DriverTooOld { found, need: CudaVersion::OLDEST });

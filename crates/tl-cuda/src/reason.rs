@@ -80,6 +80,20 @@ pub enum DeviceReason {
         /// The name of the error, or the message of the system.
         error: String,
     },
+    /// The library of nvJPEG is not installed.
+    #[error("no nvJPEG: {error} (pip install 'turboloader-rs[nvjpeg]')")]
+    NoNvJpeg {
+        /// The message of the system.
+        error: String,
+    },
+    /// The library of nvJPEG lacks a function, or a call of it failed.
+    #[error("nvJPEG: {function}: {error}")]
+    NvJpeg {
+        /// The function.
+        function: &'static str,
+        /// The name of the error.
+        error: String,
+    },
     /// The process is a fork of the one that uses the device, and CUDA does not work in it.
     #[error("this process was forked from one that uses CUDA: start it with `spawn` instead")]
     Forked,

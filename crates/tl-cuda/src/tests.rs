@@ -55,7 +55,7 @@ fn device_with(macros: &[&str]) -> Result<Device, DeviceReason> {
 }
 
 /// A device; a real one is that of the test alone until it is dropped.
-struct TestDevice {
+pub(crate) struct TestDevice {
     device: Device,
     _alone: Option<MutexGuard<'static, ()>>,
 }
@@ -68,13 +68,13 @@ impl Deref for TestDevice {
     }
 }
 
-fn device() -> TestDevice {
+pub(crate) fn device() -> TestDevice {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = real_device().map(|_| lock(&ALONE));
     TestDevice { device: device_with(&[]).expect("a device"), _alone: alone }
 }
 
-fn real_device() -> Option<u32> {
+pub(crate) fn real_device() -> Option<u32> {
     env::var("TURBOLOADER_TEST_DEVICE").ok().map(|number| number.parse().expect("a number"))
 }
 

@@ -60,6 +60,11 @@ impl Stream {
         StreamHandle(self.raw.expose_provenance())
     }
 
+    /// The stream for libraries of C, while it exists.
+    pub(crate) fn raw(&self) -> Opaque {
+        self.raw
+    }
+
     /// `event` happens when all work that the stream has now is done.
     ///
     /// # Errors
