@@ -102,7 +102,8 @@ def test_batches_have_the_bits_of_the_host(photos, device, read, dtype, channels
 
 
 def test_a_loader_explains_what_the_device_does(photos, device, read):
-    for dtype, work in (("float16", "copies pixels and converts them there"), ("uint8", "copies")):
+    decodes = "decodes JPEG images there"
+    for dtype, work in (("float16", f"{decodes} and converts pixels"), ("uint8", decodes)):
         loader = tl.DataLoader(photos, device=device, **options(dtype=dtype))
         assert re.search(rf"^device   cuda:0 \(.+\), {work}$", loader.explain(), re.MULTILINE)
         for batch in loader:
@@ -220,7 +221,7 @@ def test_the_number_of_a_device_is_that_of_torch_or_of_the_rank(photos, library,
 @pytest.mark.skipif(REAL is not None, reason="real memory can be pinned")
 def test_memory_that_cannot_be_pinned_is_a_warning_or_an_error(photos, tmp_path):
     library = driver(tmp_path, 'FAILING="cuMemHostAlloc"', "CODE=2")
-    device = tl.Device("cuda:0", library=library)
+    device = tl.Device("cuda:0", library=library, decode="never")
     for setting in ({"device": device}, {"pin_memory": device}):
         loader = tl.DataLoader(photos, **setting, **options())
         with pytest.warns(UserWarning, match="^pinned memory: ordinary memory instead, ") as warned:
