@@ -36,10 +36,11 @@ pub(super) fn shape(
         PictureResize::Planes(areas) => {
             let window = areas[0].window;
             let planes = made.resizes.iter_mut().zip(&made.components).zip(&parts.components);
-            let planes = planes.zip(areas).zip(weights);
-            for ((((resize, component), from), area), weights) in planes {
+            for (plane, ((resize, component), from)) in planes.enumerate() {
+                let area = &areas[plane];
                 let size = (area.window.width, area.window.height);
                 assert_eq!(size, (window.width, window.height), "one window for all planes");
+                let weights = &mut weights[first_alike(areas, plane)];
                 weights.prepare(area);
                 require(component, from, weights.source());
                 *resize = of_component(weights, component);
@@ -47,6 +48,11 @@ pub(super) fn shape(
             window
         }
     }
+}
+
+/// The first plane with the area of `plane`, whose weights serve for both.
+fn first_alike(areas: &[ResizeArea; PLANES], plane: usize) -> usize {
+    areas.iter().position(|area| *area == areas[plane]).unwrap_or(plane)
 }
 
 /// Refuses a component that lacks some of these samples.
@@ -129,7 +135,7 @@ pub(super) fn write(
             |resize: &Resize, weights: &Weights| resize.source_width - weights.source().width;
         let weights = match resize {
             PictureResize::Pixels(_) => &weights[0],
-            PictureResize::Planes(_) => &weights[plane],
+            PictureResize::Planes(areas) => &weights[first_alike(areas, plane)],
         };
         let own = lead(&made.resizes[plane], weights);
         let alike = (0..plane).find(|&other| {
