@@ -1,11 +1,12 @@
-//! Buffers on a device: filled on one stream, read on the streams of others, and used again only
-//! after those have read.
+//! Buffers on a device: filled on streams of the uploader, read on those of others, and used again only
+//! after these have read.
 //!
 //! The way back is what goes wrong elsewhere: memory that is free for the host is still read by
 //! kernels that have been enqueued. So a buffer remembers the streams that it was given to. When it is
 //! dropped, an event is recorded on each of them, and the next filling of the memory begins with a
-//! wait for these events, on the device. Whoever drops it does not wait. The uploader's thread waits
-//! for readers whose streams nobody knows, and before it frees what is too much.
+//! wait for these events, on the device, and for the last filling, which may be on another stream.
+//! Whoever drops it does not wait. The uploader's thread waits for readers whose streams nobody knows,
+//! and before it frees what is too much.
 
 use std::fmt;
 
@@ -23,13 +24,16 @@ pub struct BufferLimits {
     pub bytes: u64,
     /// Buffers that are kept for the next batches.
     pub keep: usize,
-    /// Bytes in which pictures are decoded: as many at a time as fit, and at least one.
+    /// Bytes in which pictures are decoded on a stream: as many at a time as fit, and at least one.
     pub scratch: usize,
+    /// Streams that batches are copied and decoded on by turns, each with memory of its own for what
+    /// is between copy and result. At least 1, the default.
+    pub lanes: usize,
 }
 
 impl Default for BufferLimits {
     fn default() -> Self {
-        Self { bytes: u64::MAX, keep: 4, scratch: 1 << 30 }
+        Self { bytes: u64::MAX, keep: 4, scratch: 1 << 30, lanes: 1 }
     }
 }
 
@@ -58,11 +62,15 @@ struct Free {
 }
 
 impl Free {
+    /// What comes before the next filling.
+    fn events(&self) -> impl Iterator<Item = &Event> {
+        self.last_uses.iter().chain([&*self.ready])
+    }
+
     /// Waits for the last filling and its readers. If that fails the device is lost, and with it
     /// whoever reads.
     fn settle(&self) {
-        let events = self.last_uses.iter().chain([&*self.ready]);
-        let lost = events.map(Event::synchronize).find_map(Result::err);
+        let lost = self.events().map(Event::synchronize).find_map(Result::err);
         drop(lost);
     }
 }
@@ -110,10 +118,11 @@ impl BufferPool {
             let mut free = lock(&self.free);
             let fitting = free.iter().enumerate().filter(|(_, free)| free.memory.bytes >= bytes);
             let smallest = fitting.min_by_key(|(_, free)| free.memory.bytes);
-            smallest.map(|(place, _)| place).map(|place| free.swap_remove(place))
+            // Of several the one that was dropped first: nobody may have to wait for it.
+            smallest.map(|(place, _)| place).map(|place| free.remove(place))
         };
         let Some(free) = recycled else { return Ok(None) };
-        for event in &free.last_uses {
+        for event in free.events() {
             if let Err(reason) = stream.wait(event) {
                 self.discard(&free);
                 return Err(reason);

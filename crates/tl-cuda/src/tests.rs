@@ -4,6 +4,7 @@
 #![expect(unsafe_code, reason = "a consumer of batches, with kernels and copies of its own")]
 
 mod erasing;
+mod lanes;
 mod pictures;
 mod rates;
 
@@ -208,9 +209,10 @@ enum Told {
 }
 
 /// The bytes that a consumer sees that is busy while the buffer is dropped and the next batch copied.
-fn seen_by_a_slow_consumer(told: Told) -> Vec<u8> {
+fn seen_by_a_slow_consumer(lanes: usize, told: Told) -> Vec<u8> {
     let device = device();
-    let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
+    let limits = BufferLimits { lanes, ..BufferLimits::default() };
+    let uploader = Uploader::new(&device, limits).unwrap();
     let consumer = device.stream().unwrap();
     let first = pinned(&device, &[1; MIB]);
     let second = pinned(&device, &[2; MIB]);
@@ -246,15 +248,20 @@ fn seen_by_a_slow_consumer(told: Told) -> Vec<u8> {
 
 #[test]
 fn memory_is_filled_again_only_after_its_readers() {
-    assert!(seen_by_a_slow_consumer(Told::Stream) == [1; MIB]);
-    assert!(seen_by_a_slow_consumer(Told::ThatThereIsOne) == [1; MIB]);
+    for lanes in [1, 2, 3] {
+        assert!(seen_by_a_slow_consumer(lanes, Told::Stream) == [1; MIB], "{lanes}");
+        assert!(seen_by_a_slow_consumer(lanes, Told::ThatThereIsOne) == [1; MIB], "{lanes}");
+    }
 }
 
 #[test]
 fn the_test_of_readers_fails_without_their_event() {
     // A real driver may put both streams into one queue of the device, which orders them by chance;
     // the next streams get another one.
-    assert!((0..8).any(|_| seen_by_a_slow_consumer(Told::Nothing) != [1; MIB]));
+    for lanes in [1, 2, 3] {
+        let seen = |_| seen_by_a_slow_consumer(lanes, Told::Nothing);
+        assert!((0..8).map(seen).any(|seen| seen != [1; MIB]), "{lanes}");
+    }
 }
 
 #[test]
@@ -265,7 +272,7 @@ fn consumers_wait_for_the_copy_and_nobody_else_does() {
     let mut seen = [device.pinned(MIB).unwrap(), device.pinned(MIB).unwrap()];
     let source = pinned(&device, &[1; MIB]);
     drop(uploader.upload(pinned(&device, &[2; MIB]), None, &[], &[]).unwrap().read().unwrap());
-    spin(&device, uploader.stream());
+    uploader.streams().for_each(|stream| spin(&device, stream));
     let start = Instant::now();
     let buffer = uploader.upload(Arc::clone(&source), None, &[], &[]).unwrap();
     // The emulated stream is not busy, and the uploader's thread may have waited for it already.

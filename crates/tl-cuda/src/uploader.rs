@@ -1,7 +1,8 @@
-//! Copies of batches to a device, on a stream of their own.
+//! Copies of batches to a device, on streams of their own.
 #![expect(unsafe_code, reason = "copies that continue after the call; docs/safety.md")]
 
 mod erasures;
+mod lanes;
 mod pictures;
 
 use std::fmt;
@@ -12,14 +13,15 @@ use tl_handoff::sync::{Arc, AtomicU64, Mutex, Ordering, lock, process_id, thread
 use crate::anchor::Anchor;
 use crate::buffers::{BufferLimits, BufferPool, DeviceBuffer, Rest};
 use crate::conversion::{CHANNELS, Conversion};
-use crate::driver::{Device, DeviceMemory, PinnedMemory, Stream};
+use crate::driver::{Device, Event, PinnedMemory, Stream};
 use crate::erasures::RowErasures;
 use crate::jobs::{Copy, Job, Jobs};
 use crate::picture::RowPicture;
 use crate::picture::decoder::PictureDecoder;
 use crate::reason::DeviceReason;
+use lanes::{LaneMemory, Lanes, Turn};
 pub(crate) use pictures::PictureCopy;
-use pictures::PinnedPool;
+use pictures::{PinnedPool, copy_images};
 
 /// The alignment of what follows converted images in a buffer.
 const ALIGNMENT: usize = 256;
@@ -73,7 +75,8 @@ pub struct UploadStats {
     pub pictures: u64,
     /// Bytes that were copied.
     pub bytes: u64,
-    /// Nanoseconds of the device from the start of each copy to the end of its conversion.
+    /// Nanoseconds in which the device had a batch, from the start of its copy to the end of its
+    /// conversion. Where several batches were under way, they count once.
     pub device_nanos: u64,
     /// Bytes of the device's memory that are allocated.
     pub allocated: u64,
@@ -121,8 +124,8 @@ impl fmt::Display for UploadStats {
     }
 }
 
-/// Copies batches to a device, one after the other, without anybody waiting: a batch is handed on at
-/// once, with an event that happens when it is there.
+/// Copies batches to a device without anybody waiting: a batch is handed on at once, with an event that
+/// happens when it is there.
 pub struct Uploader {
     shared: Arc<Shared>,
     /// `None` only inside `drop`.
@@ -133,10 +136,8 @@ struct Shared {
     /// The process of the keeper.
     process: u32,
     device: Device,
-    stream: Stream,
+    lanes: Lanes,
     pool: Arc<BufferPool>,
-    /// Locked while a batch is enqueued.
-    memory: Mutex<StreamMemory>,
     pinned: PinnedPool,
     jobs: Arc<Jobs>,
     /// The first copy that failed.
@@ -147,35 +148,27 @@ struct Shared {
     device_nanos: AtomicU64,
 }
 
-/// Memory of the device between copy and result. There is one for all batches, because the work of the
-/// stream is done in order.
-#[derive(Default)]
-struct StreamMemory {
-    /// Pixels before they are converted.
-    pixels: Option<DeviceMemory>,
-    /// Copies of pictures.
-    payload: Option<DeviceMemory>,
-    /// Memory between the kernels that decode.
-    scratch: Option<DeviceMemory>,
-    /// Copies of what is erased.
-    erasures: Option<DeviceMemory>,
-}
-
-/// A copy that has begun: unless it is handed on, its sources stay until the stream has come so far.
+/// A copy that has begun: unless it is handed on, its sources and its target stay until the stream has
+/// come so far.
 struct Begun<'a> {
     stream: &'a Stream,
     /// `None` once it was handed on.
-    source: Option<Arc<dyn HostBytes>>,
+    kept: Option<Kept>,
+}
+
+/// Memory of a copy.
+struct Kept {
+    source: Arc<dyn HostBytes>,
     pictures: Option<PictureCopy>,
     erasures: Option<PinnedMemory>,
+    buffer: DeviceBuffer,
 }
 
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
-        if self.source.is_some() && self.stream.synchronize().is_err() {
-            std::mem::forget(self.source.take());
-            std::mem::forget(self.pictures.take());
-            std::mem::forget(self.erasures.take());
+        // Other streams may use the target as soon as it is dropped.
+        if self.kept.is_some() && self.stream.synchronize().is_err() {
+            std::mem::forget(self.kept.take());
         }
     }
 }
@@ -190,9 +183,8 @@ impl Uploader {
         let shared = Arc::new(Shared {
             process: process_id(),
             device: device.clone(),
-            stream: device.stream()?,
+            lanes: Lanes::new(device, limits.lanes)?,
             pool: Arc::new(BufferPool::new(device.clone(), limits, Arc::clone(&jobs))),
-            memory: Mutex::default(),
             pinned: PinnedPool::new(limits),
             jobs,
             failed: Mutex::default(),
@@ -217,8 +209,8 @@ impl Uploader {
     }
 
     #[cfg(test)]
-    pub(crate) fn stream(&self) -> &Stream {
-        &self.shared.stream
+    pub(crate) fn streams(&self) -> impl Iterator<Item = &Stream> {
+        self.shared.lanes.streams()
     }
 
     /// The counters.
@@ -289,7 +281,7 @@ impl Shared {
         pictures: &[RowPicture<'_>],
         erasures: &[RowErasures<'_>],
     ) -> Result<DeviceBuffer, DeviceReason> {
-        let Self { device, stream, pool, .. } = self;
+        let Self { device, pool, .. } = self;
         if self.process != process_id() {
             return Err(DeviceReason::Forked);
         }
@@ -303,31 +295,27 @@ impl Shared {
         let bytes = source.bytes().len();
         assert!(area <= bytes, "images of {area} bytes in {bytes}");
         let bytes = converted + (bytes - area);
-        let source_kept = Some(Arc::clone(&source));
-        let mut begun = Begun { stream, source: source_kept, pictures: None, erasures: None };
-        if let Some(images) = images.filter(|_| !pictures.is_empty()) {
-            begun.pictures = Some(self.pinned.copy(device, pictures, images.pixels)?);
-        }
-        // Batches are enqueued one by one: their pixels share memory.
-        let mut own = lock(&self.memory);
+        let pictures_of = images.filter(|_| !pictures.is_empty());
+        let copy = |images: &Images| self.pinned.copy(device, pictures, images.pixels);
+        let copy = pictures_of.map(copy).transpose()?;
+        // One batch at a time is enqueued to a lane.
+        let Turn { stream, memory: mut own } = self.lanes.take();
         let memory = pool.take(bytes, stream)?;
-        let ready = Arc::clone(&end);
-        let buffer = DeviceBuffer::new(Arc::clone(pool), memory, bytes, ready)
+        let buffer = DeviceBuffer::new(Arc::clone(pool), memory, bytes, Arc::clone(&end))
             .with_rest(Rest { source: area, target: converted });
+        let kept = Kept { source, pictures: copy, erasures: None, buffer };
+        let mut begun = Begun { stream, kept: None };
+        let kept = begun.kept.insert(kept);
         stream.record(&start)?;
-        let mut copied =
-            self.enqueue(source.bytes(), images, pictures, &mut begun.pictures, &mut own, &buffer)?;
+        let mut copied = self.enqueue(stream, &mut own, images, pictures, kept)?;
         if let Some(images) = images.filter(|_| !erasures.is_empty()) {
-            let Begun { erasures: kept, .. } = &mut begun;
             // SAFETY: the images are in the target, whose work is done in order; the jobs keep the
             // memory, and `begun` until then.
-            copied +=
-                unsafe { self.erase(images, erasures, kept, &mut own.erasures, buffer.memory()) }?;
+            copied += unsafe { self.erase(stream, images, erasures, &mut own.erasures, kept) }?;
         }
         stream.record(&end)?;
-        begun.source = None;
-        let copy = begun.pictures.take();
-        let erasures = begun.erasures.take();
+        let kept = begun.kept.take().expect("a copy has its memory until it is handed on");
+        let Kept { source, pictures: copy, erasures, buffer } = kept;
         drop(begun);
         drop(own);
         self.batches.fetch_add(1, Ordering::Relaxed);
@@ -344,32 +332,35 @@ impl Shared {
     /// Enqueues a batch; the bytes that are copied.
     fn enqueue(
         &self,
-        bytes: &[u8],
+        stream: &Stream,
+        own: &mut LaneMemory,
         images: Option<&Images>,
         pictures: &[RowPicture<'_>],
-        copy: &mut Option<PictureCopy>,
-        own: &mut StreamMemory,
-        buffer: &DeviceBuffer,
+        kept: &mut Kept,
     ) -> Result<usize, DeviceReason> {
-        let Self { stream, .. } = self;
+        let Kept { source, pictures: copy, buffer, .. } = kept;
+        let bytes = source.bytes();
         let target = buffer.memory();
         let Rest { source: area, target: rest } = buffer.rest();
         let mut copied = bytes.len() - area;
         assert!(images.is_some() || pictures.is_empty(), "pictures are images");
         if let Some(images) = images {
             let Images { conversion, decoder, count, pixels, .. } = images;
-            let StreamMemory { pixels: staging, payload, scratch, .. } = own;
+            let LaneMemory { pixels: staging, payload, scratch, .. } = own;
             let staging = match conversion {
-                Some(_) => self.reserve(staging, count * pixels * CHANNELS, |bytes| bytes)?,
+                Some(_) => {
+                    self.reserve(stream, staging, count * pixels * CHANNELS, |bytes| bytes)?
+                }
                 None => target,
             };
-            // SAFETY: `upload` keeps the bytes. Memory of the stream is freed only after it was waited
-            // for, and the target is free for its work, said `BufferPool::take`.
-            copied += unsafe { self.copy_images(bytes, images, pictures, staging) }?;
+            // SAFETY: `upload` keeps the bytes. Memory of the lane is freed only after its stream was
+            // waited for, and the target is free for its work, said `BufferPool::take`.
+            copied += unsafe { copy_images(stream, bytes, images, pictures, staging) }?;
             if let Some(copy) = copy {
                 let decoder = decoder.as_ref().expect("pictures have a decoder");
+                let memory = [payload, scratch];
                 // SAFETY: as above; `upload` has made the copy, and keeps it and the decoder.
-                copied += unsafe { self.decode(copy, decoder, [payload, scratch], staging) }?;
+                copied += unsafe { self.decode(stream, copy, decoder, memory, staging) }?;
             }
             if let Some(conversion) = conversion {
                 // SAFETY: as above, and everything that writes is on this stream.
@@ -384,6 +375,7 @@ impl Shared {
     /// Drops copies when they are complete, and waits for the readers of memory that was dropped.
     fn keep(&self) {
         let mut anchor = None;
+        let mut latest = None;
         while let Some(job) = self.jobs.next() {
             let mut copy = match job {
                 Job::Copy(copy) => copy,
@@ -400,18 +392,32 @@ impl Shared {
                 }
                 Ok(()) => self.use_again(copy.pictures.take(), copy.erasures.take()),
             }
-            let Copy { start, end, source, .. } = &*copy;
-            if let Ok(time) = start.time_until(end) {
-                let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-                self.device_nanos.fetch_add(nanos, Ordering::Relaxed);
-                let ended = Anchor::place(&mut anchor, end);
+            let Copy { start, end, source, .. } = *copy;
+            if let Ok(time) = start.time_until(&end) {
+                let ended = Anchor::place(&mut anchor, &end);
                 source.copied(ended.checked_sub(time).unwrap_or(ended), time);
             }
+            self.count_time(&start, end, &mut latest);
         }
     }
-}
 
-impl Shared {
+    /// Counts the time of a complete copy that is after `latest`, the latest end of those before.
+    fn count_time(&self, start: &Event, end: Arc<Event>, latest: &mut Option<Arc<Event>>) {
+        let Ok(mut milliseconds) = start.milliseconds_until(&end) else { return };
+        if let Some(latest) = latest {
+            let Ok(later) = latest.milliseconds_until(&end) else { return };
+            milliseconds = milliseconds.min(later);
+        }
+        // Another lane was through later.
+        if milliseconds < 0.0 {
+            return;
+        }
+        let nanos = Duration::from_secs_f32(milliseconds / 1e3).as_nanos();
+        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+        self.device_nanos.fetch_add(nanos, Ordering::Relaxed);
+        *latest = Some(end);
+    }
+
     /// Takes back the memory of a complete copy, after a look at its faults.
     fn use_again(&self, pictures: Option<PictureCopy>, erasures: Option<PinnedMemory>) {
         if let Some(sample) = pictures.as_ref().and_then(PictureCopy::fault) {

@@ -39,8 +39,12 @@ struct Fixture {
 
 impl Fixture {
     fn new(scratch: usize) -> Self {
+        Self::with_lanes(scratch, 2)
+    }
+
+    fn with_lanes(scratch: usize, lanes: usize) -> Self {
         let device = device();
-        let limits = BufferLimits { scratch, ..BufferLimits::default() };
+        let limits = BufferLimits { scratch, lanes, ..BufferLimits::default() };
         let uploader = Uploader::new(&device, limits).unwrap();
         let decoder = Arc::new(PictureDecoder::new(&device).unwrap());
         Self { device, uploader, decoder }

@@ -6,7 +6,7 @@ use tl_handoff::sync::{Mutex, lock};
 use super::{Images, Shared};
 use crate::buffers::BufferLimits;
 use crate::conversion::CHANNELS;
-use crate::driver::{Device, DeviceMemory, PinnedMemory};
+use crate::driver::{Device, DeviceMemory, PinnedMemory, Stream};
 use crate::picture::RowPicture;
 use crate::picture::batch::{Chunk, Gathering};
 use crate::picture::decoder::{Memory, PictureDecoder};
@@ -89,34 +89,34 @@ impl PinnedPool {
     }
 }
 
-impl Shared {
-    /// Enqueues the copies of the images that `pictures` does not have, to the front of `to`; their
-    /// bytes.
-    ///
-    /// # Safety
-    /// As for [`Stream::copy_to_device`](crate::Stream::copy_to_device).
-    pub(super) unsafe fn copy_images(
-        &self,
-        bytes: &[u8],
-        images: &Images,
-        pictures: &[RowPicture<'_>],
-        to: &DeviceMemory,
-    ) -> Result<usize, DeviceReason> {
-        let image = images.pixels * CHANNELS;
-        let mut copied = 0;
-        let mut next = 0;
-        let rows = pictures.iter().map(|picture| picture.row);
-        for row in rows.chain([images.count]) {
-            assert!(next <= row && row <= images.count, "row {row} after {next} rows");
-            let run = &bytes[next * image..row * image];
-            // SAFETY: the caller vouches for both.
-            unsafe { self.stream.copy_to_device(run, to, next * image) }?;
-            copied += run.len();
-            next = row + 1;
-        }
-        Ok(copied)
+/// Enqueues the copies of the images that `pictures` does not have, to the front of `to`; their
+/// bytes.
+///
+/// # Safety
+/// As for [`Stream::copy_to_device`].
+pub(super) unsafe fn copy_images(
+    stream: &Stream,
+    bytes: &[u8],
+    images: &Images,
+    pictures: &[RowPicture<'_>],
+    to: &DeviceMemory,
+) -> Result<usize, DeviceReason> {
+    let image = images.pixels * CHANNELS;
+    let mut copied = 0;
+    let mut next = 0;
+    let rows = pictures.iter().map(|picture| picture.row);
+    for row in rows.chain([images.count]) {
+        assert!(next <= row && row <= images.count, "row {row} after {next} rows");
+        let run = &bytes[next * image..row * image];
+        // SAFETY: the caller vouches for both.
+        unsafe { stream.copy_to_device(run, to, next * image) }?;
+        copied += run.len();
+        next = row + 1;
     }
+    Ok(copied)
+}
 
+impl Shared {
     /// Enqueues the copy of pictures and their decoding to `to`; the bytes of the copy.
     ///
     /// # Safety
@@ -124,14 +124,14 @@ impl Shared {
     /// looks at it; `decoder` and `to` live.
     pub(super) unsafe fn decode(
         &self,
+        stream: &Stream,
         copy: &mut PictureCopy,
         decoder: &PictureDecoder,
         [payload, scratch]: [&mut Option<DeviceMemory>; 2],
         to: &DeviceMemory,
     ) -> Result<usize, DeviceReason> {
-        let Self { stream, .. } = self;
-        let payload = self.reserve(payload, copy.bytes, with_room)?;
-        let scratch = self.reserve(scratch, copy.scratch, with_room)?;
+        let payload = self.reserve(stream, payload, copy.bytes, with_room)?;
+        let scratch = self.reserve(stream, scratch, copy.scratch, with_room)?;
         let pictures = copy.samples.len();
         let memory = Memory { payload, pictures, scratch, target: to };
         // SAFETY: the caller keeps the copy; the device's memory is freed only after a wait.
@@ -147,9 +147,11 @@ impl Shared {
         Ok(copy.bytes)
     }
 
-    /// Memory of the stream, of at least so many bytes; `room` says how many are allocated for them.
+    /// Memory of a lane with this stream, of at least so many bytes; `room` says how many are allocated
+    /// for them.
     pub(super) fn reserve<'a>(
         &self,
+        stream: &Stream,
         memory: &'a mut Option<DeviceMemory>,
         need: usize,
         room: fn(usize) -> usize,
@@ -157,7 +159,7 @@ impl Shared {
         match memory.take() {
             Some(enough) if enough.bytes >= need => Ok(memory.insert(enough)),
             small => {
-                self.stream.synchronize()?;
+                stream.synchronize()?;
                 drop(small);
                 Ok(memory.insert(self.device.allocate(room(need))?))
             }

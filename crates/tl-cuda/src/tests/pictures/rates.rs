@@ -1,7 +1,7 @@
 //! Rates of decoding on a real device, printed for `--nocapture`.
 #![expect(unsafe_code, reason = "launches that are timed alone")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use tl_decode::{JpegDecoder, JpegRequest, PartStage, RowIndex};
 
@@ -54,27 +54,40 @@ fn crops(stage: PartStage) -> Vec<Picture> {
 }
 
 /// Prints the rate of uploads in sequence, with the conversion to halves.
-fn uploads(stage: PartStage, rows: &[RowPicture<'_>]) {
-    let fixture = Fixture::new(BufferLimits::default().scratch);
+fn uploads(stage: PartStage, rows: &[RowPicture<'_>], lanes: usize) {
+    let fixture = Fixture::with_lanes(BufferLimits::default().scratch, lanes);
     let table = Table::imagenet();
     let conversion = Conversion::new(&fixture.device, Dtype::F16, Layout::Chw, &table).unwrap();
     let images = fixture.images(PICTURES, (SIDE * SIDE) as usize);
     let images = Images { conversion: Some(Arc::new(conversion)), ..images };
     let source = pinned(&fixture.device, &vec![0; images.area]);
     let upload = || fixture.uploader.upload(Arc::clone(&source), Some(&images), rows, &[]).unwrap();
-    upload().ready().synchronize().unwrap();
+    let warm: Vec<_> = (0..lanes).map(|_| upload()).collect();
+    warm.iter().for_each(|buffer| buffer.ready().synchronize().unwrap());
+    drop(warm);
+    let before = fixture.uploader.stats();
     let start = Instant::now();
-    let mut last = upload();
-    for _ in 1..ROUNDS {
-        last = upload();
+    // As many are under way as a loader has in flight.
+    let mut held: VecDeque<_> = (0..2 * lanes).map(|_| upload()).collect();
+    let mut enqueued = start.elapsed();
+    for _ in held.len()..ROUNDS {
+        let oldest = held.pop_front().unwrap();
+        oldest.ready().synchronize().unwrap();
+        drop(oldest);
+        let start = Instant::now();
+        held.push_back(upload());
+        enqueued += start.elapsed();
     }
-    let enqueued = start.elapsed();
-    last.ready().synchronize().unwrap();
+    held.iter().for_each(|buffer| buffer.ready().synchronize().unwrap());
     let rate = (ROUNDS * PICTURES) as f64 / start.elapsed().as_secs_f64();
     let micros = enqueued.as_secs_f64() * 1e6 / ROUNDS as f64;
     println!(
-        "{stage:?}: {rate:.0} pictures/s in sequence, {micros:.0} us of the host for each batch"
+        "{stage:?}, {lanes} lanes: {rate:.0} pictures/s, {micros:.0} us of the host for each batch"
     );
+    drop(held);
+    let stats = fixture.uploader.stats().since(&before);
+    let device = stats.device_nanos as f64 / 1e6 / stats.batches as f64;
+    println!("  {device:.2} ms of the device for a batch");
 }
 
 #[test]
@@ -86,7 +99,7 @@ fn decoding_of_a_real_device() {
         let pictures = crops(stage);
         let rows = pictures.iter().enumerate();
         let rows: Vec<_> = rows.map(|(row, picture)| RowPicture { row, picture }).collect();
-        uploads(stage, &rows);
+        [1, 2, 4, 8].into_iter().for_each(|lanes| uploads(stage, &rows, lanes));
         for scratch in [64, 128, 512] {
             kernels(stage, &rows, scratch, |decoder| decoder);
         }
