@@ -47,7 +47,7 @@ static Place blockIdx, blockDim, threadIdx;
 #define DEVICES 1
 #endif
 #ifndef MEMORY
-#define MEMORY (1 << 30)
+#define MEMORY (1LL << 32)
 #endif
 #ifndef FAILING
 #define FAILING ""

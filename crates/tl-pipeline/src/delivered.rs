@@ -35,6 +35,14 @@ const HELD: u64 = 2;
 /// The part of the device's memory for decoding, at most.
 const SCRATCH_PART: u64 = 4;
 
+/// Batches that the device decodes at the same time, at most. One is a warp for about every tenth that
+/// the device holds, and complete when its longest row is: four have that time in common, and leave
+/// half of the device to training.
+const LANES: u64 = 4;
+
+/// Bytes for decoding that a lane is worth: with less, large photographs are left to the host.
+const LANE_SCRATCH: u64 = 256 << 20;
+
 /// Bytes of row indexes that are kept if no other number is given.
 const ROW_INDEXES: u64 = 1 << 30;
 
@@ -231,9 +239,8 @@ impl Delivered {
         let free = device.free_memory()?;
         let bytes = options.memory.unwrap_or(free).min(free);
         let keep = prefetch.saturating_add(usize::try_from(HELD).unwrap_or(2));
-        let scratch = self.scratch(bytes);
         if layout.is_padded || layout.shape.bytes() == 0 {
-            return Ok(BufferLimits { bytes, keep, scratch });
+            return Ok(BufferLimits { bytes, keep, scratch: self.scratch(bytes, 1), lanes: 1 });
         }
         let of_rows = |spec: Option<ImageSpec>| {
             let image = spec.and_then(|spec| spec.bytes()).unwrap_or(0);
@@ -248,21 +255,36 @@ impl Delivered {
                 (slab.saturating_sub(pixels).saturating_add(of_rows(converted)), pixels)
             }
         };
-        let fixed = pixels.saturating_add(scratch as u64);
-        let available = bytes.saturating_sub(fixed);
-        let fitting = available / batch.max(1);
+        let fixed = |lanes: usize| {
+            let scratch = self.scratch(bytes, lanes) as u64;
+            pixels.saturating_add(scratch).saturating_mul(lanes as u64)
+        };
+        let fitting = |lanes: usize| bytes.saturating_sub(fixed(lanes)) / batch.max(1);
+        // Batches in flight come before lanes for them.
+        let mut fewer = (1..=self.lanes(bytes)).rev();
+        let lanes = fewer.find(|lanes| fitting(*lanes) >= keep as u64).unwrap_or(1);
+        let fixed = fixed(lanes);
+        let fitting = fitting(lanes);
         if fitting <= HELD {
             let need = fixed.saturating_add(batch.saturating_mul(HELD + 1));
             return Err(DeviceReason::OutOfMemory { need, free: bytes });
         }
         let ahead = usize::try_from(fitting - HELD).unwrap_or(usize::MAX);
         let keep = keep.min(ahead.saturating_add(2));
-        Ok(BufferLimits { bytes: available, keep, scratch })
+        let scratch = self.scratch(bytes, lanes);
+        Ok(BufferLimits { bytes: bytes.saturating_sub(fixed), keep, scratch, lanes })
     }
 
-    /// Bytes for the images that are decoded at once, of those that the device may have.
-    fn scratch(&self, bytes: u64) -> usize {
+    /// Batches that are decoded at the same time by a device that may have so many bytes; one lane is
+    /// enough for copies, which are done one after the other anyway.
+    fn lanes(&self, bytes: u64) -> usize {
         let part = self.decoder.as_ref().map_or(0, |_| bytes / SCRATCH_PART);
+        usize::try_from((part / LANE_SCRATCH).clamp(1, LANES)).unwrap_or(1)
+    }
+
+    /// Bytes for the images that each lane decodes at once, of those that the device may have.
+    fn scratch(&self, bytes: u64, lanes: usize) -> usize {
+        let part = self.decoder.as_ref().map_or(0, |_| bytes / SCRATCH_PART / lanes as u64);
         usize::try_from(part).unwrap_or(usize::MAX).min(BufferLimits::default().scratch)
     }
 
