@@ -35,6 +35,7 @@ typedef struct {
 
 // A component of the image: its blocks and the plane of their samples.
 typedef struct {
+    // Sparse blocks are at `blocks`; of others this is the place of the first one in an MCU.
     u32 quantizer, blocks;
     u32 columns, rows;
     // Samples of a block, across and down.
@@ -46,6 +47,8 @@ typedef struct {
     u32 filter;
     // Pixels of a sample.
     u32 across, down;
+    // Its blocks of an MCU.
+    u32 mcu_across, mcu_down;
 } Component;
 
 // The pixels that upsampling and conversion make.
@@ -65,8 +68,11 @@ typedef struct {
     u32 flip, flip_vertical;
 } Frame;
 
-// Entropy-coded rows.
+// Entropy-coded rows. Their coefficients are in the order of the scan, those of a block in zigzag
+// order.
 typedef struct {
+    // By block of an MCU: the component of the scan, from bit 8 on the code of its first coefficient,
+    // and from bit 16 on that of the others.
     u32 slots, slot_count;
     u32 rows, row_count;
     u32 codes, code_count, tables;
@@ -83,7 +89,7 @@ typedef struct {
     u32 count;
     // The samples are luma and colour differences.
     u32 is_ycc;
-    // Rows of the coefficients that are there; dense blocks otherwise.
+    // Rows of the coefficients that are there; entropy-coded rows otherwise.
     u32 is_sparse, rows;
     Component components[PLANES];
     Pixels pixels;
@@ -91,15 +97,6 @@ typedef struct {
     Frame frame;
     Entropy entropy;
 } Picture;
-
-// A block of an MCU.
-typedef struct {
-    // The component of the scan, from bit 8 on the code of its first coefficient, and from bit 16 on
-    // that of the others.
-    u32 kinds;
-    // Its number among all blocks in the first MCU, and what an MCU and a row of these add.
-    u32 first, step, row_step;
-} Slot;
 
 // The data of an MCU row.
 typedef struct {
@@ -122,10 +119,14 @@ typedef struct {
     u8 *target;
     // By image: 1 if its rows are not what their index says.
     u32 *faults;
+    // Rows that a warp decodes.
+    u32 lanes;
 } Decode;
 
 #define PAYLOAD(type, offset) ((const type *)(decode.payload + picture->payload + (offset)))
 #define SCRATCH(type, offset) ((type *)(decode.scratch + picture->scratch + (offset)))
+// Threads that run together.
+#define WARP 32
 #define ITEM (blockIdx.x * blockDim.x + threadIdx.x)
 
 DEVICE u32 less(u32 a, u32 b) {
@@ -161,8 +162,21 @@ DEVICE u32 symbol_of(const Codes *codes, u32 bits, u32 shorter) {
     return LOAD(codes->symbols + (place & 255));
 }
 
-// Expands the codes of an image to look-up tables: by the next bits `symbol << 8 | length`, or 0 for
-// a longer code. A thread makes an entry.
+// An entry of a look-up table is a decoded symbol: bits, coefficients that it advances by, and from bit
+// 16 on the value of the last one. With PARTIAL there is only the length of the code, and from bit 8
+// on its symbol; a longer code has the length 0.
+#define PARTIAL 0x80u
+
+// The entry of a code that `top` begins with.
+DEVICE u32 decoded(u32 symbol, u32 length, u32 top) {
+    u32 size = symbol & 15, run = symbol >> 4;
+    u32 extra = top << length >> (31 - size) >> 1;
+    int value = (int)extra - (extra < 1u << size >> 1 ? (1 << size) - 1 : 0);
+    u32 advance = size || run == 15 ? run + 1 : COEFFICIENTS;
+    return (u32)value << 16 | advance << 8 | (length + size);
+}
+
+// Expands the codes of an image to look-up tables by the next bits. A thread makes an entry.
 KERNEL(codes, Decode, decode) {
     const Picture *picture = decode.pictures + blockIdx.y;
     const Entropy *entropy = &picture->entropy;
@@ -170,26 +184,28 @@ KERNEL(codes, Decode, decode) {
     if (item >> TABLE_BITS >= entropy->code_count) return;
     const Codes *codes = PAYLOAD(Codes, entropy->codes) + (item >> TABLE_BITS);
     u32 bits = (item & ((1 << TABLE_BITS) - 1)) << (16 - TABLE_BITS);
-    u32 shorter = code_length(codes, bits);
-    u32 entry = shorter < TABLE_BITS ? symbol_of(codes, bits, shorter) << 8 | (shorter + 1) : 0;
-    SCRATCH(u16, entropy->tables)[item] = (u16)entry;
+    u32 length = code_length(codes, bits) + 1, entry = PARTIAL;
+    if (length <= TABLE_BITS) {
+        u32 symbol = symbol_of(codes, bits, length - 1);
+        int is_whole = length + (symbol & 15) <= TABLE_BITS;
+        entry = is_whole ? decoded(symbol, length, bits << 16) : symbol << 8 | PARTIAL | length;
+    }
+    SCRATCH(u32, entropy->tables)[item] = entry;
 }
 
-// Zigzag to natural order.
-CONSTANT u8 ZIGZAG[COEFFICIENTS] = {
-    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
-    41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
-    30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
-};
+// The entry of what `top` begins with, for a partial one; 0 without a code.
+DEVICE u32 completed(const Codes *codes, u32 entry, u32 top) {
+    u32 length = entry & 31, symbol = entry >> 8;
+    if (!length) {
+        length = code_length(codes, top >> 16) + 1;
+        if (length > 16) return 0;
+        symbol = symbol_of(codes, top >> 16, length - 1);
+    }
+    return decoded(symbol, length, top);
+}
 
 DEVICE u32 big_endian(u32 word) {
     return word >> 24 | (word >> 8 & 0xFF00) | (word & 0xFF00) << 8 | word << 24;
-}
-
-DEVICE Slot load_slot(const u8 *from) {
-    Chunk chunk = load(from);
-    Slot slot = {(u32)chunk.low, (u32)(chunk.low >> 32), (u32)chunk.high, (u32)(chunk.high >> 32)};
-    return slot;
 }
 
 // Decodes the MCUs of a row in a thread, one symbol in each round, so that the threads of a warp stay
@@ -197,103 +213,87 @@ DEVICE Slot load_slot(const u8 *from) {
 KERNEL(entropy, Decode, decode) {
     const Picture *picture = decode.pictures + blockIdx.y;
     const Entropy *entropy = &picture->entropy;
-    u32 item = ITEM;
-    if (item >= entropy->row_count) return;
+    u32 lane = threadIdx.x % WARP, item = ITEM / WARP * decode.lanes + lane;
+    if (lane >= decode.lanes || item >= entropy->row_count) return;
     const Row *row = PAYLOAD(Row, entropy->rows) + item;
-    const u8 *slots = PAYLOAD(u8, entropy->slots);
-    u32 slot_count = entropy->slot_count;
-    u32 skipped = entropy->skipped;
-    u32 mcus = skipped + entropy->wanted;
+    u32 first = LOAD(&row->at) / 4, len = LOAD(&row->len);
+    if (!len) {
+        decode.faults[blockIdx.y] = 1;
+        return;
+    }
+    const u32 *slots = PAYLOAD(u32, entropy->slots);
+    const u32 *tables = SCRATCH(u32, entropy->tables);
     i16 *coefficients = SCRATCH(i16, entropy->coefficients);
-    const u16 *tables = SCRATCH(u16, entropy->tables);
+    u32 slot_count = entropy->slot_count;
 
-    const u32 *words = (const u32 *)(PAYLOAD(u8, entropy->bytes) + LOAD(&row->at));
-    u32 len = LOAD(&row->len);
-    u32 word_count = (len + 3) / 4;
-    // The next bits from the highest one on, how many these are, and the word after them.
-    u64 bits = 0;
-    u32 have = 0;
-    u32 taken = 0;
-    u32 ahead = word_count ? LOAD(words) : 0;
+    // The words that the next bits are in, after `bit` others; those after them; and the number of
+    // the next one, from the first row on. After the row's end its last chunk is repeated.
+    const u8 *bytes = PAYLOAD(u8, entropy->bytes);
+    u32 taken = first & ~3u, last_chunk = (4 * first + len - 1) / 16;
+    Chunk now = load(bytes + 4 * taken), ahead = load(bytes + 16 * less(taken / 4 + 1, last_chunk));
+    u32 high = 0, low = 0, bit = LOAD(&row->bit);
 #define TAKE_WORD                                                                                  \
     do {                                                                                           \
-        bits |= (u64)big_endian(ahead) << (32 - have);                                             \
-        have += 32;                                                                                \
-        taken++;                                                                                   \
-        ahead = taken < word_count ? LOAD(words + taken) : 0;                                      \
+        high = low;                                                                                \
+        low = big_endian((u32)now.low);                                                            \
+        now.low = now.low >> 32 | now.high << 32;                                                  \
+        now.high >>= 32;                                                                           \
+        if (++taken % 4 == 0) {                                                                    \
+            now = ahead;                                                                           \
+            ahead = load(bytes + 16 * less(taken / 4 + 1, last_chunk));                            \
+        }                                                                                          \
     } while (0)
-    TAKE_WORD;
-    bits <<= LOAD(&row->bit);
-    have -= LOAD(&row->bit);
+    while (taken < first + 2) TAKE_WORD;
 
     int last_0 = LOAD(row->predictors), last_1 = LOAD(row->predictors + 1);
     int last_2 = LOAD(row->predictors + 2);
-    u32 mcu = 0, number = 0, at = 0;
+    // Blocks up to the end, and how many of these are stored. The first of them is at `block`.
+    u32 wanted = entropy->wanted * slot_count;
+    u32 left = wanted + entropy->skipped * slot_count;
+    u32 block = COEFFICIENTS * (item * wanted + wanted - left);
+    u32 at = 0;
     // The slot of this block, and that of the next one.
-    Slot slot = load_slot(slots);
-    u32 next_number = slot_count > 1 ? 1 : 0;
-    Slot next_slot = load_slot(slots + sizeof(Slot) * next_number);
-    i16 *block = coefficients;
-    if (!skipped) block += COEFFICIENTS * (slot.first + item * slot.row_step);
+    u32 slot = LOAD(slots), next_number = slot_count > 1, next_slot = LOAD(slots + next_number);
     int is_wrong = 0;
-    while (mcu < mcus) {
-        if (have < 32) TAKE_WORD;
-        u32 top = (u32)(bits >> 32);
-        u32 table = at ? slot.kinds >> 16 : slot.kinds >> 8 & 255;
-        u32 entry = LOAD(tables + (table << TABLE_BITS) + (top >> (32 - TABLE_BITS)));
-        u32 length = entry & 255, symbol = entry >> 8;
-        if (!entry) {
-            const Codes *codes = PAYLOAD(Codes, entropy->codes) + table;
-            u32 shorter = code_length(codes, top >> 16);
-            if (shorter > 15) {
+    while (left) {
+        u32 top = FUNNEL(high, low, bit);
+        u32 code = (at ? slot >> 16 : slot >> 8) & 255;
+        u32 entry = LOAD(tables + ((code << TABLE_BITS) + (top >> (32 - TABLE_BITS))));
+        if (entry & PARTIAL) {
+            entry = completed(PAYLOAD(Codes, entropy->codes) + code, entry, top);
+            if (!entry) {
                 is_wrong = 1;
                 break;
             }
-            length = shorter + 1;
-            symbol = symbol_of(codes, top >> 16, shorter);
         }
-        u32 size = symbol & 15, run = symbol >> 4;
-        u32 extra = top << length >> (31 - size) >> 1;
-        int value = (int)extra - (extra < 1u << size >> 1 ? (1 << size) - 1 : 0);
-        bits <<= length + size;
-        have -= length + size;
+        int value = (int)entry >> 16;
+        bit += entry & 31;
         if (at) {
-            u32 room = COEFFICIENTS - 1 - at;
-            if (size) {
-                at += less(run, room);
-                if (mcu >= skipped) block[LOAD(ZIGZAG + at)] = (i16)value;
-                at++;
-            } else {
-                at = run == 15 ? at + less(16, room + 1) : COEFFICIENTS;
-            }
+            at = less(at + (entry >> 8 & 127), COEFFICIENTS);
         } else {
-            u32 component = slot.kinds & 255;
-            int last = component == 0 ? last_0 : component == 1 ? last_1 : last_2;
-            last = (i16)(last + value);
-            last_0 = component == 0 ? last : last_0;
-            last_1 = component == 1 ? last : last_1;
-            last_2 = component > 1 ? last : last_2;
-            if (mcu >= skipped) block[0] = (i16)last;
+            u32 component = slot & 255;
+            value = (i16)(value + (component == 0 ? last_0 : component == 1 ? last_1 : last_2));
+            last_0 = component == 0 ? value : last_0;
+            last_1 = component == 1 ? value : last_1;
+            last_2 = component > 1 ? value : last_2;
             at = 1;
         }
-        if (at >= COEFFICIENTS) {
+        if (value && left <= wanted) coefficients[block + at - 1] = (i16)value;
+        if (at == COEFFICIENTS) {
             at = 0;
-            if (++number == slot_count) {
-                number = 0;
-                mcu++;
-                if (32 * taken - have > 8 * len) break;
-            }
+            left--;
+            block += COEFFICIENTS;
             slot = next_slot;
-            next_number = number + 1 < slot_count ? number + 1 : 0;
-            next_slot = load_slot(slots + sizeof(Slot) * next_number);
-            if (mcu >= skipped) {
-                u32 place = slot.first + item * slot.row_step + (mcu - skipped) * slot.step;
-                block = coefficients + COEFFICIENTS * place;
-            }
+            next_number = next_number + 1 < slot_count ? next_number + 1 : 0;
+            next_slot = LOAD(slots + next_number);
+        }
+        if (bit >= 32) {
+            bit -= 32;
+            TAKE_WORD;
         }
     }
 #undef TAKE_WORD
-    u32 position = 32 * taken - have;
+    u32 position = 32 * (taken - 2 - first) + bit;
     is_wrong |= position > 8 * len;
     if (entropy->is_to_end && LOAD(&row->end) != UNKNOWN) {
         is_wrong |= position != LOAD(&row->end) || last_0 != LOAD(row->end_predictors);
@@ -393,14 +393,45 @@ DEVICE u32 sample(int word) {
     return (u32)(clamp(word, -128, 127) + 128);
 }
 
-// Reads a block: `words[row * SIDE + column]`, dequantised. The result has a bit for each row that is
-// not all zero.
-DEVICE u32 read_block(const u8 *rows, u32 mask, u32 is_sparse, const u8 *quantizer, int *words) {
+// Zigzag to natural order.
+CONSTANT u8 ZIGZAG[COEFFICIENTS] = {
+    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
+    41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
+    30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+};
+
+// Reads a block in zigzag order: `words[row * SIDE + column]`, dequantised. The result has a bit for
+// each row that is not all zero.
+DEVICE u32 read_zigzag(const u8 *block, const u8 *quantizer, int *words) {
+    u32 filled = 0;
+    UNROLL for (u32 eighth = 0; eighth < SIDE; eighth++) {
+        Chunk chunk = load(block + 16 * eighth);
+        UNROLL for (u32 i = 0; i < SIDE; i++) {
+            u64 half = i < SIDE / 2 ? chunk.low : chunk.high;
+            words[ZIGZAG[eighth * SIDE + i]] = (i16)(half >> i % 4 * 16);
+        }
+    }
+    UNROLL for (u32 row = 0; row < SIDE; row++) {
+        Chunk factors = load(quantizer + 16 * row);
+        int any = 0;
+        UNROLL for (u32 i = 0; i < SIDE; i++) {
+            u64 half = i < SIDE / 2 ? factors.low : factors.high;
+            int *word = words + row * SIDE + i;
+            any |= *word;
+            *word = (i16)(*word * (i16)(half >> i % 4 * 16));
+        }
+        if (any) filled |= 1u << row;
+    }
+    return filled;
+}
+
+// The same of the rows that `mask` names, in natural order.
+DEVICE u32 read_rows(const u8 *rows, u32 mask, const u8 *quantizer, int *words) {
     u32 place = 0, filled = 0;
     UNROLL for (u32 row = 0; row < SIDE; row++) {
         Chunk chunk = {0, 0};
         if (mask >> row & 1) chunk = load(rows + 16 * place);
-        place += is_sparse ? mask >> row & 1 : 1;
+        place += mask >> row & 1;
         if (chunk.low | chunk.high) filled |= 1u << row;
         Chunk factors = load(quantizer + 16 * row);
         UNROLL for (u32 i = 0; i < SIDE / 2; i++) {
@@ -481,23 +512,30 @@ KERNEL(transform, Decode, decode) {
     const Component *component = picture->components + blockIdx.y % PLANES;
     u32 item = ITEM;
     if (item >= component->columns * component->rows) return;
-    const u8 *rows = SCRATCH(u8, component->blocks + 2 * COEFFICIENTS * item);
-    u32 mask = 0xFF;
+    u32 row = item / component->columns, column = item % component->columns;
+    const u8 *rows;
+    u32 mask = 1;
     if (picture->is_sparse) {
         u32 there = LOAD(PAYLOAD(u32, component->blocks) + item);
         rows = PAYLOAD(u8, picture->rows) + 16 * (u64)(there >> 8);
         mask = there & 0xFF;
+    } else {
+        u32 across = component->mcu_across, down = component->mcu_down;
+        u32 mcu = row / down * picture->entropy.wanted + column / across;
+        u32 slot = component->blocks + row % down * across + column % across;
+        u32 block = mcu * picture->entropy.slot_count + slot;
+        rows = SCRATCH(u8, picture->entropy.coefficients + 2 * COEFFICIENTS * block);
     }
     const u8 *quantizer = PAYLOAD(u8, component->quantizer);
     u32 side = component->side, stride = component->stride;
-    u32 row = item / component->columns, column = item % component->columns;
     u8 *out = SCRATCH(u8, component->plane + row * side * stride + column * side);
     if (side == 1) {
         *out = (u8)eighth(rows, mask, quantizer);
         return;
     }
     int words[COEFFICIENTS];
-    u32 filled = read_block(rows, mask, picture->is_sparse, quantizer, words);
+    u32 filled = picture->is_sparse ? read_rows(rows, mask, quantizer, words)
+                                    : read_zigzag(rows, quantizer, words);
     if (side == 8) full(words, filled, out, stride);
     else if (side == 4) half(words, filled, out, stride);
     else quarter(words, out, stride);

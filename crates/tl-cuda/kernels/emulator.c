@@ -37,6 +37,7 @@ static Place blockIdx, blockDim, threadIdx;
 #define CONSTANT static const
 #define UNROLL
 #define LOAD(address) (*(address))
+#define FUNNEL(high, low, count) ((high) << (count) | (low) >> 1 >> (31 - (count)))
 
 #include "kernels.cu"
 

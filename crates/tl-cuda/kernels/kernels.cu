@@ -12,6 +12,8 @@
 #define UNROLL _Pragma("unroll")
 // A load of memory that nobody writes while the kernel runs.
 #define LOAD(address) __ldg(address)
+// The 32 bits of two words after the first `count`, which is less than 32.
+#define FUNNEL(high, low, count) __funnelshift_l(low, high, count)
 #endif
 
 typedef unsigned char u8;

@@ -5,7 +5,7 @@ use zerocopy::{Immutable, IntoBytes};
 /// Components and planes of an image, at most.
 pub(crate) const PLANES: usize = 3;
 
-/// Index bits of a look-up table of Huffman codes, whose entries have two bytes.
+/// Index bits of a look-up table of Huffman codes, whose entries have four bytes.
 pub(super) const TABLE_BITS: u32 = 10;
 
 /// The end of a row of which nothing is known.
@@ -53,6 +53,8 @@ pub(super) struct Component {
     pub(super) filter: u32,
     pub(super) across: u32,
     pub(super) down: u32,
+    pub(super) mcu_across: u32,
+    pub(super) mcu_down: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, IntoBytes, Immutable)]
@@ -113,16 +115,6 @@ pub(super) struct Descriptor {
     pub(super) resizes: [Resize; PLANES],
     pub(super) frame: Frame,
     pub(super) entropy: Entropy,
-}
-
-#[derive(Clone, Copy, Debug, IntoBytes, Immutable)]
-#[repr(C)]
-pub(super) struct Slot {
-    /// The number in the scan, the code of the first coefficient, that of the others, and 0.
-    pub(super) kinds: [u8; 4],
-    pub(super) first: u32,
-    pub(super) step: u32,
-    pub(super) row_step: u32,
 }
 
 #[derive(Clone, Copy, Debug, IntoBytes, Immutable)]

@@ -3,7 +3,7 @@
 use tl_decode::{EntropyComponent, EntropyRow, EntropyRows, JpegComponent, JpegParts, Upsampling};
 use tl_simd::resample::Rect;
 
-use super::descriptor::{Codes, Component, Descriptor, Entropy, Row, Slot, UNKNOWN};
+use super::descriptor::{Codes, Component, Descriptor, Entropy, Row, UNKNOWN};
 use super::{aligned, append, begin};
 
 /// Bytes of a block of coefficients.
@@ -121,21 +121,11 @@ fn write_entropy(made: &mut Descriptor, payload: &mut Vec<u8>, parts: &JpegParts
     let rows = &parts.entropy;
     let mcus = rows.skipped.checked_add(rows.wanted).expect("MCUs of a row");
     assert!(mcus <= rows.mcus_per_row, "{mcus} MCUs of {}", rows.mcus_per_row);
-    assert!(!rows.components.is_empty() && rows.components.len() <= 3, "components of a scan");
-    let mut at = made.entropy.coefficients;
-    for component in &mut made.components[..parts.components.len()] {
-        component.blocks = at;
-        at += 128 * component.columns * component.rows;
-    }
+    assert_eq!(rows.components.len(), parts.components.len(), "components of the scan");
     let count = |length: usize| u32::try_from(length).expect("checked before");
-    let slots = begin(payload);
-    let mut slot_count = 0;
-    for (number, component) in (0..).zip(&rows.components) {
-        let first = made.components[component.component].blocks - made.entropy.coefficients;
-        let of = &made.components[..parts.components.len()][component.component];
-        write_slots(payload, component, number, first / 128, of, rows);
-        slot_count += component.across * component.down;
-    }
+    let slots = slots(&mut made.components[..parts.components.len()], rows);
+    let slot_count = count(slots.len());
+    let slots = append(payload, &slots[..]);
     let codes = begin(payload);
     for code in &rows.codes {
         let &tl_decode::HuffmanCodes { limits, offsets, symbols } = code;
@@ -165,33 +155,27 @@ fn write_entropy(made: &mut Descriptor, payload: &mut Vec<u8>, parts: &JpegParts
     };
 }
 
-/// Writes the blocks of an MCU that are of one component, whose blocks begin at `first` of all.
-fn write_slots(
-    payload: &mut Vec<u8>,
-    component: &EntropyComponent,
-    number: u8,
-    first: u32,
-    of: &Component,
-    rows: &EntropyRows,
-) {
-    let &EntropyComponent { across, down, dc, ac, .. } = component;
-    assert!(dc < rows.codes.len() && ac < rows.codes.len(), "codes {dc} and {ac}");
-    let width = u64::from(across) * u64::from(rows.wanted);
-    let height = u64::from(down) * rows.rows.len() as u64;
-    let is_filled = width == u64::from(of.columns) && height == u64::from(of.rows);
-    assert!(is_filled, "{width}x{height} blocks of {}x{}", of.columns, of.rows);
-    let code = |code: usize| u8::try_from(code).expect("one of a few codes");
-    for row in 0..down {
-        for column in 0..across {
-            let slot = Slot {
-                kinds: [number, code(dc), code(ac), 0],
-                first: first + row * of.columns + column,
-                step: across,
-                row_step: down * of.columns,
-            };
-            payload.extend_from_slice(zerocopy::IntoBytes::as_bytes(&slot));
-        }
+/// The blocks of an MCU, each with the number of its component in the scan and its codes. Sets the
+/// places of the components there.
+fn slots(components: &mut [Component], rows: &EntropyRows) -> Vec<u32> {
+    let mut slots = Vec::new();
+    for (number, component) in (0..).zip(&rows.components) {
+        let &EntropyComponent { component, across, down, dc, ac } = component;
+        assert!(dc < rows.codes.len() && ac < rows.codes.len(), "codes {dc} and {ac}");
+        let of = &mut components[component];
+        let width = u64::from(across) * u64::from(rows.wanted);
+        let height = u64::from(down) * rows.rows.len() as u64;
+        let is_filled = width == u64::from(of.columns) && height == u64::from(of.rows);
+        assert!(is_filled, "{width}x{height} blocks of {}x{}", of.columns, of.rows);
+        of.blocks = u32::try_from(slots.len()).expect("blocks of an MCU");
+        of.mcu_across = across;
+        of.mcu_down = down;
+        let code = |code: usize| u8::try_from(code).expect("one of a few codes");
+        let slot = u32::from_le_bytes([number, code(dc), code(ac), 0]);
+        slots.extend((0..across * down).map(|_| slot));
     }
+    assert!(components.iter().all(|component| component.mcu_across > 0), "components of the scan");
+    slots
 }
 
 fn row_of(row: &EntropyRow, bytes: usize) -> Row {

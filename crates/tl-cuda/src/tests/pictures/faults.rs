@@ -214,7 +214,7 @@ fn parts_that_do_not_fit_each_other_are_refused() {
     };
     let whole = placed(Rect::of_size(90, 60));
     assert!(check(|_| (), &whole).unwrap());
-    let changes: [fn(&mut JpegParts); 12] = [
+    let changes: [fn(&mut JpegParts); 14] = [
         |parts| parts.components[0].blocks.width -= 1,
         |parts| parts.components[1].blocks.height -= 1,
         |parts| parts.components[1].blocks.x = u32::MAX,
@@ -226,6 +226,8 @@ fn parts_that_do_not_fit_each_other_are_refused() {
         |parts| parts.entropy.components[0].dc = 2,
         |parts| parts.entropy.components[0].across = 1,
         |parts| parts.entropy.components[0].component = 3,
+        |parts| parts.entropy.components[1].component = 2,
+        |parts| parts.entropy.components.truncate(2),
         |parts| parts.entropy.skipped = u32::MAX,
     ];
     for (number, change) in changes.into_iter().enumerate() {
