@@ -141,15 +141,6 @@ DEVICE int clamp(int value, int low, int high) {
     return value < low ? low : value > high ? high : value;
 }
 
-// Clears the blocks of entropy-coded rows, 16 bytes in a thread.
-KERNEL(clear, Decode, decode) {
-    const Picture *picture = decode.pictures + blockIdx.y;
-    const Entropy *entropy = &picture->entropy;
-    u32 item = ITEM;
-    if (item >= entropy->coefficient_bytes / 16) return;
-    store(SCRATCH(u8, entropy->coefficients) + 16 * item, 0, 0);
-}
-
 // The length of the code that 16 bits begin with, less 1.
 DEVICE u32 code_length(const Codes *codes, u32 bits) {
     u32 shorter = 0;
@@ -277,6 +268,10 @@ KERNEL(entropy, Decode, decode) {
             last_1 = component == 1 ? value : last_1;
             last_2 = component > 1 ? value : last_2;
             at = 1;
+            if (left <= wanted) {
+                u8 *empty = (u8 *)(coefficients + block);
+                UNROLL for (u32 i = 0; i < SIDE; i++) store(empty + 16 * i, 0, 0);
+            }
         }
         if (value && left <= wanted) coefficients[block + at - 1] = (i16)value;
         if (at == COEFFICIENTS) {

@@ -463,7 +463,6 @@ static const Kernel kernels[] = {
     {"erase_8", erase_8, sizeof(Erase)},
     {"erase_16", erase_16, sizeof(Erase)},
     {"erase_32", erase_32, sizeof(Erase)},
-    {"clear", clear, sizeof(Decode)},
     {"codes", codes, sizeof(Decode)},
     {"entropy", entropy, sizeof(Decode)},
     {"transform", transform, sizeof(Decode)},

@@ -40,8 +40,7 @@ struct Arguments {
 const ENTROPY: &CStr = c"entropy";
 
 /// The kernels, in their order. A row of the grid is a picture, or one of its planes.
-const STAGES: [Stage; 8] = [
-    Stage { name: c"clear", rows: 1, block: BLOCK },
+const STAGES: [Stage; 7] = [
     Stage { name: c"codes", rows: 1, block: BLOCK },
     Stage { name: ENTROPY, rows: 1, block: ENTROPY_BLOCK },
     Stage { name: c"transform", rows: 3, block: TRANSFORM_BLOCK },
@@ -90,7 +89,6 @@ impl Threads {
         let most = |threads: fn(&Resize) -> u32| resizes.iter().map(threads).max().unwrap_or(0);
         let blocks = components.iter().map(|component| component.columns * component.rows);
         Self([
-            entropy.coefficient_bytes / 16,
             entropy.code_count << TABLE_BITS,
             entropy.row_count,
             blocks.max().unwrap_or(0),
@@ -124,9 +122,9 @@ impl PictureDecoder {
     /// A call of the driver that failed; [`DeviceReason::Forked`].
     pub fn new(device: &Device) -> Result<Self, DeviceReason> {
         let module = device.module(PTX)?;
-        let [clear, codes, entropy, transform, colours, first, second, place] =
+        let [codes, entropy, transform, colours, first, second, place] =
             STAGES.map(|stage| module.kernel(stage.name));
-        let kernels = [clear?, codes?, entropy?, transform?, colours?, first?, second?, place?];
+        let kernels = [codes?, entropy?, transform?, colours?, first?, second?, place?];
         Ok(Self { stages: STAGES, lanes: LANES, kernels, _module: module })
     }
 
