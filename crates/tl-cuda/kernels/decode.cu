@@ -155,7 +155,8 @@ DEVICE u32 symbol_of(const Codes *codes, u32 bits, u32 shorter) {
 
 // An entry of a look-up table is a decoded symbol: bits, coefficients that it advances by, and from bit
 // 16 on the value of the last one. With PARTIAL there is only the length of the code, and from bit 8
-// on its symbol; a longer code has the length 0.
+// on its symbol; a longer code has the length 0. Another symbol may follow from bit 32 on, whose bits
+// are those of both.
 #define PARTIAL 0x80u
 
 // The entry of a code that `top` begins with.
@@ -167,6 +168,15 @@ DEVICE u32 decoded(u32 symbol, u32 length, u32 top) {
     return (u32)value << 16 | advance << 8 | (length + size);
 }
 
+// The entry of the symbol that 16 bits begin with, if it is in the index.
+DEVICE u32 entry_of(const Codes *codes, u32 bits) {
+    u32 length = code_length(codes, bits) + 1;
+    if (length > TABLE_BITS) return PARTIAL;
+    u32 symbol = symbol_of(codes, bits, length - 1);
+    int is_whole = length + (symbol & 15) <= TABLE_BITS;
+    return is_whole ? decoded(symbol, length, bits << 16) : symbol << 8 | PARTIAL | length;
+}
+
 // Expands the codes of an image to look-up tables by the next bits. A thread makes an entry.
 KERNEL(codes, Decode, decode) {
     const Picture *picture = decode.pictures + blockIdx.y;
@@ -175,13 +185,12 @@ KERNEL(codes, Decode, decode) {
     if (item >> TABLE_BITS >= entropy->code_count) return;
     const Codes *codes = PAYLOAD(Codes, entropy->codes) + (item >> TABLE_BITS);
     u32 bits = (item & ((1 << TABLE_BITS) - 1)) << (16 - TABLE_BITS);
-    u32 length = code_length(codes, bits) + 1, entry = PARTIAL;
-    if (length <= TABLE_BITS) {
-        u32 symbol = symbol_of(codes, bits, length - 1);
-        int is_whole = length + (symbol & 15) <= TABLE_BITS;
-        entry = is_whole ? decoded(symbol, length, bits << 16) : symbol << 8 | PARTIAL | length;
-    }
-    SCRATCH(u32, entropy->tables)[item] = entry;
+    u32 first = entry_of(codes, bits), second = PARTIAL;
+    u32 taken = first & 31;
+    if (!(first & PARTIAL)) second = entry_of(codes, bits << taken & 0xFFFF);
+    if (second & PARTIAL || taken + (second & 31) > TABLE_BITS) second = 0;
+    else second += taken;
+    SCRATCH(u64, entropy->tables)[item] = (u64)second << 32 | first;
 }
 
 // The entry of what `top` begins with, for a partial one; 0 without a code.
@@ -213,7 +222,7 @@ KERNEL(entropy, Decode, decode) {
         return;
     }
     const u32 *slots = PAYLOAD(u32, entropy->slots);
-    const u32 *tables = SCRATCH(u32, entropy->tables);
+    const u64 *tables = SCRATCH(u64, entropy->tables);
     i16 *coefficients = SCRATCH(i16, entropy->coefficients);
     u32 slot_count = entropy->slot_count;
 
@@ -249,7 +258,8 @@ KERNEL(entropy, Decode, decode) {
     while (left) {
         u32 top = FUNNEL(high, low, bit);
         u32 code = (at ? slot >> 16 : slot >> 8) & 255;
-        u32 entry = LOAD(tables + ((code << TABLE_BITS) + (top >> (32 - TABLE_BITS))));
+        u64 both = LOAD(tables + ((code << TABLE_BITS) + (top >> (32 - TABLE_BITS))));
+        u32 entry = (u32)both, second = (u32)(both >> 32);
         if (entry & PARTIAL) {
             entry = completed(PAYLOAD(Codes, entropy->codes) + code, entry, top);
             if (!entry) {
@@ -258,22 +268,29 @@ KERNEL(entropy, Decode, decode) {
             }
         }
         int value = (int)entry >> 16;
-        bit += entry & 31;
+        u32 used = entry & 31, last = at;
         if (at) {
-            at = less(at + (entry >> 8 & 127), COEFFICIENTS);
+            last = less(at + (entry >> 8 & 127), COEFFICIENTS);
+            // The second symbol is of the next block after the end of this one.
+            second = last < COEFFICIENTS ? second : 0;
+            at = less(last + (second >> 8 & 127), COEFFICIENTS);
+            int following = (int)second >> 16;
+            if (following && left <= wanted) coefficients[block + at - 1] = (i16)following;
+            used = second ? second & 31 : used;
         } else {
             u32 component = slot & 255;
             value = (i16)(value + (component == 0 ? last_0 : component == 1 ? last_1 : last_2));
             last_0 = component == 0 ? value : last_0;
             last_1 = component == 1 ? value : last_1;
             last_2 = component > 1 ? value : last_2;
-            at = 1;
+            last = at = 1;
             if (left <= wanted) {
                 u8 *empty = (u8 *)(coefficients + block);
                 UNROLL for (u32 i = 0; i < SIDE; i++) store(empty + 16 * i, 0, 0);
             }
         }
-        if (value && left <= wanted) coefficients[block + at - 1] = (i16)value;
+        if (value && left <= wanted) coefficients[block + last - 1] = (i16)value;
+        bit += used;
         if (at == COEFFICIENTS) {
             at = 0;
             left--;

@@ -246,7 +246,7 @@ fn lay_out(made: &mut Descriptor, parts: &JpegParts) -> Option<usize> {
 }
 
 /// Bytes of a table of Huffman codes, as a power of two.
-const TABLE_BYTES_LOG2: u32 = descriptor::TABLE_BITS + 2;
+const TABLE_BYTES_LOG2: u32 = descriptor::TABLE_BITS + 3;
 
 /// The parts of the scratch memory, by the stages that write there.
 struct Places {
