@@ -77,10 +77,12 @@ typedef struct {
     u32 rows, row_count;
     u32 codes, code_count, tables;
     u32 bytes;
-    u32 coefficients, coefficient_bytes;
+    u32 coefficients;
     u32 skipped, wanted;
     // Rows are decoded to their ends, which have to be the known ones.
     u32 is_to_end;
+    // Rows that a warp decodes.
+    u32 lanes;
 } Entropy;
 
 typedef struct {
@@ -119,8 +121,6 @@ typedef struct {
     u8 *target;
     // By image: 1 if its rows are not what their index says.
     u32 *faults;
-    // Rows that a warp decodes.
-    u32 lanes;
 } Decode;
 
 #define PAYLOAD(type, offset) ((const type *)(decode.payload + picture->payload + (offset)))
@@ -197,26 +197,27 @@ KERNEL(codes, Decode, decode) {
 DEVICE u32 completed(const Codes *codes, u32 entry, u32 top) {
     u32 length = entry & 31, symbol = entry >> 8;
     if (!length) {
-        length = code_length(codes, top >> 16) + 1;
+        u32 bits = top >> 16;
+        length = TABLE_BITS + 1;
+        ROLLED while (length <= 16 && bits >= LOAD(codes->limits + length - 1)) length++;
         if (length > 16) return 0;
-        symbol = symbol_of(codes, top >> 16, length - 1);
+        symbol = symbol_of(codes, bits, length - 1);
     }
     return decoded(symbol, length, top);
 }
 
-DEVICE u32 big_endian(u32 word) {
-    return word >> 24 | (word >> 8 & 0xFF00) | (word & 0xFF00) << 8 | word << 24;
-}
+// The first entry of a table that a slot names.
+#define TABLE_OF(slot, shift) (((slot) >> (shift) & 255) << TABLE_BITS)
 
-// Decodes the MCUs of a row in a thread, one symbol in each round, so that the threads of a warp stay
-// together.
+// Decodes the MCUs of a row in a thread, one entry in each round, so that the threads of a warp stay
+// together. Coefficients after the last one of a block are in its place and end the block.
 KERNEL(entropy, Decode, decode) {
     const Picture *picture = decode.pictures + blockIdx.y;
     const Entropy *entropy = &picture->entropy;
-    u32 lane = threadIdx.x % WARP, item = ITEM / WARP * decode.lanes + lane;
-    if (lane >= decode.lanes || item >= entropy->row_count) return;
+    u32 lane = threadIdx.x % WARP, item = ITEM / WARP * entropy->lanes + lane;
+    if (lane >= entropy->lanes || item >= entropy->row_count) return;
     const Row *row = PAYLOAD(Row, entropy->rows) + item;
-    u32 first = LOAD(&row->at) / 4, len = LOAD(&row->len);
+    u32 len = LOAD(&row->len);
     if (!len) {
         decode.faults[blockIdx.y] = 1;
         return;
@@ -226,24 +227,12 @@ KERNEL(entropy, Decode, decode) {
     i16 *coefficients = SCRATCH(i16, entropy->coefficients);
     u32 slot_count = entropy->slot_count;
 
-    // The words that the next bits are in, after `bit` others; those after them; and the number of
-    // the next one, from the first row on. After the row's end its last chunk is repeated.
-    const u8 *bytes = PAYLOAD(u8, entropy->bytes);
-    u32 taken = first & ~3u, last_chunk = (4 * first + len - 1) / 16;
-    Chunk now = load(bytes + 4 * taken), ahead = load(bytes + 16 * less(taken / 4 + 1, last_chunk));
-    u32 high = 0, low = 0, bit = LOAD(&row->bit);
-#define TAKE_WORD                                                                                  \
-    do {                                                                                           \
-        high = low;                                                                                \
-        low = big_endian((u32)now.low);                                                            \
-        now.low = now.low >> 32 | now.high << 32;                                                  \
-        now.high >>= 32;                                                                           \
-        if (++taken % 4 == 0) {                                                                    \
-            now = ahead;                                                                           \
-            ahead = load(bytes + 16 * less(taken / 4 + 1, last_chunk));                            \
-        }                                                                                          \
-    } while (0)
-    while (taken < first + 2) TAKE_WORD;
+    // The words that the next bits are in, after `bit` others, and the one after them. The last word
+    // of the row is repeated.
+    const u32 *words = (const u32 *)(PAYLOAD(u8, entropy->bytes) + LOAD(&row->at));
+    u32 last_word = (len - 1) / 4, taken = 2;
+    u32 high = SWAPPED(LOAD(words)), low = SWAPPED(LOAD(words + less(1, last_word)));
+    u32 ahead = LOAD(words + less(2, last_word)), bit = LOAD(&row->bit);
 
     int last_0 = LOAD(row->predictors), last_1 = LOAD(row->predictors + 1);
     int last_2 = LOAD(row->predictors + 2);
@@ -252,16 +241,16 @@ KERNEL(entropy, Decode, decode) {
     u32 left = wanted + entropy->skipped * slot_count;
     u32 block = COEFFICIENTS * (item * wanted + wanted - left);
     u32 at = 0;
-    // The slot of this block, and that of the next one.
-    u32 slot = LOAD(slots), next_number = slot_count > 1, next_slot = LOAD(slots + next_number);
+    // The slot of this block and the table of its next symbol, and the slot of the next block.
+    u32 slot = LOAD(slots), table = TABLE_OF(slot, 8);
+    u32 next_number = slot_count > 1, next_slot = LOAD(slots + next_number);
     int is_wrong = 0;
     while (left) {
         u32 top = FUNNEL(high, low, bit);
-        u32 code = (at ? slot >> 16 : slot >> 8) & 255;
-        u64 both = LOAD(tables + ((code << TABLE_BITS) + (top >> (32 - TABLE_BITS))));
+        u64 both = LOAD(tables + (table + (top >> (32 - TABLE_BITS))));
         u32 entry = (u32)both, second = (u32)(both >> 32);
         if (entry & PARTIAL) {
-            entry = completed(PAYLOAD(Codes, entropy->codes) + code, entry, top);
+            entry = completed(PAYLOAD(Codes, entropy->codes) + (table >> TABLE_BITS), entry, top);
             if (!entry) {
                 is_wrong = 1;
                 break;
@@ -284,6 +273,8 @@ KERNEL(entropy, Decode, decode) {
             last_1 = component == 1 ? value : last_1;
             last_2 = component > 1 ? value : last_2;
             last = at = 1;
+            table = TABLE_OF(slot, 16);
+            // Zeros are not stored later on.
             if (left <= wanted) {
                 u8 *empty = (u8 *)(coefficients + block);
                 UNROLL for (u32 i = 0; i < SIDE; i++) store(empty + 16 * i, 0, 0);
@@ -296,16 +287,18 @@ KERNEL(entropy, Decode, decode) {
             left--;
             block += COEFFICIENTS;
             slot = next_slot;
+            table = TABLE_OF(slot, 8);
             next_number = next_number + 1 < slot_count ? next_number + 1 : 0;
             next_slot = LOAD(slots + next_number);
         }
         if (bit >= 32) {
             bit -= 32;
-            TAKE_WORD;
+            high = low;
+            low = SWAPPED(ahead);
+            ahead = LOAD(words + less(++taken, last_word));
         }
     }
-#undef TAKE_WORD
-    u32 position = 32 * (taken - 2 - first) + bit;
+    u32 position = 32 * (taken - 2) + bit;
     is_wrong |= position > 8 * len;
     if (entropy->is_to_end && LOAD(&row->end) != UNKNOWN) {
         is_wrong |= position != LOAD(&row->end) || last_0 != LOAD(row->end_predictors);

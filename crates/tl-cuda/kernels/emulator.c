@@ -36,7 +36,9 @@ static Place blockIdx, blockDim, threadIdx;
 #define DEVICE static inline
 #define CONSTANT static const
 #define UNROLL
+#define ROLLED
 #define LOAD(address) (*(address))
+#define SWAPPED(word) __builtin_bswap32(word)
 #define FUNNEL(high, low, count) ((high) << (count) | (low) >> 1 >> (31 - (count)))
 
 #include "kernels.cu"

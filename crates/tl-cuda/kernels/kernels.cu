@@ -10,8 +10,10 @@
 #define DEVICE static __device__ __forceinline__
 #define CONSTANT static __device__ const
 #define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")
 // A load of memory that nobody writes while the kernel runs.
 #define LOAD(address) __ldg(address)
+#define SWAPPED(word) __byte_perm(word, 0, 0x0123)
 // The 32 bits of two words after the first `count`, which is less than 32.
 #define FUNNEL(high, low, count) __funnelshift_l(low, high, count)
 #endif

@@ -223,7 +223,6 @@ fn lay_out(made: &mut Descriptor, parts: &JpegParts) -> Option<usize> {
     let mut at = Places { even: tables, odd: tables + even };
     made.entropy.tables = 0;
     made.entropy.coefficients = place(at.even);
-    made.entropy.coefficient_bytes = place(coefficients);
     let mut plane = at.odd;
     for component in &mut made.components[..parts.components.len()] {
         component.plane = place(plane);

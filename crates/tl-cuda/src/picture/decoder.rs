@@ -10,15 +10,12 @@ use crate::conversion::PTX;
 use crate::driver::{BLOCK, Device, DeviceMemory, Kernel, Module, Stream};
 use crate::reason::DeviceReason;
 
-/// Rows that a warp decodes: few, since threads that go different ways hold up each other.
-const LANES: u32 = 4;
-
 /// Threads of a warp.
 const WARP: u32 = 32;
 
-/// Threads of a block that decodes entropy-coded rows: one has most rows of a picture, whose look-up
-/// tables so stay in the cache of one multiprocessor.
-const ENTROPY_BLOCK: u32 = 256;
+/// Threads of a block that decodes entropy-coded rows: few enough that the rows of a batch are spread
+/// over the device, and so many that few multiprocessors read the look-up tables of a picture.
+const ENTROPY_BLOCK: u32 = 128;
 
 /// Threads of a block that transforms coefficients, which needs many registers.
 const TRANSFORM_BLOCK: u32 = 128;
@@ -32,17 +29,12 @@ struct Arguments {
     scratch: u64,
     target: u64,
     faults: u64,
-    lanes: u32,
-    padding: u32,
 }
-
-/// The kernel that decodes entropy-coded rows.
-const ENTROPY: &CStr = c"entropy";
 
 /// The kernels, in their order. A row of the grid is a picture, or one of its planes.
 const STAGES: [Stage; 7] = [
     Stage { name: c"codes", rows: 1, block: BLOCK },
-    Stage { name: ENTROPY, rows: 1, block: ENTROPY_BLOCK },
+    Stage { name: c"entropy", rows: 1, block: ENTROPY_BLOCK },
     Stage { name: c"transform", rows: 3, block: TRANSFORM_BLOCK },
     Stage { name: c"colours", rows: 1, block: BLOCK },
     Stage { name: c"resize_first", rows: 3, block: BLOCK },
@@ -61,7 +53,6 @@ struct Stage {
 /// The kernels that decode images.
 pub struct PictureDecoder {
     stages: [Stage; STAGES.len()],
-    lanes: u32,
     kernels: [Kernel; STAGES.len()],
     /// Has the kernels.
     _module: Module,
@@ -90,7 +81,7 @@ impl Threads {
         let blocks = components.iter().map(|component| component.columns * component.rows);
         Self([
             entropy.code_count << TABLE_BITS,
-            entropy.row_count,
+            entropy.row_count.div_ceil(entropy.lanes.max(1)) * WARP,
             blocks.max().unwrap_or(0),
             pixels.stride / 4 * pixels.height,
             most(|resize| match resize.is_vertical_first {
@@ -125,7 +116,7 @@ impl PictureDecoder {
         let [codes, entropy, transform, colours, first, second, place] =
             STAGES.map(|stage| module.kernel(stage.name));
         let kernels = [codes?, entropy?, transform?, colours?, first?, second?, place?];
-        Ok(Self { stages: STAGES, lanes: LANES, kernels, _module: module })
+        Ok(Self { stages: STAGES, kernels, _module: module })
     }
 
     /// The same with other blocks for the kernel of this name.
@@ -133,13 +124,6 @@ impl PictureDecoder {
     pub(crate) fn with_block(mut self, name: &CStr, block: u32) -> Self {
         let mut stages = self.stages.iter_mut();
         stages.find(|stage| stage.name == name).expect("a kernel").block = block;
-        self
-    }
-
-    /// The same with other numbers of rows in a warp.
-    #[cfg(test)]
-    pub(crate) fn with_lanes(mut self, lanes: u32) -> Self {
-        self.lanes = lanes;
         self
     }
 
@@ -162,14 +146,10 @@ impl PictureDecoder {
             scratch: scratch.address,
             target: target.address,
             faults: payload.address + (chunk.first * size_of::<u32>()) as u64,
-            lanes: self.lanes,
-            padding: 0,
         };
         let pictures = u32::try_from(chunk.count).expect("limited by `Gathering`");
         let stages = self.stages.into_iter().zip(self.kernels).zip(chunk.threads.0);
         for ((Stage { name, rows, block }, kernel), threads) in stages {
-            let is_entropy = name == ENTROPY;
-            let threads = if is_entropy { threads.div_ceil(self.lanes) * WARP } else { threads };
             // SAFETY: the kernels take such an argument. Descriptors are made by `Picture::prepare`,
             // with all places inside the payload and the scratch memory of a picture; the caller
             // vouches for the rest.

@@ -5,7 +5,7 @@ use zerocopy::{Immutable, IntoBytes};
 /// Components and planes of an image, at most.
 pub(crate) const PLANES: usize = 3;
 
-/// Index bits of a look-up table of Huffman codes, whose entries have four bytes.
+/// Index bits of a look-up table of Huffman codes, whose entries have eight bytes.
 pub(super) const TABLE_BITS: u32 = 10;
 
 /// The end of a row of which nothing is known.
@@ -93,10 +93,10 @@ pub(super) struct Entropy {
     pub(super) tables: u32,
     pub(super) bytes: u32,
     pub(super) coefficients: u32,
-    pub(super) coefficient_bytes: u32,
     pub(super) skipped: u32,
     pub(super) wanted: u32,
     pub(super) is_to_end: u32,
+    pub(super) lanes: u32,
 }
 
 /// `Picture` of the kernels.
