@@ -62,7 +62,7 @@ struct Free {
 }
 
 impl Free {
-    /// What comes before the next filling.
+    /// The events before the next filling.
     fn events(&self) -> impl Iterator<Item = &Event> {
         self.last_uses.iter().chain([&*self.ready])
     }

@@ -303,3 +303,38 @@ fn pictures_and_images_of_the_host_share_a_batch() {
         }
     }
 }
+
+#[test]
+fn lanes_decode_the_pictures_of_several_threads() {
+    // Chunks are of few pictures.
+    let fixture = Fixture::with_lanes(1 << 16, 3);
+    let size = (33, 21);
+    let mut random = Random(15);
+    let kinds = [Upsampling::None, Upsampling::H2V2, Upsampling::H2V2];
+    let resize = PictureResize::Pixels(whole(size.0, size.1));
+    let placement = placed(Rect::of_size(size.0, size.1));
+    let images: Vec<_> = (0..12)
+        .map(|_| Image::color(&mut random, PlaneColor::YCbCr, Scale::FULL, size, kinds))
+        .collect();
+    let expected: Vec<_> =
+        images.iter().map(|image| expected(image, &resize, &placement)).collect();
+    let parts: Vec<_> = images.iter().map(|image| image.parts(Stage::Rows)).collect();
+    let decode = |thread: usize| {
+        for batch in 0..24 {
+            let numbers = (0..1 + (batch + thread) % 9).map(|row| (thread + batch * row) % 12);
+            let numbers: Vec<_> = numbers.collect();
+            let pictures: Vec<_> = numbers
+                .iter()
+                .map(|number| picture(&parts[*number], &resize, &placement))
+                .collect();
+            let found = fixture.decode(&pictures, size);
+            for (found, number) in found.iter().zip(numbers) {
+                assert!(*found == expected[number], "image {number} of batch {batch}");
+            }
+        }
+    };
+    let decode = &decode;
+    std::thread::scope(|scope| {
+        (0..4).for_each(|thread| drop(scope.spawn(move || decode(thread))));
+    });
+}
