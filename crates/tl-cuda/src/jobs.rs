@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use tl_handoff::sync::{Arc, Condvar, Mutex, lock, wait};
 
-use crate::driver::{Event, PinnedMemory};
-use crate::uploader::{HostBytes, Images, PictureCopy};
+use crate::driver::Event;
+use crate::uploader::{CopyMemory, HostBytes, Images, PictureCopy};
 
 /// A copy, with what it needs until it is complete.
 pub(crate) struct Copy {
@@ -14,7 +14,7 @@ pub(crate) struct Copy {
     pub(crate) source: Arc<dyn HostBytes>,
     pub(crate) _images: Option<Images>,
     pub(crate) pictures: Option<PictureCopy>,
-    pub(crate) erasures: Option<PinnedMemory>,
+    pub(crate) erasures: Option<CopyMemory>,
 }
 
 /// A reason to wait for the device.

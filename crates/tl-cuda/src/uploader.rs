@@ -3,6 +3,7 @@
 
 mod erasures;
 mod lanes;
+mod memory;
 mod pictures;
 
 use std::fmt;
@@ -20,8 +21,10 @@ use crate::picture::RowPicture;
 use crate::picture::decoder::PictureDecoder;
 use crate::reason::DeviceReason;
 use lanes::{LaneMemory, Lanes, Turn};
+pub(crate) use memory::CopyMemory;
+use memory::CopyPool;
 pub(crate) use pictures::PictureCopy;
-use pictures::{PinnedPool, copy_images};
+use pictures::copy_images;
 
 /// The alignment of what follows converted images in a buffer.
 const ALIGNMENT: usize = 256;
@@ -138,7 +141,9 @@ struct Shared {
     device: Device,
     lanes: Lanes,
     pool: Arc<BufferPool>,
-    pinned: PinnedPool,
+    copies: CopyPool,
+    /// Bytes in which pictures are decoded.
+    scratch: usize,
     jobs: Arc<Jobs>,
     /// The first copy that failed.
     failed: Mutex<Option<DeviceReason>>,
@@ -160,7 +165,7 @@ struct Begun<'a> {
 struct Kept {
     source: Arc<dyn HostBytes>,
     pictures: Option<PictureCopy>,
-    erasures: Option<PinnedMemory>,
+    erasures: Option<CopyMemory>,
     buffer: DeviceBuffer,
 }
 
@@ -185,7 +190,8 @@ impl Uploader {
             device: device.clone(),
             lanes: Lanes::new(device, limits.lanes)?,
             pool: Arc::new(BufferPool::new(device.clone(), limits, Arc::clone(&jobs))),
-            pinned: PinnedPool::new(limits),
+            copies: CopyPool::new(limits.keep),
+            scratch: limits.scratch,
             jobs,
             failed: Mutex::default(),
             batches: AtomicU64::new(0),
@@ -296,7 +302,7 @@ impl Shared {
         assert!(area <= bytes, "images of {area} bytes in {bytes}");
         let bytes = converted + (bytes - area);
         let pictures_of = images.filter(|_| !pictures.is_empty());
-        let copy = |images: &Images| self.pinned.copy(device, pictures, images.pixels);
+        let copy = |images: &Images| self.gather(pictures, images.pixels);
         let copy = pictures_of.map(copy).transpose()?;
         // One batch at a time is enqueued to a lane.
         let Turn { stream, memory: mut own } = self.lanes.take();
@@ -419,12 +425,12 @@ impl Shared {
     }
 
     /// Takes back the memory of a complete copy, after a look at its faults.
-    fn use_again(&self, pictures: Option<PictureCopy>, erasures: Option<PinnedMemory>) {
+    fn use_again(&self, pictures: Option<PictureCopy>, erasures: Option<CopyMemory>) {
         if let Some(sample) = pictures.as_ref().and_then(PictureCopy::fault) {
             lock(&self.failed).get_or_insert(DeviceReason::RowIndex { sample });
         }
         let memories = pictures.map(PictureCopy::into_memory).into_iter().chain(erasures);
-        memories.for_each(|memory| self.pinned.put_back(memory));
+        memories.for_each(|memory| self.copies.put_back(memory));
     }
 }
 

@@ -221,7 +221,7 @@ def test_the_number_of_a_device_is_that_of_torch_or_of_the_rank(photos, library,
 @pytest.mark.skipif(REAL is not None, reason="real memory can be pinned")
 def test_memory_that_cannot_be_pinned_is_a_warning_or_an_error(photos, tmp_path):
     library = driver(tmp_path, 'FAILING="cuMemHostAlloc"', "CODE=2")
-    device = tl.Device("cuda:0", library=library, decode="never")
+    device = tl.Device("cuda:0", library=library)
     for setting in ({"device": device}, {"pin_memory": device}):
         loader = tl.DataLoader(photos, **setting, **options())
         with pytest.warns(UserWarning, match="^pinned memory: ordinary memory instead, ") as warned:

@@ -33,7 +33,7 @@ impl Shared {
         let is_inside = rows.iter().all(|row| row.first_image + row.erasures.views() <= *count);
         assert!(is_inside, "an image beyond the {count} of the batch");
         let Kept { erasures, buffer, .. } = kept;
-        let memory = erasures.insert(self.pinned.take(&self.device, gathering.bytes)?);
+        let memory = erasures.insert(self.copies.take(&self.device, gathering.bytes)?);
         gathering.write(memory);
         let copy = self.reserve(stream, copy, gathering.bytes, with_room)?;
         // SAFETY: the caller keeps the memory; that of the device is freed only after a wait.

@@ -1,12 +1,10 @@
 //! Copies of pictures to the device, and what becomes of them there.
 #![expect(unsafe_code, reason = "copies and kernels that continue after the call; docs/safety.md")]
 
-use tl_handoff::sync::{Mutex, lock};
-
+use super::memory::CopyMemory;
 use super::{Images, Shared};
-use crate::buffers::BufferLimits;
 use crate::conversion::CHANNELS;
-use crate::driver::{Device, DeviceMemory, PinnedMemory, Stream};
+use crate::driver::{DeviceMemory, Stream};
 use crate::picture::RowPicture;
 use crate::picture::batch::{Chunk, Gathering};
 use crate::picture::decoder::{Memory, PictureDecoder};
@@ -17,10 +15,10 @@ pub(super) fn with_room(bytes: usize) -> usize {
     (bytes + bytes / 4).next_multiple_of(1 << 20)
 }
 
-/// The pictures of a batch in pinned memory.
+/// The pictures of a batch in memory for copies.
 #[derive(Debug)]
 pub(crate) struct PictureCopy {
-    memory: PinnedMemory,
+    memory: CopyMemory,
     bytes: usize,
     scratch: usize,
     chunks: Vec<Chunk>,
@@ -29,7 +27,7 @@ pub(crate) struct PictureCopy {
 
 impl PictureCopy {
     /// The memory, for another copy.
-    pub(super) fn into_memory(self) -> PinnedMemory {
+    pub(super) fn into_memory(self) -> CopyMemory {
         self.memory
     }
 
@@ -42,50 +40,20 @@ impl PictureCopy {
     }
 }
 
-/// Pinned memory that is used again.
-pub(super) struct PinnedPool {
-    limits: BufferLimits,
-    free: Mutex<Vec<PinnedMemory>>,
-}
-
-impl PinnedPool {
-    pub(super) fn new(limits: BufferLimits) -> Self {
-        Self { limits, free: Mutex::default() }
-    }
-
-    pub(super) fn copy(
+impl Shared {
+    /// Gathers the pictures of a batch whose images have so many pixels.
+    pub(super) fn gather(
         &self,
-        device: &Device,
         pictures: &[RowPicture<'_>],
         pixels: usize,
     ) -> Result<PictureCopy, DeviceReason> {
-        let gathering = Gathering::new(pictures, pixels, self.limits.scratch);
+        let gathering = Gathering::new(pictures, pixels, self.scratch);
         let bytes = gathering.bytes;
-        let mut memory = self.take(device, bytes)?;
+        let mut memory = self.copies.take(&self.device, bytes)?;
         gathering.write(&mut memory);
         let samples = gathering.samples();
         let Gathering { chunks, scratch, .. } = gathering;
         Ok(PictureCopy { memory, bytes, scratch, chunks, samples })
-    }
-
-    /// Memory of so many bytes or more.
-    pub(super) fn take(&self, device: &Device, bytes: usize) -> Result<PinnedMemory, DeviceReason> {
-        let mut free = lock(&self.free);
-        free.sort_unstable_by_key(|memory| memory.len());
-        if let Some(place) = free.iter().position(|memory| memory.len() >= bytes) {
-            return Ok(free.remove(place));
-        }
-        // The largest that is too small makes way.
-        drop(free.pop());
-        drop(free);
-        device.pinned(with_room(bytes))
-    }
-
-    pub(super) fn put_back(&self, memory: PinnedMemory) {
-        let mut free = lock(&self.free);
-        if free.len() < self.limits.keep {
-            free.push(memory);
-        }
     }
 }
 
