@@ -1,8 +1,9 @@
 //! What decoding on a GPU takes and gives: photographs per second, and time of the host's CPUs for
 //! each, with every part of decoding on the device; and whether all epochs have the bits of the host.
+//! Without a GPU it says why there is none.
 //!
 //! ```text
-//! cargo run --release -p tl-pipeline --example decoding -- DATA WORKERS EPOCHS [BATCH_SIZE [LIBRARY [ONLY]]]
+//! cargo run --release -p tl-pipeline --example decoding -- [DATA [WORKERS [EPOCHS [BATCH_SIZE [LIBRARY [ONLY]]]]]]
 //! ```
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
@@ -10,7 +11,7 @@
 use std::error::Error;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use tl_pipeline::{
@@ -24,10 +25,11 @@ const TICKS: f64 = 100.0;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let data = arguments.next().ok_or("a data set")?;
-    let workers: usize = arguments.next().ok_or("a number of workers")?.parse()?;
-    let epochs: u32 = arguments.next().ok_or("a number of epochs")?.parse()?;
-    let batch_size = arguments.next().map_or(Ok(256), |size| size.parse())?;
+    let photos = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos");
+    let data = arguments.next().map_or(photos, PathBuf::from);
+    let workers = arguments.next().map_or(Ok(1), |count| count.parse())?;
+    let epochs = arguments.next().map_or(Ok(1), |count| count.parse())?;
+    let batch_size = arguments.next().map_or(Ok(8), |size| size.parse())?;
     let library = arguments.next().map(PathBuf::from);
     let only = arguments.next().unwrap_or_default();
     let output = OutputSpec { dtype: Dtype::F16, layout: Layout::Chw };
@@ -39,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let device = |decode| {
         let library = library.clone();
-        Delivery::Device(DeviceOptions { decode, required: true, library, ..Default::default() })
+        Delivery::Device(DeviceOptions { decode, library, ..DeviceOptions::default() })
     };
     let host = loader(Delivery::Host)?;
     if "on the host".contains(&only) {
@@ -54,6 +56,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             continue;
         }
         let loader = loader(device(decode))?;
+        if loader.device_use().is_none() {
+            loader.notes().iter().for_each(|note| println!("{note}"));
+            break;
+        }
         rate(name, &loader, epochs)?;
         let mut equal = 0;
         for epoch in 0..epochs {

@@ -59,7 +59,7 @@ fn rows_that_do_not_end_where_the_index_says_fail_the_next_upload() {
 
 #[test]
 fn pictures_that_cannot_be_decoded_are_errors_and_keep_nothing() {
-    for function in ["cuMemcpyDtoHAsync_v2", "cuLaunchKernel", "cuMemHostAlloc"] {
+    for function in ["cuMemcpyDtoHAsync_v2", "cuLaunchKernel"] {
         let device = device_with(&[&format!("FAILING=\"{function}\""), "CODE=1"]).unwrap();
         let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
         let decoder = Some(Arc::new(PictureDecoder::new(&device).unwrap()));
@@ -80,6 +80,30 @@ fn pictures_that_cannot_be_decoded_are_errors_and_keep_nothing() {
         }
         assert_eq!(uploader.stats().pictures, 0);
     }
+}
+
+#[test]
+fn pictures_are_decoded_where_no_memory_can_be_pinned() {
+    let window = Rect::of_size(90, 60);
+    let pixels = 90 * 60;
+    let resize = PictureResize::Pixels(whole(90, 60));
+    let picture = picture(&parts(&mut Random(9)), &resize, &placed(window));
+    let decoded = |macros: &[&str]| {
+        let device = device_with(macros).unwrap();
+        let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
+        let decoder = Some(Arc::new(PictureDecoder::new(&device).unwrap()));
+        let images =
+            Images { conversion: None, decoder, count: 1, pixels, width: pixels, area: 3 * pixels };
+        let source: Arc<dyn HostBytes> = Arc::new(vec![0; 3 * pixels]);
+        let rows = [RowPicture { row: 0, picture: &picture }];
+        let upload = || uploader.upload(Arc::clone(&source), Some(&images), &rows, &[]).unwrap();
+        // The second copy has the memory of the first.
+        let first = upload().read().unwrap();
+        assert!(upload().read().unwrap() == first);
+        first
+    };
+    let pinned = decoded(&[]);
+    assert!(decoded(&["FAILING=\"cuMemHostAlloc\"", "CODE=2"]) == pinned);
 }
 
 #[test]
