@@ -9,6 +9,9 @@ use crate::dataset::Dataset;
 use crate::error::{SampleError, SampleFault};
 use crate::fields::RowFields;
 
+/// Bytes of a picture that a row keeps for its next one.
+const KEPT_PICTURE_BYTES: usize = 1 << 20;
+
 /// The values of a row in addition to its bytes in the slab.
 #[derive(Debug, Default)]
 pub(crate) struct RowExtras {
@@ -46,7 +49,12 @@ impl RowExtras {
     /// Leaves nothing to a device.
     pub(crate) fn clear_pictures(&mut self) {
         self.erasures.clear();
-        self.pictures.iter_mut().for_each(Picture::clear);
+        for picture in &mut self.pictures {
+            if picture.bytes() > KEPT_PICTURE_BYTES {
+                *picture = Picture::default();
+            }
+            picture.clear();
+        }
     }
 
     fn picture_bytes(&self) -> usize {

@@ -14,6 +14,9 @@ use crate::error::SampleFault;
 use crate::kept_indexes::Kept;
 use crate::render::{plane_resize, samples_read};
 
+/// Bytes of a picture, at most: a batch in flight has as many as rows. The host decodes larger ones.
+const MOST_BYTES: usize = 4 << 20;
+
 /// The memory for the parts of one image after the other.
 #[derive(Debug, Default)]
 pub(super) struct Pictures {
@@ -124,7 +127,7 @@ impl Pictures {
             let reached = jpeg.parts(bytes, &request, stage, scale.is_none(), parts);
             let is_there = reached.as_ref().is_ok_and(Option::is_some);
             if !(is_there && self.picture(sample, pass, scale, &mut pictures[number])) {
-                pictures.iter_mut().for_each(Picture::clear);
+                pictures.iter_mut().for_each(|picture| *picture = Picture::default());
                 return reached.map(|_| false);
             }
             damage = damage.or(self.parts.decoded.damage);
@@ -166,5 +169,6 @@ impl Pictures {
         let placement = Placement { size, left, top, fill, flip, flip_vertical };
         picture.prepare(sample, parts, &resize, &placement, weights)
             && picture.scratch_bytes() <= decoding.scratch
+            && picture.bytes() <= MOST_BYTES
     }
 }

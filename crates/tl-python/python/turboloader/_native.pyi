@@ -540,8 +540,8 @@ class Report:
     @property
     def copies(self, /) -> dict[str, int]:
         """
-        The copies of batches to a device: how many, their bytes, nanoseconds of the device for
-        copies and conversions, and bytes of its memory. Empty without copies.
+        The copies of batches to a device: how many, images decoded there, their bytes, nanoseconds of
+        the device for copies and conversions, and bytes of its memory. Empty without copies.
         """
     @property
     def rate(self, /) -> float:
@@ -850,6 +850,8 @@ class Tensor:
     @property
     def dtype(self, /) -> str:
         """The type of the numbers, as in ``"float32"``."""
+    def is_pinned(self, /) -> bool:
+        """Whether the memory is pinned, as that of a loader with ``pin_memory``."""
     def item(self, /, *index: int) -> Any:
         """One number as Python has it: the only one, or that at ``index``."""
     def jax(self, /) -> jax.Array:
@@ -864,8 +866,6 @@ class Tensor:
     @property
     def ndim(self, /) -> int:
         """How many dimensions there are."""
-    def is_pinned(self, /) -> bool:
-        """Whether the memory is pinned, as that of a loader with ``pin_memory``."""
     def numpy(self, /) -> npt.NDArray[Any]:
         """The tensor as a NumPy array that shares the memory and can be written."""
     def record_stream(self, /, stream: Any) -> None:
