@@ -129,6 +129,12 @@ impl Picture {
         self.descriptor.count == 0
     }
 
+    /// Bytes that are copied for it.
+    #[must_use]
+    pub fn copied_bytes(&self) -> usize {
+        self.payload.len()
+    }
+
     /// Bytes of the device's memory that decoding it takes.
     #[must_use]
     pub fn scratch_bytes(&self) -> usize {

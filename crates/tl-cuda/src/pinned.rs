@@ -32,14 +32,17 @@ struct Held {
 }
 
 impl Held {
-    /// Drops the memory when it has been read. If waiting fails the device is lost, and nothing reads.
+    /// Drops the memory when it has been read. If waiting fails the device is lost, or a stream is being
+    /// captured: nobody can say when the memory is read, so it is never used again.
     fn settle(self) {
         let Self { device, source, last_uses } = self;
         let waited = match &last_uses {
             Some(last_uses) => last_uses.iter().try_for_each(Event::synchronize),
             None => device.synchronize(),
         };
-        drop((source, waited));
+        if waited.is_err() {
+            std::mem::forget(source);
+        }
     }
 }
 

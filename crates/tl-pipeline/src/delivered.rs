@@ -220,7 +220,8 @@ impl Delivered {
         });
         match result {
             Ok((uploader, limits)) => {
-                config.prefetch = config.prefetch.min(limits.keep).max(1);
+                let ahead = limits.keep.saturating_sub(usize::try_from(HELD).unwrap_or(2));
+                config.prefetch = config.prefetch.min(ahead).max(1);
                 let decoding = DeviceDecoding { scratch: limits.scratch, ..self.decoding };
                 Ok(Self { uploader: Some(uploader), decoding, ..self })
             }

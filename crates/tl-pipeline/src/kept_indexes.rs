@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tl_handoff::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
+use tl_handoff::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, lock};
 
 /// Maps that are locked one by one.
 const PARTS: usize = 64;
@@ -15,6 +15,8 @@ const ENTRY_BYTES: u64 = 64;
 pub(crate) struct KeptIndexes {
     limit: u64,
     used: AtomicU64,
+    /// Whether an index was refused for want of room.
+    is_full: AtomicBool,
     parts: Vec<Mutex<Part>>,
 }
 
@@ -35,11 +37,11 @@ impl KeptIndexes {
     /// Room for indexes of so many bytes.
     pub(crate) fn new(limit: u64) -> Self {
         let parts = std::iter::repeat_with(Mutex::default).take(PARTS).collect();
-        Self { limit, used: AtomicU64::new(0), parts }
+        Self { limit, used: AtomicU64::new(0), is_full: AtomicBool::new(limit == 0), parts }
     }
 
     pub(crate) fn find(&self, sample: u64) -> Kept {
-        let has_room = self.used.load(Ordering::Relaxed) < self.limit;
+        let has_room = !self.is_full.load(Ordering::Relaxed);
         match lock(self.part(sample)).get(&sample) {
             Some(Some(index)) => Kept::Index(Arc::clone(index)),
             None if has_room => Kept::Unknown,
@@ -53,6 +55,8 @@ impl KeptIndexes {
         let fits = |used: u64| used.checked_add(bytes).filter(|used| *used <= self.limit);
         if self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok() {
             lock(self.part(sample)).insert(sample, index.map(Arc::from));
+        } else {
+            self.is_full.store(true, Ordering::Relaxed);
         }
     }
 
@@ -69,7 +73,7 @@ mod tests {
 
     #[test]
     fn indexes_are_kept_as_long_as_there_is_room() {
-        let kept = KeptIndexes::new(3 * (ENTRY_BYTES + 100));
+        let kept = KeptIndexes::new(3 * (ENTRY_BYTES + 100) + 50);
         for sample in 0..3 {
             assert!(matches!(kept.find(sample), Kept::Unknown));
             kept.keep(sample, Some(&[sample.to_le_bytes()[0]; 100]));

@@ -169,6 +169,6 @@ impl Pictures {
         let placement = Placement { size, left, top, fill, flip, flip_vertical };
         picture.prepare(sample, parts, &resize, &placement, weights)
             && picture.scratch_bytes() <= decoding.scratch
-            && picture.bytes() <= MOST_BYTES
+            && picture.copied_bytes() <= MOST_BYTES
     }
 }
