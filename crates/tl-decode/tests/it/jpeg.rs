@@ -343,7 +343,22 @@ fn damaged_files_of_every_kind_never_panic() {
     };
     let mut decoder = JpegDecoder::new(limits);
     let mut image = Image::new();
-    let mut numbers = Numbers(3);
+    each_damaged(3, |entry, _, bytes, request| {
+        let pixels = decoder.decode(bytes, request, &mut image);
+        let planes = decoder.decode_planes(bytes, request);
+        for error in [pixels.err(), planes.err()].into_iter().flatten() {
+            assert!(error.to_string().len() < 300, "{}: {error}", entry.file());
+        }
+    });
+}
+
+/// Calls `check` with every file, each time with a bit of another byte flipped: the file, that byte, the
+/// bytes, and a request.
+pub(crate) fn each_damaged(
+    seed: u64,
+    mut check: impl FnMut(&Entry, usize, &[u8], &JpegRequest<'_>),
+) {
+    let mut numbers = Numbers(seed);
     for entry in entries() {
         let mut bytes = read(&entry);
         for at in 0..bytes.len() {
@@ -353,11 +368,7 @@ fn damaged_files_of_every_kind_never_panic() {
             let (scale, _) = SCALES[numbers.below(4) as usize];
             let region = (at % 3 == 0).then(|| numbers.rect(9, 9));
             let request = JpegRequest { scale, region, on_damaged, ..JpegRequest::default() };
-            let pixels = decoder.decode(&bytes, &request, &mut image);
-            let planes = decoder.decode_planes(&bytes, &request);
-            for error in [pixels.err(), planes.err()].into_iter().flatten() {
-                assert!(error.to_string().len() < 300, "{}: {error}", entry.file());
-            }
+            check(&entry, at, &bytes, &request);
             bytes[at] = old;
         }
     }

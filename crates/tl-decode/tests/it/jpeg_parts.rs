@@ -9,7 +9,7 @@ use tl_decode::{
     RowIndex,
 };
 
-use crate::jpeg::{Numbers, SCALES, decoder, entries, for_each, read};
+use crate::jpeg::{Numbers, SCALES, decoder, each_damaged, entries, for_each, read};
 
 /// The memory for images and their parts.
 struct Bench {
@@ -229,49 +229,38 @@ fn errors_and_kept_damage_are_those_of_decoding() {
         ..Limits::default()
     };
     let mut bench = Bench { decoder: JpegDecoder::new(limits), ..Bench::new() };
-    let mut numbers = Numbers(6);
     let mut good = 0;
     let mut failed = 0;
-    for entry in entries() {
-        let mut bytes = read(&entry);
-        for at in 0..bytes.len() {
-            let old = bytes[at];
-            bytes[at] ^= 1 << numbers.below(8);
-            let on_damaged = if at % 2 == 0 { OnDamaged::Keep } else { OnDamaged::Error };
-            let (scale, _) = SCALES[numbers.below(4) as usize];
-            let region = (at % 3 == 0).then(|| numbers.rect(9, 9));
-            let request = JpegRequest { scale, region, on_damaged, ..JpegRequest::default() };
-            let Bench { decoder, parts, image } = &mut bench;
-            let reached = decoder.parts(&bytes, &request, PartStage::EntropyRows, true, parts);
-            let decoded = decoder.decode(&bytes, &request, image);
-            match (reached, decoded) {
-                (Ok(None), _) => {}
-                (Ok(Some(stage)), Ok(decoded)) => {
-                    assert_eq!(stage, PartStage::Coefficients);
-                    assert_eq!(parts.decoded, decoded, "{} at {at}", entry.file());
-                    // Most of the time goes here, and one in some is enough.
-                    if image.data.len() < 100_000 && at % 16 == 0 {
-                        let samples = reference::samples(parts, stage);
-                        let whole = Rect::of_size(image.width, image.height);
-                        let region = region.unwrap_or(whole);
-                        let pixels = reference::pixels(parts.color, &samples, region);
-                        assert!(pixels == image.data, "{} at {at}", entry.file());
-                        good += 1;
-                    }
-                }
-                (Err(error), Err(expected)) => {
-                    let texts: [DecodeError; 2] = [error, expected];
-                    let [error, expected] = texts.map(|error| error.to_string());
-                    assert_eq!(error, expected, "{} at {at}", entry.file());
-                    failed += 1;
-                }
-                (reached, decoded) => {
-                    panic!("{} at {at}: {reached:?}, decoded {decoded:?}", entry.file());
+    each_damaged(6, |entry, at, bytes, request| {
+        let Bench { decoder, parts, image } = &mut bench;
+        let reached = decoder.parts(bytes, request, PartStage::EntropyRows, true, parts);
+        let decoded = decoder.decode(bytes, request, image);
+        match (reached, decoded) {
+            (Ok(None), _) => {}
+            (Ok(Some(stage)), Ok(decoded)) => {
+                assert_eq!(stage, PartStage::Coefficients);
+                assert_eq!(parts.decoded, decoded, "{} at {at}", entry.file());
+                // Most of the time goes here, and one in some is enough.
+                if image.data.len() < 100_000 && at % 16 == 0 {
+                    let samples = reference::samples(parts, stage);
+                    let whole = Rect::of_size(image.width, image.height);
+                    let region = request.region.unwrap_or(whole);
+                    let pixels = reference::pixels(parts.color, &samples, region);
+                    assert!(pixels == image.data, "{} at {at}", entry.file());
+                    good += 1;
                 }
             }
-            bytes[at] = old;
+            (Err(error), Err(expected)) => {
+                let texts: [DecodeError; 2] = [error, expected];
+                let [error, expected] = texts.map(|error| error.to_string());
+                assert_eq!(error, expected, "{} at {at}", entry.file());
+                failed += 1;
+            }
+            (reached, decoded) => {
+                panic!("{} at {at}: {reached:?}, decoded {decoded:?}", entry.file());
+            }
         }
-    }
+    });
     assert!(good > 1000 && failed > 5000, "{good} good and {failed} bad files");
 }
 
