@@ -1,23 +1,15 @@
 //! The conversion of pixels on a device: to floats, halves or planes, by tables.
 #![expect(unsafe_code, reason = "launches of kernels; docs/safety.md")]
 
-use std::ffi::CStr;
 use std::fmt;
 
+use tl_handoff::sync::Arc;
 use tl_simd::Level;
 use tl_simd::normalize::{Dtype, ImageWriter, Layout, PixelFormat, Table};
 
 use crate::driver::{BLOCK, Device, DeviceMemory, Kernel, Module, Stream};
 use crate::erasures::Gathering;
 use crate::reason::DeviceReason;
-
-/// The kernels as the driver compiles them; `cargo xtask ptx` makes the text of `kernels.cu`.
-pub(crate) const PTX: &CStr = match CStr::from_bytes_with_nul(
-    concat!(include_str!("../kernels/kernels.ptx"), "\0").as_bytes(),
-) {
-    Ok(text) => text,
-    Err(_) => c"",
-};
 
 /// Samples of a pixel.
 pub(crate) const CHANNELS: usize = 3;
@@ -65,8 +57,8 @@ pub struct Conversion {
     table: DeviceMemory,
     kernel: Kernel,
     erase: Kernel,
-    /// Has the kernel.
-    _module: Module,
+    /// Has the kernels.
+    _module: Arc<Module>,
 }
 
 impl Conversion {
@@ -98,7 +90,7 @@ impl Conversion {
         let format = PixelFormat { dtype, layout: Layout::Chw, flip: false };
         ImageWriter::new(&mut numbers, VALUES, 1, format, table).write_row(Level::Scalar, 0, &ramp);
 
-        let module = device.module(PTX)?;
+        let module = device.kernels()?;
         let kernel = module.kernel(name)?;
         let erase = module.kernel(match dtype {
             Dtype::U8 => c"erase_8",

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::ptr::NonNull;
 
 use tl_handoff::slab::Backing;
-use tl_handoff::sync::{Arc, process_id};
+use tl_handoff::sync::{Arc, Mutex, lock, process_id};
 
 use crate::library::{Code, Functions, OUT_OF_MEMORY, Opaque, SUCCESS};
 use crate::reason::DeviceReason;
@@ -107,10 +107,20 @@ pub struct MemoryInfo {
     pub total: u64,
 }
 
+/// The kernels as the driver compiles them; `cargo xtask ptx` makes the text of `kernels.cu`.
+const PTX: &CStr = match CStr::from_bytes_with_nul(
+    concat!(include_str!("../kernels/kernels.ptx"), "\0").as_bytes(),
+) {
+    Ok(text) => text,
+    Err(_) => c"",
+};
+
 /// A CUDA device, opened for this process. Clones are the same device.
 #[derive(Clone)]
 pub struct Device {
     context: Arc<Context>,
+    /// The kernels, once they are loaded.
+    kernels: Arc<Mutex<Option<Arc<Module>>>>,
 }
 
 impl Device {
@@ -171,7 +181,7 @@ impl Device {
         functions.check("cuDevicePrimaryCtxRetain", code)?;
         let process = process_id();
         let context = Context { functions, raw, device, ordinal, name, process };
-        Ok(Self { context: Arc::new(context) })
+        Ok(Self { context: Arc::new(context), kernels: Arc::default() })
     }
 
     /// The device's number among those that the process sees.
@@ -304,6 +314,19 @@ impl Device {
         }
         scope.functions.check("cuMemAlloc", code)?;
         Ok(DeviceMemory { context: Arc::clone(&self.context), address, bytes })
+    }
+
+    /// The kernels of this crate, which the driver compiles once for all clones of the device.
+    pub(crate) fn kernels(&self) -> Result<Arc<Module>, DeviceReason> {
+        // Before the lock: a thread that a fork lacks may hold it.
+        self.context.enter()?;
+        let mut kernels = lock(&self.kernels);
+        if let Some(kernels) = &*kernels {
+            return Ok(Arc::clone(kernels));
+        }
+        let module = Arc::new(self.module(PTX)?);
+        *kernels = Some(Arc::clone(&module));
+        Ok(module)
     }
 
     /// Loads PTX.

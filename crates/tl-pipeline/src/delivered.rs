@@ -30,7 +30,7 @@ use crate::work::Work;
 
 /// Batches on a device besides those in flight: the one that a training step uses, and the next, which
 /// the consumer gets before it drops that.
-const HELD: u64 = 2;
+const HELD: usize = 2;
 
 /// The part of the device's memory for decoding, at most.
 const SCRATCH_PART: u64 = 4;
@@ -220,7 +220,7 @@ impl Delivered {
         });
         match result {
             Ok((uploader, limits)) => {
-                let ahead = limits.keep.saturating_sub(usize::try_from(HELD).unwrap_or(2));
+                let ahead = limits.keep.saturating_sub(HELD);
                 config.prefetch = config.prefetch.min(ahead).max(1);
                 let decoding = DeviceDecoding { scratch: limits.scratch, ..self.decoding };
                 Ok(Self { uploader: Some(uploader), decoding, ..self })
@@ -239,7 +239,7 @@ impl Delivered {
     ) -> Result<BufferLimits, DeviceReason> {
         let free = device.free_memory()?;
         let bytes = options.memory.unwrap_or(free).min(free);
-        let keep = prefetch.saturating_add(usize::try_from(HELD).unwrap_or(2));
+        let keep = prefetch.saturating_add(HELD);
         if layout.is_padded || layout.shape.bytes() == 0 {
             return Ok(BufferLimits { bytes, keep, scratch: self.scratch(bytes, 1), lanes: 1 });
         }
@@ -266,12 +266,12 @@ impl Delivered {
         let lanes = fewer.find(|lanes| fitting(*lanes) >= keep as u64).unwrap_or(1);
         let fixed = fixed(lanes);
         let fitting = fitting(lanes);
-        if fitting <= HELD {
-            let need = fixed.saturating_add(batch.saturating_mul(HELD + 1));
+        let least = HELD as u64 + 1;
+        if fitting < least {
+            let need = fixed.saturating_add(batch.saturating_mul(least));
             return Err(DeviceReason::OutOfMemory { need, free: bytes });
         }
-        let ahead = usize::try_from(fitting - HELD).unwrap_or(usize::MAX);
-        let keep = keep.min(ahead.saturating_add(2));
+        let keep = keep.min(usize::try_from(fitting).unwrap_or(usize::MAX));
         let scratch = self.scratch(bytes, lanes);
         Ok(BufferLimits { bytes: bytes.saturating_sub(fixed), keep, scratch, lanes })
     }
@@ -373,9 +373,8 @@ impl Delivered {
         let views = layout.spec.map_or(1, |spec| spec.views as usize);
         let pictures: Vec<RowPicture<'_>> = (0..rows)
             .flat_map(|row| {
-                let pictures = &lease.extra(row).pictures;
-                let first = row * pictures.len();
-                pictures.iter().enumerate().map(move |(view, picture)| (first + view, picture))
+                let pictures = lease.extra(row).pictures.iter();
+                pictures.enumerate().map(move |(view, picture)| (row * views + view, picture))
             })
             .filter(|(_, picture)| !picture.is_empty())
             .map(|(row, picture)| RowPicture { row, picture })

@@ -27,7 +27,7 @@ type Part = HashMap<u64, Option<Arc<[u8]>>>;
 pub(crate) enum Kept {
     /// Its index.
     Index(Arc<[u8]>),
-    /// That it has none, or that there is no room.
+    /// It has none, or the memory is full.
     Nothing,
     /// Nothing yet: an index is wanted.
     Unknown,
@@ -50,11 +50,11 @@ impl KeptIndexes {
     }
 
     /// Keeps the index of a sample, or that it can have none.
-    pub(crate) fn keep(&self, sample: u64, index: Option<&[u8]>) {
-        let bytes = index.map_or(0, <[u8]>::len) as u64 + ENTRY_BYTES;
+    pub(crate) fn keep(&self, sample: u64, index: Option<Arc<[u8]>>) {
+        let bytes = index.as_ref().map_or(0, |index| index.len()) as u64 + ENTRY_BYTES;
         let fits = |used: u64| used.checked_add(bytes).filter(|used| *used <= self.limit);
         if self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok() {
-            lock(self.part(sample)).insert(sample, index.map(Arc::from));
+            lock(self.part(sample)).insert(sample, index);
         } else {
             self.is_full.store(true, Ordering::Relaxed);
         }
@@ -76,9 +76,9 @@ mod tests {
         let kept = KeptIndexes::new(3 * (ENTRY_BYTES + 100) + 50);
         for sample in 0..3 {
             assert!(matches!(kept.find(sample), Kept::Unknown));
-            kept.keep(sample, Some(&[sample.to_le_bytes()[0]; 100]));
+            kept.keep(sample, Some(Arc::new([sample.to_le_bytes()[0]; 100])));
         }
-        kept.keep(3, Some(&[3; 100]));
+        kept.keep(3, Some(Arc::new([3; 100])));
         kept.keep(4, None);
         let Kept::Index(index) = kept.find(2) else { panic!("it was kept") };
         assert_eq!(*index, [2; 100]);

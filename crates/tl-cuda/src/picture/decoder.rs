@@ -4,9 +4,10 @@
 use std::ffi::CStr;
 use std::fmt;
 
+use tl_handoff::sync::Arc;
+
 use super::batch::{Chunk, Places};
 use super::descriptor::{Axis, Descriptor, Resize, TABLE_BITS};
-use crate::conversion::PTX;
 use crate::driver::{BLOCK, Device, DeviceMemory, Kernel, Module, Stream};
 use crate::reason::DeviceReason;
 
@@ -55,7 +56,7 @@ pub struct PictureDecoder {
     stages: [Stage; STAGES.len()],
     kernels: [Kernel; STAGES.len()],
     /// Has the kernels.
-    _module: Module,
+    _module: Arc<Module>,
 }
 
 /// Memory of the device for the pictures of a batch.
@@ -112,7 +113,7 @@ impl PictureDecoder {
     /// # Errors
     /// A call of the driver that failed; [`DeviceReason::Forked`].
     pub fn new(device: &Device) -> Result<Self, DeviceReason> {
-        let module = device.module(PTX)?;
+        let module = device.kernels()?;
         let [codes, entropy, transform, colours, first, second, place] =
             STAGES.map(|stage| module.kernel(stage.name));
         let kernels = [codes?, entropy?, transform?, colours?, first?, second?, place?];

@@ -47,7 +47,7 @@ impl SampleRenderer {
     ) -> Result<bool, SampleFault> {
         let Some(maker) = &mut self.pictures else { return Ok(false) };
         let plans = self.outputs.plans();
-        // What is left to do on pixels, the host does.
+        // Steps and erasing need pixels of the host.
         if !plans.iter().all(|plan| plan.is_one_pass() && plan.erasures.is_empty()) {
             return Ok(false);
         }
@@ -100,8 +100,9 @@ impl Pictures {
         self.index.clear();
         // Whatever is wrong with the file is left to the way without an index.
         let is_made = jpeg.row_index(file.bytes, &mut self.index).unwrap_or(false);
-        kept.keep(file.sample, is_made.then_some(&self.index[..]));
-        is_made.then(|| Arc::from(&self.index[..]))
+        let index: Option<Arc<[u8]>> = is_made.then(|| Arc::from(&self.index[..]));
+        kept.keep(file.sample, index.clone());
+        index
     }
 
     /// Makes the pictures of all plans, and leaves the damage with the parts; false, and no picture,
