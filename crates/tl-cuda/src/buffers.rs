@@ -5,7 +5,7 @@
 //! kernels that have been enqueued. So a buffer remembers the streams that it was given to. When it is
 //! dropped, an event is recorded on each of them, and the next filling of the memory begins with a
 //! wait for these events, on the device, and for the last filling, which may be on another stream.
-//! Whoever drops it does not wait. The uploader's thread waits for readers whose streams nobody knows,
+//! The thread that drops it does not wait. The uploader's thread waits for readers whose streams nobody knows,
 //! and before it frees what is too much.
 
 use std::fmt;

@@ -120,7 +120,7 @@ impl<'a> Gathering<'a> {
     /// Plans the copy for images of this width and height.
     ///
     /// # Panics
-    /// When a rectangle leaves its image, or there are more numbers than 32 bits count.
+    /// If a rectangle leaves its image, or there are more numbers than 32 bits count.
     pub(crate) fn new(rows: &'a [RowErasures<'a>], size: (u32, u32)) -> Self {
         let most = rows.iter().map(|row| row.erasures.parts.len()).max().unwrap_or(0);
         let mut ranks = Vec::with_capacity(most);
@@ -153,7 +153,7 @@ impl<'a> Gathering<'a> {
     /// Writes the copy to the front of `to`.
     ///
     /// # Panics
-    /// When it does not fit.
+    /// If it does not fit.
     pub(crate) fn write(&self, to: &mut [u8]) {
         let (rectangles, numbers) = to.split_at_mut(self.numbers);
         let mut next: Vec<usize> = self.ranks.iter().map(|rank| rank.at).collect();

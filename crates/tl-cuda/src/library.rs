@@ -179,7 +179,7 @@ impl Functions {
         Ok(CudaVersion::of_number(u32::try_from(number).unwrap_or(0)))
     }
 
-    /// How many devices the process sees.
+    /// The number of devices that the process sees.
     pub(crate) fn devices(&self) -> Result<u32, DeviceReason> {
         let mut devices = 0;
         // SAFETY: the pointer is to a local variable of the type that the function writes.

@@ -82,7 +82,7 @@ impl Picture {
     /// `sample` is the number by which errors name the image.
     ///
     /// # Panics
-    /// When the window of `resize` is empty or does not fit its image or `placement`, when `parts` do
+    /// If the window of `resize` is empty or does not fit its image or `placement`, if `parts` do
     /// not have all the samples that count, or do not fit each other.
     pub fn prepare(
         &mut self,

@@ -21,7 +21,7 @@ impl Readers {
     pub(crate) fn record(&self, device: &Device, stream: StreamHandle) -> Result<(), DeviceReason> {
         // Before the lock: a thread that a fork lacks may hold it.
         let last_use = device.event()?;
-        // What cannot be done at the end is said now.
+        // A failure at the end would reach nobody, so it is found now.
         last_use.record_end(stream)?;
         let mut readers = lock(&self.readers);
         if !readers.iter().any(|reader| reader.stream == stream) {

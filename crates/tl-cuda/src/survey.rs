@@ -36,7 +36,7 @@ impl DeviceSurvey {
     /// Opens the devices of the system's driver, and times copies to each.
     ///
     /// # Errors
-    /// The reason why there is no driver to use; the process sees no device.
+    /// The reason why the process cannot use the driver; it sees no device then.
     pub fn new() -> Result<Self, DeviceReason> {
         let functions = Functions::of_system()?;
         let version = functions.version()?;

@@ -244,8 +244,8 @@ impl Uploader {
     /// [`DeviceReason::RowIndex`] for a picture of an earlier copy; [`DeviceReason::Forked`].
     ///
     /// # Panics
-    /// When the source has fewer bytes than `images` says, or when pictures have no decoder, are not in
-    /// the order of their rows, are empty, or are of another size; when images are erased that are not
+    /// If the source has fewer bytes than `images` says, or if pictures have no decoder, are not in
+    /// the order of their rows, are empty, or are of another size; if images are erased that are not
     /// converted or not there.
     pub fn upload(
         &self,

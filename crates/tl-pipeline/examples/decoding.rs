@@ -1,5 +1,5 @@
-//! What decoding on a GPU takes and gives: photographs per second, and time of the host's CPUs for
-//! each, with every part of decoding on the device; and whether all epochs have the bits of the host.
+//! Photographs per second, and time of the host's CPUs for each, with every part of decoding on a GPU;
+//! and whether all epochs have the bits of the host.
 //! Without a GPU it says why there is none.
 //!
 //! ```text

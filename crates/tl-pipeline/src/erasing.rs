@@ -22,7 +22,7 @@ impl Erasing {
         recipe.erases_floats().then(|| Self { recipe: recipe.clone(), plan, level })
     }
 
-    /// Adds what is erased in the images that `plans` make of a sample.
+    /// Adds the rectangles that are erased in the images that `plans` make of a sample.
     pub(crate) fn draw(
         &mut self,
         draw: Draw,

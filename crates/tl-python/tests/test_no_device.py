@@ -96,7 +96,7 @@ def test_an_unusable_driver_is_a_reason(photos, tmp_path, macro, visible, reason
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the driver of Linux")
 def test_no_driver_is_a_reason(photos, tmp_path):
-    # What is no library hides the one that the machine may have.
+    # A file that is not a library hides the one that the machine may have.
     (tmp_path / "libcuda.so.1").write_bytes(b"")
     found = said(tmp_path, photos)
     check(found, "no NVIDIA driver: ")

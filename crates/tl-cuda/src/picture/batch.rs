@@ -55,7 +55,7 @@ impl<'a> Gathering<'a> {
     /// single picture needs more.
     ///
     /// # Panics
-    /// When a picture is empty or makes another number of pixels.
+    /// If a picture is empty or makes another number of pixels.
     pub(crate) fn new(pictures: &'a [RowPicture<'a>], pixels: usize, budget: usize) -> Self {
         let mut chunks = Vec::new();
         let mut bytes = Places::of(pictures.len()).payloads;
@@ -87,7 +87,7 @@ impl<'a> Gathering<'a> {
     /// Writes the copy to the front of `to`.
     ///
     /// # Panics
-    /// When it does not fit.
+    /// If it does not fit.
     pub(crate) fn write(&self, to: &mut [u8]) {
         let Places { descriptors, payloads } = Places::of(self.pictures.len());
         to[..descriptors].fill(0);

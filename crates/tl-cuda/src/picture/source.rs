@@ -22,7 +22,7 @@ const MAX_SIDE: u32 = 1 << 20;
 const WARP_BYTES: u32 = 14_000;
 const MAX_LANES: u32 = 8;
 
-/// Bytes that are copied for `parts`, but for tables.
+/// Bytes that are copied for `parts`, without the tables of the resize.
 pub(super) fn payload_bytes(parts: &JpegParts) -> u64 {
     let coefficients = &parts.coefficients;
     let sparse = size_of_val(&coefficients.blocks[..]) + size_of_val(&coefficients.rows[..]);

@@ -101,7 +101,7 @@ fn threads_share_lanes_and_buffers() {
         let images = images(1 + batch % 9);
         uploader.upload(source(batch), Some(&images), &[], &[]).unwrap()
     };
-    // What is between images and what follows them has no value.
+    // Bytes between the images and the rest have no value.
     let content = |buffer: &DeviceBuffer, batch: usize| {
         let bytes = buffer.read().unwrap();
         let count = 1 + batch % 9;

@@ -16,7 +16,7 @@ impl Shared {
     /// nobody looks at what it gets.
     ///
     /// # Panics
-    /// When the images are not converted, or a rectangle leaves its image.
+    /// If the images are not converted, or a rectangle leaves its image.
     pub(super) unsafe fn erase(
         &self,
         stream: &Stream,

@@ -176,7 +176,7 @@ def to_device(
             return [moved(one) for one in value]
         if not isinstance(value, torch.Tensor):
             return value
-        # What is on a device already is copied from there, what is pinned already from where it is.
+        # A tensor of a device is copied from there, and pinned memory from where it is.
         source = value.pin_memory() if is_pinned and not value.is_cuda else value
         return source.to(target, non_blocking=non_blocking)
 

@@ -38,7 +38,7 @@ impl Weights {
     /// Computes the weights of `resize`, if they are not those of the last call.
     ///
     /// # Panics
-    /// When the window is empty or leaves the resized image, or the area is empty.
+    /// If the window is empty or leaves the resized image, or the area is empty.
     pub fn prepare(&mut self, resize: &ResizeArea) {
         let axes = resize.axes();
         let [columns, rows] = axes.expect("the window has pixels");
