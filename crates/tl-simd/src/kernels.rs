@@ -14,4 +14,5 @@ pub mod pad;
 pub mod resample;
 pub mod similarity;
 pub(crate) mod streams;
+pub mod vp8;
 pub mod warp;
