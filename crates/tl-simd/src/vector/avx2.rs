@@ -8,6 +8,7 @@ mod floats;
 mod gather;
 mod jpeg;
 mod mask;
+pub(in crate::vector) mod vp8;
 
 use super::jpeg::by_functions;
 use super::shuffles::{FROM_PIXELS, TO_PIXELS};

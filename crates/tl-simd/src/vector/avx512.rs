@@ -7,6 +7,7 @@ mod color;
 mod floats;
 mod gather;
 mod jpeg;
+mod vp8;
 
 use super::jpeg::by_functions;
 use super::{Divisor, Fence, Line, RGB, ROWS, Rows, Simd};

@@ -6,6 +6,7 @@ mod bytes;
 mod color;
 mod floats;
 mod jpeg;
+mod vp8;
 
 use super::jpeg::by_functions;
 use super::{Divisor, Line, RGB, ROWS, Rows, Simd};
