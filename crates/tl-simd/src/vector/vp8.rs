@@ -106,3 +106,85 @@ pub(crate) trait Vp8Simd: JpegSimd {
     /// 64ths as saturated bytes, alternating.
     fn pack_64ths(self, even: Self::Words, odd: Self::Words) -> Self::Bytes;
 }
+
+/// The operations of the loop filters, on 16 samples of luma and 16 of chroma at once.
+pub(crate) trait FilterSimd: Vp8Simd {
+    /// 32 bytes, in two halves.
+    type Lanes: Copy;
+
+    /// From its halves.
+    fn join(self, luma: Self::Samples, chroma: Self::Samples) -> Self::Lanes;
+
+    /// Its halves.
+    fn split(self, lanes: Self::Lanes) -> [Self::Samples; 2];
+
+    /// The same byte everywhere.
+    fn splat_lanes(self, lane: u8) -> Self::Lanes;
+
+    /// 8 bytes, then zeros.
+    fn load_eight(self, samples: &[u8; 8]) -> Self::Samples;
+
+    /// Four times four bytes.
+    fn load_fours(
+        self,
+        first: &[u8; 4],
+        second: &[u8; 4],
+        third: &[u8; 4],
+        fourth: &[u8; 4],
+    ) -> Self::Samples;
+
+    /// Luma and the first 8 bytes of chroma of `a`, then those of `b`.
+    fn merge_chroma(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
+
+    /// Interleaves the bytes of `a` and `b` in each half: the first halves of these, the second.
+    fn zip_lanes(self, a: Self::Lanes, b: Self::Lanes) -> [Self::Lanes; 2];
+
+    /// The same, four bytes at a time.
+    fn zip_lane_fours(self, a: Self::Lanes, b: Self::Lanes) -> [Self::Lanes; 2];
+
+    /// The same, eight bytes at a time.
+    fn zip_lane_eights(self, a: Self::Lanes, b: Self::Lanes) -> [Self::Lanes; 2];
+
+    /// Transposes the 4 times 4 bytes of each half.
+    fn turn_lanes(self, lanes: Self::Lanes) -> Self::Lanes;
+
+    /// The bits of `a` where those of `b` are set.
+    fn and(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
+
+    /// The bits of `a` where those of `b` are not set.
+    fn without(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
+
+    /// The bits that are in one of them.
+    fn or(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
+
+    /// Bytes from 0 to 255 as bytes from -128 to 127, and back.
+    fn centre(self, lanes: Self::Lanes) -> Self::Lanes;
+
+    /// The distance of bytes without a sign.
+    fn distance(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
+
+    /// The larger of bytes without a sign.
+    fn max(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
+
+    /// 255 where `a` is at most `b`, without a sign.
+    fn at_most(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
+
+    /// `2 * a + b / 2`, without a sign and saturated.
+    fn twice_and_half(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
+
+    /// `a + b` of bytes with a sign, saturated.
+    fn add_signed(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
+
+    /// `a - b` of bytes with a sign, saturated.
+    fn sub_signed(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
+
+    /// Bytes with a sign by 8, rounded down.
+    fn eighth(self, lanes: Self::Lanes) -> Self::Lanes;
+
+    /// Bytes with a sign by 2, rounded up.
+    fn half(self, lanes: Self::Lanes) -> Self::Lanes;
+
+    /// `(27 * a + 63) / 128`, `(18 * a + 63) / 128` and `(9 * a + 63) / 128` of bytes with a sign,
+    /// rounded down.
+    fn weigh(self, lanes: Self::Lanes) -> [Self::Lanes; 3];
+}

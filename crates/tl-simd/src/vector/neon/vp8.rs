@@ -2,6 +2,8 @@
 
 #![expect(unsafe_code, reason = "vector instructions, which a token proves the CPU to have")]
 
+mod filter;
+
 use super::Neon;
 use crate::vector::jpeg::by_functions;
 use crate::vector::vp8::Vp8Simd;
