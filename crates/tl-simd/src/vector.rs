@@ -16,6 +16,7 @@ pub(crate) mod jpeg;
 pub(crate) mod mask;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon;
+pub(crate) mod tile;
 pub(crate) mod vp8;
 
 #[cfg(target_arch = "x86_64")]

@@ -38,8 +38,11 @@ pub(crate) trait Vp8Simd: JpegSimd {
     /// To memory.
     fn store_samples(self, samples: Self::Samples, out: &mut [u8; 16]);
 
-    /// To two places.
-    fn store_eights(self, samples: Self::Samples, first: &mut [u8; 8], second: &mut [u8; 8]);
+    /// The first half to memory.
+    fn store_first(self, samples: Self::Samples, out: &mut [u8; 8]);
+
+    /// The second half to memory.
+    fn store_second(self, samples: Self::Samples, out: &mut [u8; 8]);
 
     /// The same byte everywhere.
     fn splat_sample(self, sample: u8) -> Self::Samples;
@@ -125,13 +128,7 @@ pub(crate) trait FilterSimd: Vp8Simd {
     fn load_eight(self, samples: &[u8; 8]) -> Self::Samples;
 
     /// Four times four bytes.
-    fn load_fours(
-        self,
-        first: &[u8; 4],
-        second: &[u8; 4],
-        third: &[u8; 4],
-        fourth: &[u8; 4],
-    ) -> Self::Samples;
+    fn load_fours(self, fours: [[u8; 4]; 4]) -> Self::Samples;
 
     /// Luma and the first 8 bytes of chroma of `a`, then those of `b`.
     fn merge_chroma(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;

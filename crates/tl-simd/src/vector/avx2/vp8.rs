@@ -19,7 +19,8 @@ impl Vp8Simd for Avx2 {
         fn store_blocks(self, columns: [__m256i; 4], added: &mut [[u8; 16]], subtracted: &mut [[u8; 16]]);
         fn load_samples(self, samples: &[u8; 16]) -> __m128i;
         fn store_samples(self, samples: __m128i, out: &mut [u8; 16]);
-        fn store_eights(self, samples: __m128i, first: &mut [u8; 8], second: &mut [u8; 8]);
+        fn store_first(self, samples: __m128i, out: &mut [u8; 8]);
+        fn store_second(self, samples: __m128i, out: &mut [u8; 8]);
         fn splat_sample(self, sample: u8) -> __m128i;
         fn add_samples(self, a: __m128i, b: __m128i) -> __m128i;
         fn sub_samples(self, a: __m128i, b: __m128i) -> __m128i;
@@ -134,12 +135,17 @@ pub(in crate::vector) fn store_samples(samples: __m128i, out: &mut [u8; 16]) {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(in crate::vector) fn store_eights(samples: __m128i, first: &mut [u8; 8], second: &mut [u8; 8]) {
+pub(in crate::vector) fn store_first(samples: __m128i, out: &mut [u8; 8]) {
     // SAFETY: the array has the 8 bytes that are written.
-    unsafe { _mm_storel_epi64(first.as_mut_ptr().cast(), samples) }
+    unsafe { _mm_storel_epi64(out.as_mut_ptr().cast(), samples) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(in crate::vector) fn store_second(samples: __m128i, out: &mut [u8; 8]) {
     let samples = _mm_castsi128_pd(samples);
     // SAFETY: the array has the 8 bytes that are written.
-    unsafe { _mm_storeh_pd(second.as_mut_ptr().cast(), samples) }
+    unsafe { _mm_storeh_pd(out.as_mut_ptr().cast(), samples) }
 }
 
 #[inline]

@@ -5,8 +5,8 @@
 use super::Avx512;
 use crate::vector::avx2::vp8::{
     ALTERNATE, TURN, add_samples, both, edge, either, load_samples, look_up, mean_of_eight,
-    mean_of_three, mean_of_two, splat_sample, store_eights, store_samples, sub_samples, sum,
-    zip_eights, zip_fours,
+    mean_of_three, mean_of_two, splat_sample, store_first, store_samples, store_second,
+    sub_samples, sum, zip_eights, zip_fours,
 };
 use crate::vector::jpeg::by_functions;
 use crate::vector::vp8::Vp8Simd;
@@ -23,7 +23,8 @@ impl Vp8Simd for Avx512 {
         fn store_blocks(self, columns: [__m512i; 4], added: &mut [[u8; 16]], subtracted: &mut [[u8; 16]]);
         fn load_samples(self, samples: &[u8; 16]) -> __m128i;
         fn store_samples(self, samples: __m128i, out: &mut [u8; 16]);
-        fn store_eights(self, samples: __m128i, first: &mut [u8; 8], second: &mut [u8; 8]);
+        fn store_first(self, samples: __m128i, out: &mut [u8; 8]);
+        fn store_second(self, samples: __m128i, out: &mut [u8; 8]);
         fn splat_sample(self, sample: u8) -> __m128i;
         fn add_samples(self, a: __m128i, b: __m128i) -> __m128i;
         fn sub_samples(self, a: __m128i, b: __m128i) -> __m128i;

@@ -19,7 +19,8 @@ impl Vp8Simd for Neon {
         fn store_blocks(self, columns: [int16x8_t; 4], added: &mut [[u8; 16]], subtracted: &mut [[u8; 16]]);
         fn load_samples(self, samples: &[u8; 16]) -> uint8x16_t;
         fn store_samples(self, samples: uint8x16_t, out: &mut [u8; 16]);
-        fn store_eights(self, samples: uint8x16_t, first: &mut [u8; 8], second: &mut [u8; 8]);
+        fn store_first(self, samples: uint8x16_t, out: &mut [u8; 8]);
+        fn store_second(self, samples: uint8x16_t, out: &mut [u8; 8]);
         fn splat_sample(self, sample: u8) -> uint8x16_t;
         fn add_samples(self, a: uint8x16_t, b: uint8x16_t) -> uint8x16_t;
         fn sub_samples(self, a: uint8x16_t, b: uint8x16_t) -> uint8x16_t;
@@ -113,9 +114,14 @@ fn store_samples(samples: uint8x16_t, out: &mut [u8; 16]) {
 
 #[inline]
 #[target_feature(enable = "neon")]
-fn store_eights(samples: uint8x16_t, first: &mut [u8; 8], second: &mut [u8; 8]) {
-    super::store_half(vget_low_u8(samples), first);
-    super::store_half(vget_high_u8(samples), second);
+fn store_first(samples: uint8x16_t, out: &mut [u8; 8]) {
+    super::store_half(vget_low_u8(samples), out);
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn store_second(samples: uint8x16_t, out: &mut [u8; 8]) {
+    super::store_half(vget_high_u8(samples), out);
 }
 
 #[inline]

@@ -7,12 +7,12 @@ mod edges;
 mod samples;
 
 use super::{Filter, FilterKind, OUTER};
-use crate::kernels::vp8::{CHROMA, LUMA, PlanesMut};
+use crate::kernels::vp8::{LUMA, PlanesMut};
 use crate::vector::vp8::FilterSimd;
 use edges::{Limits, filter_inner, filter_outer};
 use samples::{
-    Place, load_columns, load_row, load_rows, load_rows_above, merge, store_columns, store_row,
-    store_rows_above, turn,
+    Tiles, load_above, load_columns, load_first_rows, load_rows, merge, store_above, store_columns,
+    store_first_rows, store_rows, turn,
 };
 use std::ops::Range;
 
@@ -50,17 +50,21 @@ fn filter_row<S: FilterSimd, const SIMPLE: bool>(
             interior: simd.splat_lanes(filter.interior),
             high_variance: simd.splat_lanes(filter.high_variance),
         };
-        let at = Place {
-            y: row * LUMA * planes.y_stride + column * LUMA,
-            uv: row * CHROMA * planes.uv_stride + column * CHROMA,
-        };
-        let left = (column > 0).then(|| Place { y: at.y - 4, uv: at.uv - 4 });
+        let mut tiles = Tiles::new(planes, row, column);
+        let edges = Edges { left: column > 0, top: row > 0 };
         if filter.inner {
-            filter_all::<S, SIMPLE>(simd, &limits, planes, at, left, row > 0);
+            filter_all::<S, SIMPLE>(simd, &limits, &mut tiles, edges);
         } else {
-            filter_borders::<S, SIMPLE>(simd, &limits, planes, at, left, row > 0);
+            filter_borders::<S, SIMPLE>(simd, &limits, &mut tiles, edges);
         }
     }
+}
+
+/// The sides on which a macroblock has neighbours.
+#[derive(Clone, Copy, Debug)]
+struct Edges {
+    left: bool,
+    top: bool,
 }
 
 /// The edges between a macroblock and its neighbours.
@@ -68,31 +72,22 @@ fn filter_row<S: FilterSimd, const SIMPLE: bool>(
 fn filter_borders<S: FilterSimd, const SIMPLE: bool>(
     simd: S,
     limits: &Limits<S::Lanes>,
-    planes: &mut PlanesMut<'_>,
-    at: Place,
-    left: Option<Place>,
-    top: bool,
+    tiles: &mut Tiles<'_>,
+    edges: Edges,
 ) {
-    if let Some(left) = left {
-        let mut before = load_columns::<S, SIMPLE>(simd, planes, left);
-        let mut after = load_columns::<S, SIMPLE>(simd, planes, at);
+    if edges.left {
+        let mut before = load_columns::<S, SIMPLE, true>(simd, tiles);
+        let mut after = load_columns::<S, SIMPLE, false>(simd, tiles);
         filter_outer::<S, SIMPLE>(simd, limits, &mut before, &mut after);
-        store_columns::<S, SIMPLE>(simd, planes, left, before);
-        store_columns::<S, SIMPLE>(simd, planes, at, after);
+        store_columns::<S, SIMPLE, true>(simd, tiles, before);
+        store_columns::<S, SIMPLE, false>(simd, tiles, after);
     }
-    if top {
-        let mut before = load_rows_above::<S, SIMPLE>(simd, planes, at);
-        let mut after = [
-            load_row::<S, SIMPLE>(simd, planes, at, 0),
-            load_row::<S, SIMPLE>(simd, planes, at, 1),
-            load_row::<S, SIMPLE>(simd, planes, at, 2),
-            load_row::<S, SIMPLE>(simd, planes, at, 3),
-        ];
+    if edges.top {
+        let mut before = load_above::<S, SIMPLE>(simd, tiles);
+        let mut after = load_first_rows::<S, SIMPLE>(simd, tiles);
         filter_outer::<S, SIMPLE>(simd, limits, &mut before, &mut after);
-        store_rows_above::<S, SIMPLE>(simd, planes, at, before);
-        store_row::<S, SIMPLE>(simd, planes, at, 0, after[0]);
-        store_row::<S, SIMPLE>(simd, planes, at, 1, after[1]);
-        store_row::<S, SIMPLE>(simd, planes, at, 2, after[2]);
+        store_above::<S, SIMPLE>(simd, tiles, before);
+        store_first_rows::<S, SIMPLE>(simd, tiles, after);
     }
 }
 
@@ -101,29 +96,24 @@ fn filter_borders<S: FilterSimd, const SIMPLE: bool>(
 fn filter_all<S: FilterSimd, const SIMPLE: bool>(
     simd: S,
     limits: &Limits<S::Lanes>,
-    planes: &mut PlanesMut<'_>,
-    at: Place,
-    left: Option<Place>,
-    top: bool,
+    tiles: &mut Tiles<'_>,
+    edges: Edges,
 ) {
-    let rows = load_rows::<S, SIMPLE>(simd, planes, at);
-    let mut lines = turn(simd, rows);
-    if let Some(left) = left {
-        let mut before = load_columns::<S, SIMPLE>(simd, planes, left);
+    let mut lines = turn(simd, load_rows::<S, SIMPLE>(simd, tiles));
+    if edges.left {
+        let mut before = load_columns::<S, SIMPLE, true>(simd, tiles);
         filter_first::<S, SIMPLE>(simd, limits, &mut before, &mut lines);
-        store_columns::<S, SIMPLE>(simd, planes, left, before);
+        store_columns::<S, SIMPLE, true>(simd, tiles, before);
     }
     filter_inner::<S, SIMPLE>(simd, limits, &mut lines);
     let mut lines = merge(simd, turn(simd, lines));
-    if top {
-        let mut before = load_rows_above::<S, SIMPLE>(simd, planes, at);
+    if edges.top {
+        let mut before = load_above::<S, SIMPLE>(simd, tiles);
         filter_first::<S, SIMPLE>(simd, limits, &mut before, &mut lines);
-        store_rows_above::<S, SIMPLE>(simd, planes, at, before);
+        store_above::<S, SIMPLE>(simd, tiles, before);
     }
     filter_inner::<S, SIMPLE>(simd, limits, &mut lines);
-    for (row, line) in lines.into_iter().enumerate() {
-        store_row::<S, SIMPLE>(simd, planes, at, row, line);
-    }
+    store_rows::<S, SIMPLE>(simd, tiles, lines);
 }
 
 /// The edge before the first of a macroblock's lines.

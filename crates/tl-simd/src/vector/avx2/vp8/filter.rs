@@ -16,7 +16,7 @@ macro_rules! filter_simd {
                 fn split(self, lanes: __m256i) -> [__m128i; 2];
                 fn splat_lanes(self, lane: u8) -> __m256i;
                 fn load_eight(self, samples: &[u8; 8]) -> __m128i;
-                fn load_fours(self, first: &[u8; 4], second: &[u8; 4], third: &[u8; 4], fourth: &[u8; 4]) -> __m128i;
+                fn load_fours(self, fours: [[u8; 4]; 4]) -> __m128i;
                 fn merge_chroma(self, a: __m256i, b: __m256i) -> __m256i;
                 fn zip_lanes(self, a: __m256i, b: __m256i) -> [__m256i; 2];
                 fn zip_lane_fours(self, a: __m256i, b: __m256i) -> [__m256i; 2];
@@ -71,12 +71,12 @@ fn load_eight(samples: &[u8; 8]) -> __m128i {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn load_fours(first: &[u8; 4], second: &[u8; 4], third: &[u8; 4], fourth: &[u8; 4]) -> __m128i {
+fn load_fours([first, second, third, fourth]: [[u8; 4]; 4]) -> __m128i {
     _mm_setr_epi32(
-        i32::from_le_bytes(*first),
-        i32::from_le_bytes(*second),
-        i32::from_le_bytes(*third),
-        i32::from_le_bytes(*fourth),
+        i32::from_le_bytes(first),
+        i32::from_le_bytes(second),
+        i32::from_le_bytes(third),
+        i32::from_le_bytes(fourth),
     )
 }
 

@@ -12,7 +12,7 @@ impl FilterSimd for Neon {
 
     by_functions! {
         fn load_eight(self, samples: &[u8; 8]) -> uint8x16_t;
-        fn load_fours(self, first: &[u8; 4], second: &[u8; 4], third: &[u8; 4], fourth: &[u8; 4]) -> uint8x16_t;
+        fn load_fours(self, fours: [[u8; 4]; 4]) -> uint8x16_t;
         fn splat_lanes(self, lane: u8) -> Lanes;
         fn merge_chroma(self, a: Lanes, b: Lanes) -> Lanes;
         fn zip_lanes(self, a: Lanes, b: Lanes) -> [Lanes; 2];
@@ -55,11 +55,11 @@ fn load_eight(samples: &[u8; 8]) -> uint8x16_t {
 
 #[inline]
 #[target_feature(enable = "neon")]
-fn load_fours(first: &[u8; 4], second: &[u8; 4], third: &[u8; 4], fourth: &[u8; 4]) -> uint8x16_t {
-    let words = vdupq_n_u32(u32::from_le_bytes(*first));
-    let words = vsetq_lane_u32::<1>(u32::from_le_bytes(*second), words);
-    let words = vsetq_lane_u32::<2>(u32::from_le_bytes(*third), words);
-    vreinterpretq_u8_u32(vsetq_lane_u32::<3>(u32::from_le_bytes(*fourth), words))
+fn load_fours([first, second, third, fourth]: [[u8; 4]; 4]) -> uint8x16_t {
+    let words = vdupq_n_u32(u32::from_le_bytes(first));
+    let words = vsetq_lane_u32::<1>(u32::from_le_bytes(second), words);
+    let words = vsetq_lane_u32::<2>(u32::from_le_bytes(third), words);
+    vreinterpretq_u8_u32(vsetq_lane_u32::<3>(u32::from_le_bytes(fourth), words))
 }
 
 #[inline]

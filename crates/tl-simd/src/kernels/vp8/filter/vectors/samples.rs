@@ -2,45 +2,41 @@
 //! second. With the simple filter there is no chroma.
 
 use crate::kernels::vp8::{CHROMA, LUMA, PlanesMut};
+use crate::vector::tile::Tile;
 use crate::vector::vp8::FilterSimd;
 
-/// The first sample of luma, and of both chroma planes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    pub(super) y: usize,
-    pub(super) uv: usize,
+/// A macroblock in its planes.
+#[derive(Debug)]
+pub(super) struct Tiles<'a> {
+    y: Tile<'a, LUMA>,
+    u: Tile<'a, CHROMA>,
+    v: Tile<'a, CHROMA>,
 }
 
-/// `LEN` samples of a plane.
-#[inline(always)]
-fn at<const LEN: usize>(plane: &[u8], start: usize) -> &[u8; LEN] {
-    plane[start..][..LEN].try_into().expect("as long")
-}
-
-/// The same to write.
-#[inline(always)]
-fn at_mut<const LEN: usize>(plane: &mut [u8], start: usize) -> &mut [u8; LEN] {
-    (&mut plane[start..][..LEN]).try_into().expect("as long")
+impl<'a> Tiles<'a> {
+    #[inline(always)]
+    pub(super) fn new(planes: &'a mut PlanesMut<'_>, row: usize, column: usize) -> Self {
+        Self {
+            y: Tile::new(planes.y, planes.y_stride, row, column),
+            u: Tile::new(planes.u, planes.uv_stride, row, column),
+            v: Tile::new(planes.v, planes.uv_stride, row, column),
+        }
+    }
 }
 
 /// The rows of luma, next to those of U and then of V.
 #[inline(always)]
 pub(super) fn load_rows<S: FilterSimd, const SIMPLE: bool>(
     simd: S,
-    planes: &PlanesMut<'_>,
-    place: Place,
+    tiles: &Tiles<'_>,
 ) -> [S::Lanes; LUMA] {
     let mut rows = [simd.splat_lanes(0); LUMA];
-    for (i, row) in rows.iter_mut().enumerate() {
-        let luma = simd.load_samples(at(planes.y, place.y + i * planes.y_stride));
-        let chroma = if SIMPLE {
-            simd.splat_sample(0)
-        } else if i < CHROMA {
-            simd.load_eight(at(planes.u, place.uv + i * planes.uv_stride))
-        } else {
-            simd.load_eight(at(planes.v, place.uv + (i - CHROMA) * planes.uv_stride))
-        };
-        *row = simd.join(luma, chroma);
+    for i in 0..CHROMA {
+        let zero = simd.splat_sample(0);
+        let u = if SIMPLE { zero } else { simd.load_eight(tiles.u.row(i)) };
+        let v = if SIMPLE { zero } else { simd.load_eight(tiles.v.row(i)) };
+        rows[i] = simd.join(simd.load_samples(tiles.y.row(i)), u);
+        rows[i + CHROMA] = simd.join(simd.load_samples(tiles.y.row(i + CHROMA)), v);
     }
     rows
 }
@@ -71,109 +67,142 @@ pub(super) fn merge<S: FilterSimd>(simd: S, rows: [S::Lanes; LUMA]) -> [S::Lanes
     out
 }
 
-/// Row `row` of all planes.
+/// Stores the rows of luma, and of chroma in the first eight.
 #[inline(always)]
-pub(super) fn load_row<S: FilterSimd, const SIMPLE: bool>(
+pub(super) fn store_rows<S: FilterSimd, const SIMPLE: bool>(
     simd: S,
-    planes: &PlanesMut<'_>,
-    place: Place,
-    row: usize,
+    tiles: &mut Tiles<'_>,
+    rows: [S::Lanes; LUMA],
+) {
+    for i in 0..CHROMA {
+        let [luma, chroma] = simd.split(rows[i]);
+        simd.store_samples(luma, tiles.y.row_mut(i));
+        simd.store_samples(simd.split(rows[i + CHROMA])[0], tiles.y.row_mut(i + CHROMA));
+        if !SIMPLE {
+            simd.store_first(chroma, tiles.u.row_mut(i));
+            simd.store_second(chroma, tiles.v.row_mut(i));
+        }
+    }
+}
+
+/// The first four rows of all planes.
+#[inline(always)]
+pub(super) fn load_first_rows<S: FilterSimd, const SIMPLE: bool>(
+    simd: S,
+    tiles: &Tiles<'_>,
+) -> [S::Lanes; 4] {
+    let mut rows = [simd.splat_lanes(0); 4];
+    for (i, row) in rows.iter_mut().enumerate() {
+        *row = join::<S, SIMPLE>(simd, tiles.y.row(i), tiles.u.row(i), tiles.v.row(i));
+    }
+    rows
+}
+
+/// Stores three of them; no filter changes the fourth.
+#[inline(always)]
+pub(super) fn store_first_rows<S: FilterSimd, const SIMPLE: bool>(
+    simd: S,
+    tiles: &mut Tiles<'_>,
+    [first, second, third, _]: [S::Lanes; 4],
+) {
+    for (i, row) in [first, second, third].into_iter().enumerate() {
+        let [luma, chroma] = simd.split(row);
+        simd.store_samples(luma, tiles.y.row_mut(i));
+        if !SIMPLE {
+            simd.store_first(chroma, tiles.u.row_mut(i));
+            simd.store_second(chroma, tiles.v.row_mut(i));
+        }
+    }
+}
+
+/// The four rows above, of all planes.
+#[inline(always)]
+pub(super) fn load_above<S: FilterSimd, const SIMPLE: bool>(
+    simd: S,
+    tiles: &mut Tiles<'_>,
+) -> [S::Lanes; 4] {
+    let mut rows = [simd.splat_lanes(0); 4];
+    for (i, row) in rows.iter_mut().enumerate() {
+        let Tiles { y, u, v } = tiles;
+        *row = join::<S, SIMPLE>(simd, y.above_mut(i), u.above_mut(i), v.above_mut(i));
+    }
+    rows
+}
+
+/// Stores three of them; no filter changes the first.
+#[inline(always)]
+pub(super) fn store_above<S: FilterSimd, const SIMPLE: bool>(
+    simd: S,
+    tiles: &mut Tiles<'_>,
+    [_, second, third, fourth]: [S::Lanes; 4],
+) {
+    for (i, row) in [second, third, fourth].into_iter().enumerate() {
+        let [luma, chroma] = simd.split(row);
+        simd.store_samples(luma, tiles.y.above_mut(i + 1));
+        if !SIMPLE {
+            simd.store_first(chroma, tiles.u.above_mut(i + 1));
+            simd.store_second(chroma, tiles.v.above_mut(i + 1));
+        }
+    }
+}
+
+/// A row of luma, and those of U and V next to each other.
+#[inline(always)]
+fn join<S: FilterSimd, const SIMPLE: bool>(
+    simd: S,
+    y: &[u8; LUMA],
+    u: &[u8; CHROMA],
+    v: &[u8; CHROMA],
 ) -> S::Lanes {
-    let luma = simd.load_samples(at(planes.y, place.y + row * planes.y_stride));
+    let luma = simd.load_samples(y);
     if SIMPLE {
         return simd.join(luma, simd.splat_sample(0));
     }
-    let start = place.uv + row * planes.uv_stride;
-    let u = simd.load_eight(at(planes.u, start));
-    let v = simd.load_eight(at(planes.v, start));
-    simd.join(luma, simd.zip_eights(u, v)[0])
+    let [chroma, _] = simd.zip_eights(simd.load_eight(u), simd.load_eight(v));
+    simd.join(luma, chroma)
 }
 
-/// Undoes [`load_row`], of luma alone below the rows of chroma.
+/// Four columns of all rows: those to the left, or the first ones.
 #[inline(always)]
-pub(super) fn store_row<S: FilterSimd, const SIMPLE: bool>(
+pub(super) fn load_columns<S: FilterSimd, const SIMPLE: bool, const LEFT: bool>(
     simd: S,
-    planes: &mut PlanesMut<'_>,
-    place: Place,
-    row: usize,
-    lanes: S::Lanes,
-) {
-    let [luma, chroma] = simd.split(lanes);
-    simd.store_samples(luma, at_mut(planes.y, place.y + row * planes.y_stride));
-    if !SIMPLE && row < CHROMA {
-        let start = place.uv + row * planes.uv_stride;
-        simd.store_eights(chroma, at_mut(planes.u, start), at_mut(planes.v, start));
-    }
-}
-
-/// The place of the fourth row above.
-#[inline(always)]
-fn four_rows_above<const SIMPLE: bool>(planes: &PlanesMut<'_>, place: Place) -> Place {
-    let uv = if SIMPLE { 0 } else { place.uv - 4 * planes.uv_stride };
-    Place { y: place.y - 4 * planes.y_stride, uv }
-}
-
-#[inline(always)]
-pub(super) fn load_rows_above<S: FilterSimd, const SIMPLE: bool>(
-    simd: S,
-    planes: &PlanesMut<'_>,
-    place: Place,
+    tiles: &mut Tiles<'_>,
 ) -> [S::Lanes; 4] {
-    let place = four_rows_above::<SIMPLE>(planes, place);
-    [
-        load_row::<S, SIMPLE>(simd, planes, place, 0),
-        load_row::<S, SIMPLE>(simd, planes, place, 1),
-        load_row::<S, SIMPLE>(simd, planes, place, 2),
-        load_row::<S, SIMPLE>(simd, planes, place, 3),
-    ]
-}
-
-/// All but the first, which no filter changes.
-#[inline(always)]
-pub(super) fn store_rows_above<S: FilterSimd, const SIMPLE: bool>(
-    simd: S,
-    planes: &mut PlanesMut<'_>,
-    place: Place,
-    lines: [S::Lanes; 4],
-) {
-    let place = four_rows_above::<SIMPLE>(planes, place);
-    store_row::<S, SIMPLE>(simd, planes, place, 1, lines[1]);
-    store_row::<S, SIMPLE>(simd, planes, place, 2, lines[2]);
-    store_row::<S, SIMPLE>(simd, planes, place, 3, lines[3]);
-}
-
-/// Four columns of all rows.
-#[inline(always)]
-pub(super) fn load_columns<S: FilterSimd, const SIMPLE: bool>(
-    simd: S,
-    planes: &PlanesMut<'_>,
-    place: Place,
-) -> [S::Lanes; 4] {
-    let mut fours = [simd.splat_lanes(0); 4];
-    for (i, lanes) in fours.iter_mut().enumerate() {
-        let luma = load_fours(simd, planes.y, place.y + 4 * i * planes.y_stride, planes.y_stride);
-        let stride = planes.uv_stride;
+    let mut lanes = [simd.splat_lanes(0); 4];
+    for (i, lanes) in lanes.iter_mut().enumerate() {
+        let luma = simd.load_fours(fours_at::<LUMA, LEFT>(&mut tiles.y, 4 * i));
         let chroma = if SIMPLE {
-            luma
+            simd.splat_sample(0)
         } else if i < 2 {
-            load_fours(simd, planes.u, place.uv + 4 * i * stride, stride)
+            simd.load_fours(fours_at::<CHROMA, LEFT>(&mut tiles.u, 4 * i))
         } else {
-            load_fours(simd, planes.v, place.uv + 4 * (i - 2) * stride, stride)
+            simd.load_fours(fours_at::<CHROMA, LEFT>(&mut tiles.v, 4 * i - CHROMA))
         };
         *lanes = simd.turn_lanes(simd.join(luma, chroma));
     }
-    turn_fours(simd, fours)
+    turn_fours(simd, lanes)
 }
 
 /// Four bytes of four rows.
 #[inline(always)]
-fn load_fours<S: FilterSimd>(simd: S, plane: &[u8], start: usize, stride: usize) -> S::Samples {
-    simd.load_fours(
-        at(plane, start),
-        at(plane, start + stride),
-        at(plane, start + 2 * stride),
-        at(plane, start + 3 * stride),
-    )
+fn fours_at<const SIDE: usize, const LEFT: bool>(
+    tile: &mut Tile<'_, SIDE>,
+    row: usize,
+) -> [[u8; 4]; 4] {
+    [
+        *four_at::<SIDE, LEFT>(tile, row),
+        *four_at::<SIDE, LEFT>(tile, row + 1),
+        *four_at::<SIDE, LEFT>(tile, row + 2),
+        *four_at::<SIDE, LEFT>(tile, row + 3),
+    ]
+}
+
+#[inline(always)]
+fn four_at<'a, const SIDE: usize, const LEFT: bool>(
+    tile: &'a mut Tile<'_, SIDE>,
+    row: usize,
+) -> &'a mut [u8; 4] {
+    if LEFT { tile.left_mut(row) } else { tile.start_mut(row) }
 }
 
 /// Transposes as if four bytes were one.
@@ -188,38 +217,32 @@ fn turn_fours<S: FilterSimd>(simd: S, [a, b, c, d]: [S::Lanes; 4]) -> [S::Lanes;
 
 /// Undoes [`load_columns`].
 #[inline(always)]
-pub(super) fn store_columns<S: FilterSimd, const SIMPLE: bool>(
+pub(super) fn store_columns<S: FilterSimd, const SIMPLE: bool, const LEFT: bool>(
     simd: S,
-    planes: &mut PlanesMut<'_>,
-    place: Place,
+    tiles: &mut Tiles<'_>,
     lines: [S::Lanes; 4],
 ) {
     for (i, lanes) in turn_fours(simd, lines).into_iter().enumerate() {
         let [luma, chroma] = simd.split(simd.turn_lanes(lanes));
-        let stride = planes.y_stride;
-        store_fours(simd, luma, planes.y, place.y + 4 * i * stride, stride);
-        if !SIMPLE {
-            let stride = planes.uv_stride;
-            if i < 2 {
-                store_fours(simd, chroma, planes.u, place.uv + 4 * i * stride, stride);
-            } else {
-                store_fours(simd, chroma, planes.v, place.uv + 4 * (i - 2) * stride, stride);
-            }
+        store_fours::<S, LUMA, LEFT>(simd, luma, &mut tiles.y, 4 * i);
+        if !SIMPLE && i < 2 {
+            store_fours::<S, CHROMA, LEFT>(simd, chroma, &mut tiles.u, 4 * i);
+        } else if !SIMPLE {
+            store_fours::<S, CHROMA, LEFT>(simd, chroma, &mut tiles.v, 4 * i - CHROMA);
         }
     }
 }
 
 #[inline(always)]
-fn store_fours<S: FilterSimd>(
+fn store_fours<S: FilterSimd, const SIDE: usize, const LEFT: bool>(
     simd: S,
     samples: S::Samples,
-    plane: &mut [u8],
-    start: usize,
-    stride: usize,
+    tile: &mut Tile<'_, SIDE>,
+    row: usize,
 ) {
     let mut bytes = [0; 16];
     simd.store_samples(samples, &mut bytes);
-    for (i, bytes) in bytes.as_chunks::<4>().0.iter().enumerate() {
-        *at_mut(plane, start + i * stride) = *bytes;
+    for (i, bytes) in bytes.as_chunks().0.iter().enumerate() {
+        *four_at::<SIDE, LEFT>(tile, row + i) = *bytes;
     }
 }

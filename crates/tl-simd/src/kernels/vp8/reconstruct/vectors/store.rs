@@ -2,6 +2,7 @@
 
 use crate::kernels::vp8::reconstruct::LastRow;
 use crate::kernels::vp8::{CHROMA, CHROMA_BLOCKS, LUMA, LUMA_BLOCKS, PlanesMut};
+use crate::vector::tile::Tile;
 use crate::vector::vp8::Vp8Simd;
 
 /// The rows of four blocks next to each other.
@@ -29,24 +30,18 @@ pub(super) fn store_luma<S: Vp8Simd>(
     row: usize,
     column: usize,
 ) {
-    let stride = planes.y_stride;
-    let plane = &mut planes.y[row * LUMA * stride + column * LUMA..];
+    let mut tile = Tile::<LUMA>::new(planes.y, planes.y_stride, row, column);
     for y in 0..4 {
         let [a, b, c, d] = [blocks[4 * y], blocks[4 * y + 1], blocks[4 * y + 2], blocks[4 * y + 3]];
         let [first, second, third, fourth] = rows(simd, a, b, c, d);
-        simd.store_samples(first, part(plane, 4 * y * stride));
-        simd.store_samples(second, part(plane, (4 * y + 1) * stride));
-        simd.store_samples(third, part(plane, (4 * y + 2) * stride));
-        simd.store_samples(fourth, part(plane, (4 * y + 3) * stride));
+        simd.store_samples(first, tile.row_mut(4 * y));
+        simd.store_samples(second, tile.row_mut(4 * y + 1));
+        simd.store_samples(third, tile.row_mut(4 * y + 2));
+        simd.store_samples(fourth, tile.row_mut(4 * y + 3));
         if y == 3 {
             simd.store_samples(fourth, &mut last.y);
         }
     }
-}
-
-#[inline(always)]
-fn part<const LEN: usize>(plane: &mut [u8], start: usize) -> &mut [u8; LEN] {
-    (&mut plane[start..][..LEN]).try_into().expect("as long")
 }
 
 #[inline(always)]
@@ -60,10 +55,17 @@ pub(super) fn store_chroma<S: Vp8Simd>(
     column: usize,
 ) {
     let stride = planes.uv_stride;
-    let start = row * CHROMA * stride + column * CHROMA;
-    let last_u = store_plane(simd, u, &mut planes.u[start..], stride);
-    let last_v = store_plane(simd, v, &mut planes.v[start..], stride);
-    simd.store_samples(simd.zip_eights(last_u, last_v)[1], part(last.uv.as_flattened_mut(), 0));
+    let last_u = store_plane(simd, u, Tile::new(planes.u, stride, row, column));
+    let last_v = store_plane(simd, v, Tile::new(planes.v, stride, row, column));
+    keep_chroma(simd, last_u, last_v, last);
+}
+
+/// Keeps the last of two rows of U and of V.
+#[inline(always)]
+fn keep_chroma<S: Vp8Simd>(simd: S, u: S::Samples, v: S::Samples, last: &mut LastRow) {
+    let [_, rows] = simd.zip_eights(u, v);
+    simd.store_first(rows, &mut last.uv[0]);
+    simd.store_second(rows, &mut last.uv[1]);
 }
 
 /// The last two rows.
@@ -71,23 +73,20 @@ pub(super) fn store_chroma<S: Vp8Simd>(
 fn store_plane<S: Vp8Simd>(
     simd: S,
     blocks: &[S::Samples; CHROMA_BLOCKS],
-    plane: &mut [u8],
-    stride: usize,
+    mut tile: Tile<'_, CHROMA>,
 ) -> S::Samples {
     let [a, b, c, d] = *blocks;
     let [first, second] = simd.zip_fours(a, b);
     let [third, fourth] = simd.zip_fours(c, d);
-    store_two(simd, first, plane, stride, 0);
-    store_two(simd, second, plane, stride, 2);
-    store_two(simd, third, plane, stride, 4);
-    store_two(simd, fourth, plane, stride, 6);
+    simd.store_first(first, tile.row_mut(0));
+    simd.store_second(first, tile.row_mut(1));
+    simd.store_first(second, tile.row_mut(2));
+    simd.store_second(second, tile.row_mut(3));
+    simd.store_first(third, tile.row_mut(4));
+    simd.store_second(third, tile.row_mut(5));
+    simd.store_first(fourth, tile.row_mut(6));
+    simd.store_second(fourth, tile.row_mut(7));
     fourth
-}
-
-#[inline(always)]
-fn store_two<S: Vp8Simd>(simd: S, rows: S::Samples, plane: &mut [u8], stride: usize, row: usize) {
-    let (first, second) = plane[row * stride..].split_at_mut(stride);
-    simd.store_eights(rows, part(first, 0), part(second, 0));
 }
 
 /// Only the last rows.
@@ -103,5 +102,5 @@ pub(super) fn keep<S: Vp8Simd>(
     simd.store_samples(fourth, &mut last.y);
     let [_, u] = simd.zip_fours(u[2], u[3]);
     let [_, v] = simd.zip_fours(v[2], v[3]);
-    simd.store_samples(simd.zip_eights(u, v)[1], part(last.uv.as_flattened_mut(), 0));
+    keep_chroma(simd, u, v, last);
 }
