@@ -7,8 +7,8 @@ mod store;
 
 use super::{ABOVE_IMAGE, Above, LEFT_OF_IMAGE};
 use crate::kernels::vp8::{
-    BLOCK, BLOCK_LEN, CHROMA, CHROMA_BLOCKS, LUMA, LUMA_BLOCKS, Luma, Macroblock, PlanesMut,
-    Prediction, Residues,
+    BLOCK_LEN, CHROMA, CHROMA_BLOCKS, LUMA, LUMA_BLOCKS, Luma, Macroblock, PlanesMut, Prediction,
+    Residues,
 };
 use crate::vector::vp8::Vp8Simd;
 use blocks::predict_blocks;
@@ -29,10 +29,6 @@ pub(super) fn reconstruct<S: Vp8Simd>(
     let mut differences = Differences::NONE;
     for (column, macroblock) in macroblocks.iter_mut().enumerate() {
         let last = &above.rows[column];
-        let right = match above.rows.get(column + 1) {
-            Some(next) => [next.y[0], next.y[1], next.y[2], next.y[3]],
-            None => [last.y[LUMA - 1]; BLOCK],
-        };
         let at = Place { first_row: above.first_row, first_column: column == 0 };
         let differences = if macroblock.residues == Residues::NONE {
             &Differences::NONE
@@ -46,7 +42,16 @@ pub(super) fn reconstruct<S: Vp8Simd>(
                 let around = around_luma(simd, above_y, &left, at);
                 predict_luma(simd, *mode, &around, &left.y, differences)
             }
-            Luma::Blocks(modes) => predict_blocks(simd, modes, above_y, right, &left, differences),
+            Luma::Blocks(modes) => {
+                let right = match above.rows.get(column + 1) {
+                    Some(next) => {
+                        let places = const { repeat_four(0) };
+                        simd.look_up(simd.load_samples(&next.y), simd.load_samples(&places))
+                    }
+                    None => simd.look_up(above_y, simd.splat_sample(15)),
+                };
+                predict_blocks(simd, modes, above_y, right, &left, differences)
+            }
         };
         let above_uv = simd.load_samples(last.uv.as_flattened().try_into().expect("16 samples"));
         let around = around_chroma(simd, above_uv, &left, at);
