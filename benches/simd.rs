@@ -10,6 +10,9 @@ use tl_simd::color::{self, Arithmetic};
 use tl_simd::jpeg::{self, Block, Scale};
 use tl_simd::normalize::{Dtype, ImageWriter, Layout, PixelFormat, Table};
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
+use tl_simd::vp8::{
+    self, Above, BlockPrediction, Chroma, FilterKind, Luma, Macroblock, PlanesMut, Residue,
+};
 
 /// The median ImageNet photograph and the input of most networks.
 const SOURCE: (u32, u32) = (500, 375);
@@ -222,5 +225,57 @@ fn colors(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, resample, resample_plane, normalize, idct, jpeg_rows, colors);
+/// A row of the median photograph, of macroblocks that are predicted block by block or as a whole,
+/// with all coefficients.
+fn vp8_rows(criterion: &mut Criterion) {
+    const MACROBLOCKS: usize = 32;
+    let mut whole = Macroblock::ZERO;
+    let words = random_bytes(2 * whole.coefficients.len(), 7);
+    for (coefficient, word) in whole.coefficients.iter_mut().zip(words.as_chunks::<2>().0) {
+        *coefficient = i16::from_le_bytes(*word) >> 8;
+    }
+    (0..24).for_each(|block| whole.residues.add(block, Residue::Full));
+    let blocks = Macroblock { luma: Luma::Blocks([BlockPrediction::LeftDown; 16]), ..whole };
+    let width = MACROBLOCKS * 16;
+    let mut y = random_bytes(2 * 16 * width, 8);
+    let mut u = random_bytes(2 * 4 * width, 9);
+    let mut v = u.clone();
+    let mut planes =
+        PlanesMut { y: &mut y, u: &mut u, v: &mut v, y_stride: width, uv_stride: width / 2 };
+    let filters =
+        [vp8::Filter { limit: 40, interior: 12, high_variance: 1, inner: true }; MACROBLOCKS];
+    let mut above = Above::default();
+    above.reset(MACROBLOCKS);
+    let mut group = criterion.benchmark_group("vp8 row");
+    group.throughput(Throughput::Elements(MACROBLOCKS as u64));
+    for level in Level::available() {
+        for (name, macroblock) in [("reconstruct blocks", blocks), ("reconstruct whole", whole)] {
+            group.bench_function(BenchmarkId::new(name, level), |b| {
+                b.iter(|| {
+                    let mut row = [black_box(macroblock); MACROBLOCKS];
+                    vp8::reconstruct(level, &mut row, &mut above, 0..MACROBLOCKS, &mut planes, 0);
+                });
+            });
+        }
+        for kind in [FilterKind::Normal, FilterKind::Simple] {
+            group.bench_function(BenchmarkId::new(format!("{kind:?} filter"), level), |b| {
+                b.iter(|| vp8::filter(level, kind, &filters, 0..MACROBLOCKS, &mut planes, 1));
+            });
+        }
+        let mut out = vec![0; width * 3];
+        group.bench_function(BenchmarkId::new("16 rows to rgb", level), |b| {
+            let rows = random_bytes(3 * width, 10);
+            let [near, far] = [&rows[..width / 2], &rows[width / 2..width]];
+            let chroma = Chroma { near, far };
+            b.iter(|| {
+                for luma in rows[width..].chunks(width).cycle().take(16) {
+                    vp8::upsample_rgb(level, luma, chroma, chroma, 0..width, black_box(&mut out));
+                }
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, resample, resample_plane, normalize, idct, jpeg_rows, vp8_rows, colors);
 criterion_main!(benches);
