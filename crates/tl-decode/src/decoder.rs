@@ -8,6 +8,7 @@ use crate::image::{Image, ImageInfo, PixelType};
 use crate::jpeg::{Damage, JpegDecoder, JpegRequest};
 use crate::options::{Color, DecodeOptions, Exif};
 use crate::orientation::Orientation;
+use crate::webp::{WebpDecoder, WebpRequest};
 use crate::{bmp, jpeg, png, tiff, webp, wide};
 
 /// Reads format, size, channels and orientation from the header of an image.
@@ -46,13 +47,19 @@ pub struct Decoder {
     damage: Option<Damage>,
     scratch: Vec<u8>,
     jpeg: JpegDecoder,
+    webp: WebpDecoder,
     tiff: tiff::Buffers,
 }
 
 impl Decoder {
     /// A decoder with these options.
     pub fn new(options: DecodeOptions) -> Self {
-        Self { options, jpeg: JpegDecoder::new(options.limits), ..Self::default() }
+        Self {
+            options,
+            jpeg: JpegDecoder::new(options.limits),
+            webp: WebpDecoder::new(options.limits),
+            ..Self::default()
+        }
     }
 
     /// The options it was made with.
@@ -71,10 +78,16 @@ impl Decoder {
         &mut self.jpeg
     }
 
+    /// The decoder for WebP files, for what only they and JPEG files offer: a part of the image.
+    pub fn webp(&mut self) -> &mut WebpDecoder {
+        &mut self.webp
+    }
+
     /// Gives the memory back that is kept for the next image: that of JPEG files if it is more than
     /// `bytes`, and any other buffer that is larger.
     pub fn trim(&mut self, bytes: usize) {
         self.jpeg.trim(bytes);
+        self.webp.trim(bytes);
         self.tiff.trim(bytes);
         if self.scratch.capacity() > bytes {
             self.scratch = Vec::new();
@@ -107,7 +120,10 @@ impl Decoder {
                 Ok(decoded.orientation)
             }
             Format::Png => png::decode(bytes, options, scratch, image),
-            Format::WebP => webp::decode(bytes, options, scratch, image),
+            Format::WebP => {
+                let request = WebpRequest { color: options.color, ..WebpRequest::default() };
+                self.webp.decode(bytes, &request, image)
+            }
             Format::Bmp => bmp::decode(bytes, options, scratch, image),
             Format::Tiff => {
                 let orientation =

@@ -9,6 +9,8 @@ use crate::options::Color;
 use crate::orientation::Orientation;
 use crate::pixel::luma;
 
+use tl_simd::resample::Rect;
+
 pub use tl_simd::normalize::PixelType;
 
 /// Decoded pixels: rows from top to bottom without padding, `channels` samples per pixel.
@@ -92,6 +94,18 @@ impl Image {
         }
         self.data.resize(bytes, 0);
         Ok(())
+    }
+
+    /// Keeps the pixels of `region`, which lies in the image.
+    pub(crate) fn crop(&mut self, region: Rect) {
+        let (row_bytes, pixel_bytes) = (self.row_bytes(), self.pixel_bytes());
+        let kept = region.width as usize * pixel_bytes;
+        for y in 0..region.height as usize {
+            let from = (region.y as usize + y) * row_bytes + region.x as usize * pixel_bytes;
+            self.data.copy_within(from..from + kept, y * kept);
+        }
+        (self.width, self.height) = (region.width, region.height);
+        self.data.truncate(kept * region.height as usize);
     }
 
     /// Row `y`, to be written.

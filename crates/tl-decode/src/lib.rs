@@ -32,3 +32,4 @@ pub use orientation::Orientation;
 pub use tl_simd::Level;
 pub use tl_simd::jpeg::Scale;
 pub use tl_simd::resample::Rect;
+pub use webp::{WebpDecoder, WebpRequest};

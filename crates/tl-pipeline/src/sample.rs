@@ -14,7 +14,7 @@ use tbl_format::SampleFormat;
 use tl_cuda::Picture;
 use tl_decode::{
     Color, Damage, DecodeError, DecodeOptions, Decoder, Exif, Format, Image, ImageInfo,
-    JpegDecoder, JpegRequest, Orientation, RowIndex,
+    JpegDecoder, JpegRequest, Orientation, PixelType, RowIndex, WebpDecoder, WebpRequest,
 };
 use tl_handoff::slab::ColumnsMut;
 use tl_simd::Level;
@@ -32,7 +32,7 @@ use crate::stage::Stage;
 use decoded::decode_whole;
 pub(crate) use link::Followers;
 use link::Link;
-use outputs::Outputs;
+use outputs::{Outputs, Rows};
 use pictures::Pictures;
 use reduced::FirstReduced;
 pub(crate) use sidecar::SidecarImage;
@@ -198,6 +198,7 @@ impl SampleRenderer {
     pub fn with_level(mut self, level: Level) -> Self {
         let limits = self.decoder.options().limits;
         *self.decoder.jpeg() = JpegDecoder::new(limits).with_level(level);
+        *self.decoder.webp() = WebpDecoder::new(limits).with_level(level);
         self.outputs = self.outputs.with_level(level);
         self.links = self.links.into_iter().map(|link| link.with_level(level)).collect();
         self
@@ -314,6 +315,9 @@ impl SampleRenderer {
     ) -> Result<(), SampleFault> {
         match input {
             Input::Stored(mut stored) => match self.parts_of(&stored)? {
+                Some(info) if info.format == Format::WebP => {
+                    self.render_webp(&stored, &info, drawn, targets, metrics)
+                }
                 Some(info) => self.render_part(&stored, &info, drawn, targets, metrics),
                 None => self.render_whole(&mut stored, drawn, targets, metrics),
             },
@@ -352,10 +356,18 @@ impl SampleRenderer {
         }
     }
 
-    /// The header of a JPEG that can be decoded in part: as stored, without turning it.
+    /// The header of an image that can be decoded in part: as stored, without turning it.
     fn parts_of(&self, stored: &Stored<'_>) -> Result<Option<ImageInfo>, DecodeError> {
-        let raw = stored.format == SampleFormat::RawU8;
-        if raw || Format::sniff(stored.bytes) != Some(Format::Jpeg) {
+        if stored.format == SampleFormat::RawU8 {
+            return Ok(None);
+        }
+        let has_parts = match Format::sniff(stored.bytes) {
+            Some(Format::Jpeg) => true,
+            // No sample of these becomes wider.
+            Some(Format::WebP) => self.decoder.options().pixels == PixelType::U8,
+            _ => false,
+        };
+        if !has_parts {
             return Ok(None);
         }
         let info = tl_decode::probe(stored.bytes)?;
@@ -449,6 +461,33 @@ impl SampleRenderer {
         let region = union(self.outputs.all_plans().map(|plan| plan.head.source()));
         let request = JpegRequest { region, ..request };
         self.damage = self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image)?.damage;
+        self.write_region(rows, region, metrics)
+    }
+
+    /// As `render_part` of a WebP file, whose pixels alone are decoded.
+    fn render_webp(
+        &mut self,
+        stored: &Stored<'_>,
+        info: &ImageInfo,
+        drawn: Drawn<'_>,
+        targets: Targets<'_, '_>,
+        metrics: &mut WorkerMetrics,
+    ) -> Result<(), SampleFault> {
+        self.plan((info.width, info.height), drawn)?;
+        let rows = self.outputs.rows(targets)?;
+        let region = union(self.outputs.all_plans().map(|plan| plan.head.source()));
+        let request = WebpRequest { region, color: self.decoder.options().color };
+        self.decoder.webp().decode(stored.bytes, &request, &mut self.image)?;
+        self.write_region(rows, region, metrics)
+    }
+
+    /// Writes the rows of a sample of which `region`, or all, was decoded.
+    fn write_region(
+        &mut self,
+        rows: Rows<'_, '_>,
+        region: Option<Rect>,
+        metrics: &mut WorkerMetrics,
+    ) -> Result<(), SampleFault> {
         self.spread_grey()?;
         metrics.lap(Stage::Decode);
         let Image { width, height, data, .. } = &self.image;

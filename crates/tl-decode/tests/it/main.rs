@@ -12,4 +12,5 @@ mod masks;
 mod memory;
 mod probe;
 mod reuse;
+mod webp;
 mod wide;

@@ -3,7 +3,7 @@
 use std::mem;
 
 use tbl_format::SampleFormat;
-use tl_decode::{Color, Damage, DecodeOptions, Decoder, Image, JpegRequest, PixelType, RowIndex};
+use tl_decode::{Color, Damage, DecodeOptions, Decoder, Format, Image, JpegRequest, PixelType, RowIndex};
 use tl_transform::Plan;
 
 use super::{Drawn, Input, SampleRenderer, Stored, Targets};
@@ -29,7 +29,8 @@ impl SampleRenderer {
     /// was, when anything is wrong with any part of it, or with its row index.
     pub(crate) fn decode(&mut self, stored: &mut Stored<'_>) -> Option<&Image> {
         self.reduced.look_at(stored, self.decoder.options());
-        let is_whole = if self.parts_of(stored).ok()?.is_some() {
+        let parts = self.parts_of(stored).ok()?;
+        let is_whole = if parts.is_some_and(|info| info.format == Format::Jpeg) {
             let index = stored.row_index.map(RowIndex::parse).transpose().ok()?;
             let on_damaged = self.decoder.options().on_damaged;
             let DecodeOptions { color, pixels, .. } = *self.decoder.options();

@@ -41,10 +41,12 @@ impl Above {
 ///
 /// Macroblocks `store` of the row are written to `planes`, from column 0 of macroblock row
 /// `row` on. The next call continues with the row below.
+/// A row may end before the image does where the rows below it are shorter by a macroblock or more each:
+/// they need nothing to its right.
 ///
 /// # Panics
 ///
-/// When the row is not as wide as [`Above::reset`] was told, or the planes have no room.
+/// When the row is wider than [`Above::reset`] was told, or the planes have no room.
 pub fn reconstruct(
     level: Level,
     macroblocks: &mut [Macroblock],
@@ -53,7 +55,7 @@ pub fn reconstruct(
     planes: &mut PlanesMut<'_>,
     row: usize,
 ) {
-    assert_eq!(macroblocks.len(), above.rows.len(), "a row as wide as the image");
+    assert!(macroblocks.len() <= above.rows.len(), "a row no wider than the image");
     assert!(store.start <= store.end && store.end <= macroblocks.len(), "columns of the row");
     planes.check(store.len(), row);
     dispatch!(
