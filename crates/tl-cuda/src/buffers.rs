@@ -16,6 +16,7 @@ use crate::driver::{Device, DeviceMemory, Event, Stream, StreamHandle};
 use crate::jobs::{Job, Jobs};
 use crate::readers::Readers;
 use crate::reason::DeviceReason;
+use crate::uploader::Verdict;
 
 /// The bounds of the memory of a loader on its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,6 +214,8 @@ pub struct DeviceBuffer {
     readers: Readers,
     has_unknown_reader: AtomicBool,
     rest: Rest,
+    /// Of the pictures, if there are some.
+    verdict: Option<Arc<Verdict>>,
 }
 
 /// The place of what was copied as it is, in its source and in the buffer.
@@ -242,7 +245,13 @@ impl DeviceBuffer {
             readers,
             has_unknown_reader,
             rest,
+            verdict: None,
         }
+    }
+
+    pub(crate) fn with_verdict(mut self, verdict: Option<Arc<Verdict>>) -> Self {
+        self.verdict = verdict.filter(|verdict| verdict.is_open);
+        self
     }
 
     pub(crate) fn with_rest(mut self, rest: Rest) -> Self {
@@ -287,6 +296,18 @@ impl DeviceBuffer {
     #[must_use]
     pub fn ready(&self) -> &Event {
         &self.ready
+    }
+
+    /// The sample of the first picture whose entropy-coded rows were not those of its index. The
+    /// pixels of such pictures have no meaning, and may be those of pictures before. Waits for the
+    /// end of the copy if a picture has such rows, and returns at once otherwise.
+    ///
+    /// # Errors
+    /// A call of the driver that failed, also of the work before it; [`DeviceReason::Forked`].
+    pub fn wrong_index(&self) -> Result<Option<u64>, DeviceReason> {
+        let Some(verdict) = &self.verdict else { return Ok(None) };
+        self.ready.synchronize()?;
+        Ok(verdict.settle())
     }
 
     /// Work that `stream` gets from now on begins after the copy, and the memory is used again only

@@ -23,8 +23,8 @@ use crate::reason::DeviceReason;
 use lanes::{LaneMemory, Lanes, Turn};
 pub(crate) use memory::CopyMemory;
 use memory::CopyPool;
-pub(crate) use pictures::PictureCopy;
-use pictures::copy_images;
+pub(crate) use pictures::Verdict;
+use pictures::{PictureCopy, copy_images};
 
 /// The alignment of what follows converted images in a buffer.
 const ALIGNMENT: usize = 256;
@@ -141,7 +141,7 @@ struct Shared {
     device: Device,
     lanes: Lanes,
     pool: Arc<BufferPool>,
-    copies: CopyPool,
+    copies: Arc<CopyPool>,
     /// Bytes in which pictures are decoded.
     scratch: usize,
     jobs: Arc<Jobs>,
@@ -190,7 +190,7 @@ impl Uploader {
             device: device.clone(),
             lanes: Lanes::new(device, limits.lanes)?,
             pool: Arc::new(BufferPool::new(device.clone(), limits, Arc::clone(&jobs))),
-            copies: CopyPool::new(limits.keep),
+            copies: Arc::new(CopyPool::new(limits.keep)),
             scratch: limits.scratch,
             jobs,
             failed: Mutex::default(),
@@ -238,10 +238,11 @@ impl Uploader {
     ///
     /// Images that `pictures` has are decoded on the device, and not copied from the source. What
     /// `erasures` has is erased after the conversion. Both are free for others when the call returns.
+    /// [`DeviceBuffer::wrong_index`] says whether the rows of all pictures were those of their index.
     ///
     /// # Errors
     /// [`DeviceReason::OutOfMemory`]; a call of the driver that failed, also in an earlier copy;
-    /// [`DeviceReason::RowIndex`] for a picture of an earlier copy; [`DeviceReason::Forked`].
+    /// [`DeviceReason::Forked`].
     ///
     /// # Panics
     /// If the source has fewer bytes than `images` says, or if pictures have no decoder, are not in
@@ -324,11 +325,13 @@ impl Shared {
         let Kept { source, pictures: copy, erasures, buffer } = kept;
         drop(begun);
         drop(own);
+        let verdict = copy.map(|copy| Arc::new(Verdict::new(copy, Arc::clone(&self.copies))));
+        let buffer = buffer.with_verdict(verdict.clone());
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.pictures.fetch_add(pictures.len() as u64, Ordering::Relaxed);
         self.bytes.fetch_add(copied as u64, Ordering::Relaxed);
         let images = images.cloned();
-        let copy = Copy { start, end, source, _images: images, pictures: copy, erasures };
+        let copy = Copy { start, end, source, _images: images, pictures: verdict, erasures };
         // The queue is closed when the uploader is dropped, which nobody uses then.
         let pushed = self.jobs.push(Job::Copy(Box::new(copy)));
         debug_assert!(pushed.is_ok(), "somebody takes copies");
@@ -396,7 +399,13 @@ impl Shared {
                     lock(&self.failed).get_or_insert(reason);
                     continue;
                 }
-                Ok(()) => self.use_again(copy.pictures.take(), copy.erasures.take()),
+                Ok(()) => {
+                    copy.pictures.as_deref().map(Verdict::settle);
+                    copy.erasures
+                        .take()
+                        .into_iter()
+                        .for_each(|memory| self.copies.put_back(memory));
+                }
             }
             let Copy { start, end, source, .. } = *copy;
             if let Ok(time) = start.time_until(&end) {
@@ -422,15 +431,6 @@ impl Shared {
         let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
         self.device_nanos.fetch_add(nanos, Ordering::Relaxed);
         *latest = Some(end);
-    }
-
-    /// Takes back the memory of a complete copy, after a look at its faults.
-    fn use_again(&self, pictures: Option<PictureCopy>, erasures: Option<CopyMemory>) {
-        if let Some(sample) = pictures.as_ref().and_then(PictureCopy::fault) {
-            lock(&self.failed).get_or_insert(DeviceReason::RowIndex { sample });
-        }
-        let memories = pictures.map(PictureCopy::into_memory).into_iter().chain(erasures);
-        memories.for_each(|memory| self.copies.put_back(memory));
     }
 }
 

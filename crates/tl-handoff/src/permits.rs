@@ -67,7 +67,7 @@ pub struct Permit {
     /// Bytes of its rows if they own buffers, and of its images if it is padded. Those of a row are
     /// added before it is finished and read after the last finish, which orders them.
     charged: AtomicU64,
-    /// Further bytes of memory of the batch.
+    /// Further bytes of the batch that count as prepared ahead.
     beside: u64,
     /// True once the consumer has received it.
     is_received: AtomicBool,
@@ -229,7 +229,15 @@ impl Permit {
         self.charged.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes)
     }
 
-    /// Also counts `bytes` of memory that the slab has but this batch does not need.
+    /// Takes back what was charged, for a batch that is made again.
+    pub fn discharge(&self) {
+        let charged = self.charged.swap(0, Ordering::Relaxed);
+        if charged > 0 && self.permits.bytes < u64::MAX {
+            lock(&self.permits.state).ahead -= charged;
+        }
+    }
+
+    /// Also counts `bytes` as prepared ahead that are not charged.
     pub fn with_beside(mut self, bytes: u64) -> Self {
         if self.permits.bytes < u64::MAX {
             lock(&self.permits.state).ahead += bytes;

@@ -112,19 +112,19 @@ pub struct Lease<T> {
     /// `None` only inside `drop`.
     slab: Option<Slab<T>>,
     pool: Weak<Pool<T>>,
-    /// The permit for this slab, returned after the slab.
-    permit: Option<Permit>,
+    /// The permit for this slab, returned after the slab. A batch that is made again has it too.
+    permit: Option<Arc<Permit>>,
 }
 
 impl<T> Lease<T> {
     /// Attaches the permit for the batch, which is released together with the slab.
-    pub fn with_permit(mut self, permit: Permit) -> Self {
+    pub fn with_permit(mut self, permit: Arc<Permit>) -> Self {
         self.permit = Some(permit);
         self
     }
 
     /// The permit that [`with_permit`](Self::with_permit) added.
-    pub fn permit(&self) -> Option<&Permit> {
+    pub fn permit(&self) -> Option<&Arc<Permit>> {
         self.permit.as_ref()
     }
 

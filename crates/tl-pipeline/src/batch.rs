@@ -9,14 +9,13 @@ use std::ops::{Deref, Range};
 use tbl_io::ReadError;
 use tl_cuda::PinnedUse;
 use tl_decode::{Image, PixelType};
-use tl_handoff::permits::HeldBatch;
+use tl_handoff::permits::{HeldBatch, Permit};
 use tl_handoff::pool::Lease;
 use tl_handoff::slab::FieldPointers;
 use tl_handoff::sync::Arc;
 use tl_transform::{Dtype, Layout, Mixing};
 use zerocopy::FromBytes;
 
-use crate::audit::AuditEntry;
 use crate::batching::PaddingStats;
 use crate::collate::Collated;
 use crate::device_batch::DeviceBatch;
@@ -26,15 +25,6 @@ use crate::layout::{BatchLayout, ImageSpec, RowKind};
 use crate::row::RowExtras;
 use crate::table::{ColumnNumber, ColumnSpec, ColumnView};
 use crate::tokens::TokenRow;
-
-/// A published batch and the findings about its samples.
-pub(crate) struct Filled {
-    pub(crate) batch: Result<Batch, PipelineError>,
-    /// The number of rows that it has or would have, without padding.
-    pub(crate) rows: u64,
-    /// The faults of their samples.
-    pub(crate) audit: Vec<AuditEntry>,
-}
 
 /// Images of a batch that were mixed with each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,11 +106,11 @@ impl Batch {
         layout: &BatchLayout,
         mixed: Vec<Mixed>,
         left_out: Vec<usize>,
+        held: Option<Arc<HeldBatch>>,
     ) -> Self {
         let &BatchLayout { spec, padding, mask, rows, .. } = layout;
         let columns = Arc::clone(&layout.columns);
         let keypoints = Arc::clone(&layout.keypoints);
-        let held = lease.permit().map(|permit| Arc::new(permit.publish()));
         let collated = None;
         Self {
             lease,
@@ -178,6 +168,11 @@ impl Batch {
             permit.receive(held);
         }
         self
+    }
+
+    /// The permit of its memory.
+    pub(crate) fn permit(&self) -> Option<Arc<Permit>> {
+        self.lease.permit().cloned()
     }
 
     /// Counts the batch as held until it is dropped.

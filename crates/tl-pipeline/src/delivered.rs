@@ -8,7 +8,7 @@ use tl_cuda::{
 };
 use tl_handoff::pool::{Lease, Pool};
 use tl_handoff::slab::Backing;
-use tl_handoff::sync::{Arc, Mutex, lock};
+use tl_handoff::sync::{Arc, Mutex, Ordering, lock};
 use tl_simd::normalize::Table;
 use tl_transform::Recipe;
 
@@ -159,7 +159,8 @@ impl Delivered {
         let decoder = Some(Arc::new(PictureDecoder::new(device)?));
         let kept = options.row_indexes.unwrap_or(ROW_INDEXES);
         let kept = config.memory_budget.is_none().then(|| Arc::new(KeptIndexes::new(kept)));
-        let decoding = DeviceDecoding { decode: options.decode, kept, scratch: 0 };
+        let decode = options.decode;
+        let decoding = DeviceDecoding { decode, kept, ..DeviceDecoding::default() };
         Ok(Self { decoder, decoding, ..delivered })
     }
 
@@ -343,6 +344,11 @@ impl Delivered {
         let decoding = self.decoder.as_ref().zip(self.uploader.as_ref());
         let never = DeviceDecoding { decode: DeviceDecode::Never, ..DeviceDecoding::default() };
         decoding.map_or(never, |_| self.decoding.clone())
+    }
+
+    /// Ends decoding by row indexes that are stored with samples, after one of them was wrong.
+    pub(crate) fn distrust_indexes(&self) {
+        self.decoding.distrusts_stored.store(true, Ordering::Relaxed);
     }
 
     /// The use of a published batch by the program, if it is in pinned memory for copies of its own.

@@ -1,6 +1,6 @@
 //! The work on samples that is left to a device.
 
-use tl_handoff::sync::Arc;
+use tl_handoff::sync::{Arc, AtomicBool};
 
 use crate::delivery::DeviceDecode;
 use crate::erasing::Erasing;
@@ -21,4 +21,6 @@ pub(crate) struct DeviceDecoding {
     pub(crate) kept: Option<Arc<KeptIndexes>>,
     /// Bytes of the device's memory that decoding an image may take.
     pub(crate) scratch: usize,
+    /// Whether a row index that is stored with a sample was wrong: the device uses none from then on.
+    pub(crate) distrusts_stored: Arc<AtomicBool>,
 }

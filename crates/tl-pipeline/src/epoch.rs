@@ -7,16 +7,17 @@ use tl_handoff::ring::Taken;
 use tl_handoff::sync::Arc;
 
 use crate::batch::Batch;
-use crate::batch::Filled;
 use crate::crew::{Parking, Workers};
 use crate::error::PipelineError;
 use crate::metrics::ConsumerWatch;
 use crate::note::LoaderNote;
 use crate::policy::ErrorCount;
+use crate::run::Filled;
 use crate::schedule::Tail;
 use crate::shared::Shared;
 use crate::state::LoaderState;
 use crate::trace::Trace;
+use crate::worker;
 
 /// The batches of one epoch, in order.
 ///
@@ -146,10 +147,14 @@ impl Epoch {
         let ready = ring.ready();
         let asking = self.watch.ask(self.received, ready);
         let (taken, slept) = ring.take(timeout);
+        let taken = match taken {
+            Taken::Ready(filled) => Taken::Ready(worker::checked(workers.run(), filled)),
+            taken @ (Taken::Failed(_) | Taken::TimedOut | Taken::Ended) => taken,
+        };
         let (wait, busy) = self.watch.receive(asking, self.received);
         counters.asked(wait, busy, ready);
         match taken {
-            Taken::Ready(Filled { batch, rows, audit }) => {
+            Taken::Ready(Filled { batch, rows, audit, .. }) => {
                 let is_first = self.errors.errors() == 0;
                 let first = audit.iter().find(|entry| is_first && entry.outcome.is_counted());
                 if let Some(first) = first {

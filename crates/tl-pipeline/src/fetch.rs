@@ -31,6 +31,11 @@ impl ReadRow {
         Self { row, is_open: Cell::new(true) }
     }
 
+    /// A row whose bytes have been taken: they are read here.
+    pub(crate) fn taken() -> Self {
+        Self { row: 0, is_open: Cell::new(false) }
+    }
+
     /// The row's number, the first time it is asked for.
     fn once(&self) -> Option<u64> {
         self.is_open.replace(false).then_some(self.row)

@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::ops::Range;
 use std::time::Duration;
 
-use tl_handoff::permits::RunTicket;
+use tl_handoff::permits::{HeldBatch, RunTicket};
 use tl_handoff::pool::Lease;
 use tl_handoff::recent::RecentCache;
 use tl_handoff::ring::Ring;
@@ -17,7 +17,8 @@ use tl_handoff::sync::{Arc, AtomicBool, Ordering};
 use tl_handoff::window::Window;
 use tl_transform::Draw;
 
-use crate::batch::Filled;
+use crate::audit::AuditEntry;
+use crate::batch::Batch;
 use crate::batching::Batching;
 use crate::bucket;
 use crate::bucketing::{self, Bucketing};
@@ -62,6 +63,21 @@ pub(crate) struct Run {
     /// The rows of all batches.
     pub(crate) rows: Range<u64>,
     shared: Arc<Shared>,
+}
+
+/// A published batch and the findings about its samples.
+pub(crate) struct Filled {
+    pub(crate) batch: Result<Batch, PipelineError>,
+    /// The number of rows that it has or would have, without padding.
+    pub(crate) rows: u64,
+    /// The faults of their samples.
+    pub(crate) audit: Vec<AuditEntry>,
+    /// The place of its last row, if a device may have decoded images by wrong row indexes.
+    pub(crate) unchecked: Option<Place>,
+    /// Counts the memory of a batch that failed until this is dropped. A worker must not drop it
+    /// before it hands the failure over: a thread that takes over the memory would wait for this
+    /// worker with the ring locked.
+    pub(crate) held: Option<Arc<HeldBatch>>,
 }
 
 /// A row of a run.
@@ -289,31 +305,39 @@ impl Run {
         metrics: &mut WorkerMetrics,
     ) -> Option<Arc<Lease<RowExtras>>> {
         metrics.lap(Stage::Overhead);
-        let (Shared { pool, schedule, .. }, BatchLayout { shape, .. }) = (&*self.shared, layout);
         let ticket = self.ticket.as_ref()?;
         let waited = ticket.wait(place.serial);
         let (lease, slept) = self.ring.enter(place.serial, || {
             if layout.is_padded {
-                self.memory().check(place.epoch, place.batch, shape.bytes() as u64)?;
+                self.memory().check(place.epoch, place.batch, layout.shape.bytes() as u64)?;
             }
             let permit = ticket.permit();
-            if layout.is_padded {
-                permit.charge(shape.bytes() as u64);
-            }
-            let rows = usize::try_from(schedule.rows_of(place.batch));
-            let rows = rows.expect("at most the batch size, which is a `usize`");
-            let lease = pool.take(shape, rows);
-            let bytes = shape.bytes() as u64;
-            let mut lease = lease.ok_or(PipelineError::OutOfMemory { bytes })?;
-            self.memory().trim(&mut lease);
-            let beside = if layout.is_padded { lease.bytes() as u64 - bytes } else { 0 };
-            let permit = permit.with_beside(beside);
-            Ok(Arc::new(lease.with_permit(permit)))
+            let charged = if layout.is_padded { layout.shape.bytes() as u64 } else { 0 };
+            permit.charge(charged);
+            let lease = self.slab(place, layout)?;
+            let permit = permit.with_beside(lease.bytes() as u64 - charged);
+            Ok(Arc::new(lease.with_permit(Arc::new(permit))))
         });
         if !(waited + slept).is_zero() {
             metrics.lap_asleep(place.batch);
         }
         lease
+    }
+
+    /// A slab for the batch at `place`, without a permit.
+    pub(crate) fn slab(
+        &self,
+        place: Place,
+        layout: &BatchLayout,
+    ) -> Result<Lease<RowExtras>, PipelineError> {
+        let Shared { pool, schedule, .. } = &*self.shared;
+        let rows = usize::try_from(schedule.rows_of(place.batch));
+        let rows = rows.expect("at most the batch size, which is a `usize`");
+        let bytes = layout.shape.bytes() as u64;
+        let lease = pool.take(&layout.shape, rows);
+        let mut lease = lease.ok_or(PipelineError::OutOfMemory { bytes })?;
+        self.memory().trim(&mut lease);
+        Ok(lease)
     }
 }
 

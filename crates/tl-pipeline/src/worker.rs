@@ -1,5 +1,6 @@
 //! Workers: the threads that turn places in a run into rows of batches.
 
+mod again;
 mod cached;
 mod fill;
 mod process;
@@ -10,6 +11,7 @@ use tl_handoff::sync::{Arc, thread};
 
 use crate::bucket::Window;
 use crate::error::PipelineError;
+use crate::fetch::ReadRow;
 use crate::layout::BatchLayout;
 use crate::metrics::WorkerMetrics;
 use crate::row::RowExtras;
@@ -17,6 +19,7 @@ use crate::run::{EpochOrder, Run};
 use crate::scratch::Scratch;
 use crate::stage::Stage;
 use crate::trace::EventBuffer;
+pub(crate) use again::checked;
 
 /// The batch that a worker is at.
 struct Current {
@@ -63,7 +66,8 @@ fn work(run: &Run, scratch: &mut Scratch) {
             current = Some(Current { serial: place.serial, epoch, grouping, layout, lease });
         }
         let Some(current) = &current else { return };
-        if let Some(complete) = fill::fill(run, scratch, current, place) {
+        let read_row = ReadRow::new(place.run_row);
+        if let Some(complete) = fill::fill(run, scratch, current, place, read_row) {
             publish::publish(run, scratch, current, place, complete);
         }
     }

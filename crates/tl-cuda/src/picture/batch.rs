@@ -111,6 +111,11 @@ impl<'a> Gathering<'a> {
         }
     }
 
+    /// Whether a picture has entropy-coded rows.
+    pub(crate) fn has_rows(&self) -> bool {
+        self.pictures.iter().any(|row| row.picture.descriptor.is_sparse == 0)
+    }
+
     /// The numbers of the samples.
     pub(crate) fn samples(&self) -> Vec<u64> {
         self.pictures.iter().map(|row| row.picture.sample).collect()

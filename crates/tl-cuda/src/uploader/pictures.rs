@@ -1,7 +1,11 @@
 //! Copies of pictures to the device, and what becomes of them there.
 #![expect(unsafe_code, reason = "copies and kernels that continue after the call; docs/safety.md")]
 
-use super::memory::CopyMemory;
+use std::fmt;
+
+use tl_handoff::sync::{Arc, Mutex, lock};
+
+use super::memory::{CopyMemory, CopyPool};
 use super::{Images, Shared};
 use crate::conversion::CHANNELS;
 use crate::driver::{DeviceMemory, Stream};
@@ -23,17 +27,61 @@ pub(crate) struct PictureCopy {
     scratch: usize,
     chunks: Vec<Chunk>,
     samples: Vec<u64>,
+    /// Whether rows are decoded by an index, which may be wrong.
+    has_rows: bool,
 }
 
-impl PictureCopy {
-    /// The memory, for another copy.
-    pub(super) fn into_memory(self) -> CopyMemory {
-        self.memory
+/// The pictures of a batch, and once they are decoded the knowledge whether all rows were those of
+/// their index. The batch and the thread that waits for copies share it: the first to see the end of
+/// the copy settles it.
+pub(crate) struct Verdict {
+    /// Whether a picture can have other rows.
+    pub(crate) is_open: bool,
+    state: Mutex<State>,
+    /// The pool that the memory returns to.
+    pool: Arc<CopyPool>,
+}
+
+enum State {
+    Decoding(PictureCopy),
+    /// The sample of the first picture with other rows.
+    Settled(Option<u64>),
+}
+
+impl Verdict {
+    pub(super) fn new(copy: PictureCopy, pool: Arc<CopyPool>) -> Self {
+        let is_open = copy.has_rows;
+        Self { is_open, state: Mutex::new(State::Decoding(copy)), pool }
     }
 
     /// The sample of the first picture whose rows were not those of its index. The copy has to be
+    /// complete: its memory is free for others from now on.
+    pub(crate) fn settle(&self) -> Option<u64> {
+        let mut state = lock(&self.state);
+        let fault = match &*state {
+            State::Decoding(copy) => copy.fault(),
+            State::Settled(fault) => *fault,
+        };
+        if let State::Decoding(copy) = std::mem::replace(&mut *state, State::Settled(fault)) {
+            self.pool.put_back(copy.memory);
+        }
+        fault
+    }
+}
+
+impl fmt::Debug for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Verdict").field("is_open", &self.is_open).finish_non_exhaustive()
+    }
+}
+
+impl PictureCopy {
+    /// The sample of the first picture whose rows were not those of its index. The copy has to be
     /// complete.
-    pub(super) fn fault(&self) -> Option<u64> {
+    fn fault(&self) -> Option<u64> {
+        if !self.has_rows {
+            return None;
+        }
         let faults = self.memory.as_chunks::<4>().0;
         let mut samples = faults.iter().zip(&self.samples);
         samples.find(|(fault, _)| **fault != [0; 4]).map(|(_, sample)| *sample)
@@ -52,8 +100,9 @@ impl Shared {
         let mut memory = self.copies.take(&self.device, bytes)?;
         gathering.write(&mut memory);
         let samples = gathering.samples();
+        let has_rows = gathering.has_rows();
         let Gathering { chunks, scratch, .. } = gathering;
-        Ok(PictureCopy { memory, bytes, scratch, chunks, samples })
+        Ok(PictureCopy { memory, bytes, scratch, chunks, samples, has_rows })
     }
 }
 
@@ -109,9 +158,11 @@ impl Shared {
             // the caller vouches for the rest.
             unsafe { decoder.enqueue(stream, chunk, memory, |_| ()) }?;
         }
-        let faults = &mut copy.memory[..pictures * size_of::<u32>()];
-        // SAFETY: the stream has read what is overwritten; the caller keeps the copy.
-        unsafe { stream.copy_to_host(faults, payload) }?;
+        if copy.has_rows {
+            let faults = &mut copy.memory[..pictures * size_of::<u32>()];
+            // SAFETY: the stream has read what is overwritten; the caller keeps the copy.
+            unsafe { stream.copy_to_host(faults, payload) }?;
+        }
         Ok(copy.bytes)
     }
 

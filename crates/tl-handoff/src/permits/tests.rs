@@ -57,6 +57,10 @@ fn rows_ahead_hold_back_all_but_the_next_batch() {
     let second = ticket.permit();
     second.charge(100);
     assert!(admits(&ticket, 1) && !admits(&ticket, 2));
+    second.discharge();
+    assert!(admits(&ticket, 2), "it is made again");
+    assert_eq!(second.charge(100), 100);
+    assert!(admits(&ticket, 1) && !admits(&ticket, 2));
     // A batch that is dropped without being received is released.
     drop(second);
     assert!(admits(&ticket, 2));

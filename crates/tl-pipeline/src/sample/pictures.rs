@@ -2,7 +2,7 @@
 
 use tl_cuda::{Picture, PictureResize, PictureWeights, Placement};
 use tl_decode::{DecodeError, JpegDecoder, JpegParts, JpegRequest, OnDamaged, RowIndex};
-use tl_handoff::sync::Arc;
+use tl_handoff::sync::{Arc, Ordering};
 use tl_simd::jpeg::Scale;
 use tl_simd::resample::Resize;
 use tl_transform::{Padding, Pass, Plan};
@@ -57,11 +57,12 @@ impl SampleRenderer {
         if let Some(index) = kept.as_deref().and_then(|index| RowIndex::parse(index).ok()) {
             let request = JpegRequest { index: Some(index), ..*request };
             // An index that does not fit is of another version of the file.
-            if let Ok(true) = maker.prepare(jpeg, &file, &request, pictures) {
+            if let Ok(true) = maker.prepare(jpeg, &file, &request, true, pictures) {
                 return Ok(true);
             }
         }
-        let is_prepared = maker.prepare(jpeg, &file, request, pictures)?;
+        let is_trusted = !maker.decoding.distrusts_stored.load(Ordering::Relaxed);
+        let is_prepared = maker.prepare(jpeg, &file, request, is_trusted, pictures)?;
         if is_prepared {
             self.damage = maker.parts.decoded.damage;
         }
@@ -106,16 +107,17 @@ impl Pictures {
     }
 
     /// Makes the pictures of all plans, and leaves the damage with the parts; false, and no picture,
-    /// where the host has to decode.
+    /// where the host has to decode. The device decodes by a trusted row index alone.
     fn prepare(
         &mut self,
         jpeg: &mut JpegDecoder,
         file: &File<'_>,
         request: &JpegRequest<'_>,
+        is_trusted: bool,
         pictures: &mut Vec<Picture>,
     ) -> Result<bool, DecodeError> {
         let File { sample, bytes, scale, plans } = *file;
-        let stage = self.decoding.decode.stage(request.index.is_some());
+        let stage = self.decoding.decode.stage(request.index.is_some() && is_trusted);
         let Some(stage) = stage else { return Ok(false) };
         pictures.resize_with(plans.len(), Picture::default);
         let mut damage = None;

@@ -41,6 +41,7 @@ pub(super) fn fill<'a>(
     scratch: &mut Scratch,
     current: &'a Current,
     place: Place,
+    read_row: ReadRow,
 ) -> Option<Complete<'a, RowExtras>> {
     let Current { epoch, grouping, lease, .. } = current;
     let slot = run.slot(grouping.as_deref(), place);
@@ -68,7 +69,7 @@ pub(super) fn fill<'a>(
     let mut parts = row.parts();
     parts.extra.findings.clear();
     parts.extra.left_out = false;
-    let mut filler = Filler { run, scratch, current, place, read_row: ReadRow::new(place.run_row) };
+    let mut filler = Filler { run, scratch, current, place, read_row };
     let filled = match filler.try_fill(slot.position, index, &mut parts) {
         Ok(filled) => filled,
         Err(error) => filler.apply_error_policy(slot.position, error, &mut parts),

@@ -8,7 +8,8 @@ use tbl_format::SampleFormat;
 use tbl_io::{NewSample, StreamWriter, WriteOptions};
 use tl_decode::{DecodeOptions, JpegDecoder, Limits, OnDamaged};
 use tl_pipeline::{
-    Dataset, Delivery, DeviceDecode, DeviceOptions, Loader, LoaderConfig, OnError, Shuffle,
+    Batch, Collate, Dataset, Delivery, DeviceDecode, DeviceOptions, Loader, LoaderConfig,
+    LoaderNote, OnError, Readers, Shuffle,
 };
 use tl_transform::op::{
     CenterCrop, ColorJitter, Normalize, RandomErasing, RandomHorizontalFlip, RandomResizedCrop,
@@ -16,7 +17,7 @@ use tl_transform::op::{
 };
 use tl_transform::{DecodeMode, Dtype, Interpolation, Layout, Op, OutputSpec, Recipe};
 
-use crate::delivery::{compare, images, on_device, on_host, options_with, photos, there};
+use crate::delivery::{Contents, compare, images, on_device, on_host, options_with, photos, there};
 
 fn device(decode: DeviceDecode) -> Delivery {
     on_device(DeviceOptions { decode, ..options_with(&[]) })
@@ -242,4 +243,118 @@ fn a_table_of_damaged_files_with_indexes_of_whole_ones_is_refused_by_checksum() 
     let host = outcome(Delivery::Host);
     assert!(host.iter().any(|error| error.contains("row index of another file")), "{host:?}");
     assert_eq!(outcome(device(DeviceDecode::Auto)), host);
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    let shifted = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 };
+    let next = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), |crc, _| shifted(crc));
+    !bytes.iter().fold(!0, next)
+}
+
+/// Moves the start of the third row of an index by a bit.
+fn forge(index: &mut [u8]) {
+    let entry = 4 + 2 * usize::from(index[1]);
+    index[20 + 2 * entry] ^= 1;
+    // The CRC-32 of what is before it and after it.
+    let forged = [&index[..16], &index[20..]].concat();
+    index[16..20].copy_from_slice(&crc32(&forged).to_le_bytes());
+}
+
+/// Photographs, of which every third has a forged index, one of them in the last batch.
+fn with_forged_indexes(path: &Path) -> Dataset {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut writer = StreamWriter::create(path, WriteOptions::default()).unwrap();
+    let mut decoder = JpegDecoder::new(Limits::default());
+    let indexed = jpegs(&root.join("testdata/photos")).into_iter().filter_map(|(_, bytes)| {
+        let mut index = Vec::new();
+        decoder.row_index(&bytes, &mut index).unwrap().then_some((bytes, index))
+    });
+    for (number, (bytes, mut index)) in indexed.take(9).enumerate() {
+        if number % 3 == 0 {
+            forge(&mut index);
+        }
+        let row_index = Some(&index[..]);
+        let format = SampleFormat::Jpeg;
+        writer.write_sample(&NewSample { row_index, format, ..NewSample::new(&bytes) }).unwrap();
+    }
+    writer.finish().unwrap();
+    Dataset::open(&[path]).unwrap()
+}
+
+/// All rows are read to their ends.
+fn whole() -> LoaderConfig {
+    let whole = Resize { size: Some(Size::exact(40, 40)), ..Resize::new(40) };
+    let recipe = recipe(&[whole.into()], Dtype::F16, Layout::Chw);
+    LoaderConfig { batch_size: 3, sampler: Shuffle::None.into(), ..images(recipe) }
+}
+
+/// The contents of an epoch, as far as it comes, and the errors.
+fn outcome(loader: &Loader, epoch: u32) -> Vec<Result<Contents, String>> {
+    let contents = |batch: &Batch| match batch.device() {
+        Some(_) => there(batch),
+        None => on_host(batch),
+    };
+    let batches = loader.epoch(epoch);
+    let mut found: Vec<_> =
+        batches.map(|batch| batch.as_ref().map(contents).map_err(ToString::to_string)).collect();
+    found.extend(loader.audit().iter().map(|entry| Err(entry.error.to_string())));
+    found
+}
+
+#[test]
+fn forged_row_indexes_have_the_outcome_of_the_host() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = with_forged_indexes(&root.path().join("forged.tbl"));
+    let decodes = [DeviceDecode::Auto, DeviceDecode::RowIndex];
+    let devices = decodes.map(device);
+    for on_error in [OnError::Raise, OnError::Skip, OnError::Replace] {
+        for delivery in &devices {
+            let config = LoaderConfig { on_error, ..whole() };
+            let loader = |delivery| {
+                let config = LoaderConfig { delivery, ..config.clone() };
+                Loader::new(dataset.clone(), config).unwrap()
+            };
+            let host = loader(Delivery::Host);
+            let there_too = loader(delivery.clone());
+            // The loader works as before afterwards.
+            for epoch in [0, 0, 1] {
+                let expected = outcome(&host, epoch);
+                let errors = expected.iter().filter(|found| found.is_err()).count();
+                assert!(errors > 0 && errors < expected.len() + 1, "{errors} of {on_error:?}");
+                assert!(
+                    outcome(&there_too, epoch) == expected,
+                    "{on_error:?} {delivery:?} {epoch}"
+                );
+            }
+            let notes = there_too.notes();
+            let is_named = |note: &LoaderNote| note.to_string().contains("row index of sample ");
+            assert!(notes.iter().any(is_named), "{notes:?}");
+        }
+    }
+}
+
+#[test]
+fn a_batch_with_a_forged_row_index_is_made_again_before_it_is_seen() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = with_forged_indexes(&root.path().join("forged.tbl"));
+    let config = LoaderConfig { on_error: OnError::Skip, ..whole() };
+    let host = Loader::new(dataset.clone(), config.clone()).unwrap();
+    let expected = outcome(&host, 0);
+    let collated = |batch: &Batch| Ok(there(batch));
+    let delivery = device(DeviceDecode::RowIndex);
+    let config = LoaderConfig { collate: Some(Collate::new(collated)), delivery, ..config };
+    let loader = Loader::new(dataset.clone(), config.clone()).unwrap();
+    for (batch, expected) in loader.epoch(0).zip(&expected) {
+        assert!(batch.unwrap().collated::<Contents>() == expected.as_ref().ok());
+    }
+    for readers in [Readers::Workers, Readers::Planned] {
+        let config = LoaderConfig { collate: None, readers, workers: 2, ..config.clone() };
+        let budget = Some(1 << 30);
+        let config = LoaderConfig { memory_budget: budget, prefetch_bytes: Some(1), ..config };
+        let loader = Loader::new(dataset.clone(), config).unwrap();
+        assert!(outcome(&loader, 0) == expected, "{readers:?}");
+        assert_eq!(loader.memory().held, 0);
+        let last = loader.batch(0, 2).unwrap();
+        assert!(there(&last) == *expected[2].as_ref().unwrap());
+    }
 }

@@ -14,47 +14,47 @@ fn parts(random: &mut Random) -> JpegParts {
     Image::color(random, PlaneColor::YCbCr, Scale::FULL, size, kinds).parts(Stage::Rows)
 }
 
-/// The reason for which the upload after that of `parts` fails, if it does.
-fn fault(fixture: &Fixture, parts: &JpegParts) -> Option<DeviceReason> {
+/// The sample that a batch of `parts` names, and after it a batch of others.
+fn wrong_sample(fixture: &Fixture, parts: &JpegParts) -> Option<u64> {
     let window = Rect::of_size(90, 60);
     let resize = PictureResize::Pixels(whole(90, 60));
     let mut picture = Picture::default();
     let mut weights = PictureWeights::default();
     assert!(picture.prepare(4711, parts, &resize, &placed(window), &mut weights));
-    fixture.decode(&[picture], (90, 60));
-    // Once the thread has seen the end of this one, it has seen that of the first.
-    let mut seen = Ok(fixture.uploader.stats().device_nanos);
-    let start = Instant::now();
-    for _ in 0..3 {
-        let source = pinned(&fixture.device, &[1; 10]);
-        seen = fixture.uploader.upload(Arc::clone(&source), None, &[], &[]).map(|_| 0);
-        while seen.is_ok() && Arc::strong_count(&source) > 1 {
-            assert!(start.elapsed() < Duration::from_secs(10), "the copy ends");
-            std::thread::yield_now();
-        }
-    }
-    seen.err()
+    let images = fixture.images(1, 90 * 60);
+    let source = || pinned(&fixture.device, &vec![7; images.area]);
+    let upload = |rows: &[RowPicture<'_>]| {
+        fixture.uploader.upload(source(), Some(&images), rows, &[]).unwrap()
+    };
+    let buffer = upload(&[RowPicture { row: 0, picture: &picture }]);
+    // Another copy is enqueued before anybody waits.
+    let next = upload(&[]);
+    let wrong = buffer.wrong_index().unwrap();
+    assert_eq!(buffer.wrong_index().unwrap(), wrong, "it is known from now on");
+    assert_eq!(next.wrong_index().unwrap(), None);
+    assert!(next.read().unwrap()[..images.area].iter().all(|sample| *sample == 7));
+    wrong
 }
 
 #[test]
-fn rows_that_do_not_end_where_the_index_says_fail_the_next_upload() {
+fn rows_that_do_not_end_where_the_index_says_name_their_sample() {
     let mut random = Random(9);
     let good = parts(&mut random);
-    let wrong = Some(DeviceReason::RowIndex { sample: 4711 });
-    let check = |change: fn(&mut EntropyRow), expected: &Option<DeviceReason>| {
+    let wrong = Some(4711);
+    let check = |change: fn(&mut EntropyRow), expected: Option<u64>| {
         let mut parts = good.clone();
         change(&mut parts.entropy.rows[1]);
-        assert_eq!(fault(&Fixture::new(1 << 20), &parts), *expected);
+        assert_eq!(wrong_sample(&Fixture::new(1 << 20), &parts), expected);
     };
-    check(|_| (), &None);
-    check(|row| row.end.as_mut().unwrap().position += 1, &wrong);
-    check(|row| row.end.as_mut().unwrap().predictors[2] ^= 1, &wrong);
-    check(|row| row.end = None, &None);
-    check(|row| row.predictors[0] ^= 1, &wrong);
-    check(|row| row.bit = (row.bit + 1) % 8, &wrong);
-    check(|row| row.len /= 2, &wrong);
-    check(|row| row.len = 0, &wrong);
-    check(|row| row.at = 0, &wrong);
+    check(|_| (), None);
+    check(|row| row.end.as_mut().unwrap().position += 1, wrong);
+    check(|row| row.end.as_mut().unwrap().predictors[2] ^= 1, wrong);
+    check(|row| row.end = None, None);
+    check(|row| row.predictors[0] ^= 1, wrong);
+    check(|row| row.bit = (row.bit + 1) % 8, wrong);
+    check(|row| row.len /= 2, wrong);
+    check(|row| row.len = 0, wrong);
+    check(|row| row.at = 0, wrong);
 }
 
 #[test]
