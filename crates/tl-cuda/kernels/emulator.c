@@ -12,7 +12,8 @@
 //   -DCODE=700                  this code
 //   -DCALLS=2                   after so many calls
 //   -DHIDES=1                   CUDA_VISIBLE_DEVICES counts; others are there whatever it is
-//   -DCAPTURING=1               somebody captures a stream, in the mode that forbids most to all
+//   -DCAPTURING=1               somebody captures a stream, in the mode that forbids most to all;
+//                               nobody can wait for the whole context
 
 #include <pthread.h>
 #include <stdint.h>
@@ -304,6 +305,8 @@ EXPORT int cuStreamIsCapturing(Stream *stream, int *status) {
 
 EXPORT int cuCtxSynchronize(void) {
     BEGIN
+    // In any mode: it would wait for the stream that is captured.
+    if (CAPTURING) END(CAPTURE_UNSUPPORTED);
     run_until(&legacy, legacy.enqueued);
     for (Stream *one = streams; one; one = one->next) run_until(one, one->enqueued);
     END(is_current ? SUCCESS : INVALID_CONTEXT);

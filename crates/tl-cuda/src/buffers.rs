@@ -30,11 +30,14 @@ pub struct BufferLimits {
     /// Streams that batches are copied and decoded on by turns, each with memory of its own for what
     /// is between copy and result. At least 1, the default.
     pub lanes: usize,
+    /// Whether memory of the host that cannot be pinned for copies is an error. Otherwise they are made
+    /// from ordinary memory, the default, and [`Uploader::take_unpinned`](crate::Uploader) says so.
+    pub requires_pinned: bool,
 }
 
 impl Default for BufferLimits {
     fn default() -> Self {
-        Self { bytes: u64::MAX, keep: 4, scratch: 1 << 30, lanes: 1 }
+        Self { bytes: u64::MAX, keep: 4, scratch: 1 << 30, lanes: 1, requires_pinned: false }
     }
 }
 
@@ -82,11 +85,6 @@ impl BufferPool {
         let free = Mutex::default();
         let retired = Mutex::default();
         Self { device, limits, allocated, free, retired, settling: Mutex::default(), jobs }
-    }
-
-    /// Bytes of the device that the pool has.
-    pub(crate) fn allocated(&self) -> u64 {
-        self.allocated.load(Ordering::Relaxed)
     }
 
     /// Memory of at least so many bytes, which work of `stream` may write from now on.

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::ptr::NonNull;
 
 use tl_handoff::slab::Backing;
-use tl_handoff::sync::{Arc, Mutex, lock, process_id};
+use tl_handoff::sync::{Arc, AtomicU64, Mutex, Ordering, lock, process_id};
 
 use crate::library::{Code, Functions, OUT_OF_MEMORY, Opaque, SUCCESS};
 use crate::reason::DeviceReason;
@@ -38,6 +38,8 @@ struct Context {
     ordinal: u32,
     name: String,
     process: u32,
+    /// Bytes of the device that are allocated by way of this value.
+    allocated: AtomicU64,
 }
 
 // SAFETY: the context is a handle that the driver lets every thread use, once it is current there.
@@ -159,6 +161,7 @@ impl Device {
             | DeviceReason::NoNvJpeg { .. }
             | DeviceReason::NvJpeg { .. }
             | DeviceReason::Forked
+            | DeviceReason::Erasures { .. }
             | DeviceReason::RowIndex { .. }
             | DeviceReason::Recipe { .. }) => reason,
         })?;
@@ -180,7 +183,8 @@ impl Device {
         let code = unsafe { (functions.retain_context)(&raw mut raw, device) };
         functions.check("cuDevicePrimaryCtxRetain", code)?;
         let process = process_id();
-        let context = Context { functions, raw, device, ordinal, name, process };
+        let allocated = AtomicU64::new(0);
+        let context = Context { functions, raw, device, ordinal, name, process, allocated };
         Ok(Self { context: Arc::new(context), kernels: Arc::default() })
     }
 
@@ -194,6 +198,13 @@ impl Device {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.context.name
+    }
+
+    /// Bytes of the device's memory that this value and its clones have allocated, for all that they
+    /// are used for.
+    #[must_use]
+    pub fn allocated(&self) -> u64 {
+        self.context.allocated.load(Ordering::Relaxed)
     }
 
     /// Whether this process is a fork of the one that opened the device.
@@ -313,6 +324,7 @@ impl Device {
             return Err(DeviceReason::OutOfMemory { need: bytes as u64, free });
         }
         scope.functions.check("cuMemAlloc", code)?;
+        self.context.allocated.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(DeviceMemory { context: Arc::clone(&self.context), address, bytes })
     }
 
@@ -358,6 +370,7 @@ pub(crate) struct DeviceMemory {
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
+        self.context.allocated.fetch_sub(self.bytes as u64, Ordering::Relaxed);
         // SAFETY: the address is that of an allocation which nobody else frees.
         self.context.release(|functions| unsafe { (functions.free)(self.address) });
     }

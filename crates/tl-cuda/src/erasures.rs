@@ -4,9 +4,13 @@ use tl_simd::resample::Rect;
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::conversion::CHANNELS;
+use crate::reason::DeviceReason;
 
 /// The alignment of the numbers of a rectangle.
 const ALIGNMENT: usize = 4;
+
+/// Bytes of the numbers of a batch, at most: places of rectangles have 32 bits.
+pub(crate) const MOST_NUMBERS: u64 = u32::MAX as u64;
 
 /// The rectangles that are erased in the images of a row after their conversion, in order. It is memory
 /// for one row after the other.
@@ -119,9 +123,16 @@ pub(crate) struct Gathering<'a> {
 impl<'a> Gathering<'a> {
     /// Plans the copy for images of this width and height.
     ///
+    /// # Errors
+    /// [`DeviceReason::Erasures`] for more than `limit` bytes of numbers.
+    ///
     /// # Panics
-    /// If a rectangle leaves its image, or there are more numbers than 32 bits count.
-    pub(crate) fn new(rows: &'a [RowErasures<'a>], size: (u32, u32)) -> Self {
+    /// If a rectangle leaves its image.
+    pub(crate) fn new(
+        rows: &'a [RowErasures<'a>],
+        size: (u32, u32),
+        limit: u64,
+    ) -> Result<Self, DeviceReason> {
         let most = rows.iter().map(|row| row.erasures.parts.len()).max().unwrap_or(0);
         let mut ranks = Vec::with_capacity(most);
         let mut at = 0;
@@ -141,8 +152,10 @@ impl<'a> Gathering<'a> {
         }
         let bytes = |row: &RowErasures<'_>| row.erasures.numbers.len().next_multiple_of(ALIGNMENT);
         let all = rows.iter().map(bytes).sum::<usize>();
-        assert!(u32::try_from(all).is_ok(), "{all} bytes of numbers");
-        Self { rows, ranks, numbers: at, bytes: at + all }
+        if all as u64 > limit {
+            return Err(DeviceReason::Erasures { need: all as u64, limit });
+        }
+        Ok(Self { rows, ranks, numbers: at, bytes: at + all })
     }
 
     /// The place of a rank's rectangle.
@@ -173,5 +186,20 @@ impl<'a> Gathering<'a> {
             numbers[at..][..bytes.len()].copy_from_slice(bytes);
             at += bytes.len().next_multiple_of(ALIGNMENT);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_numbers_than_may_be_copied_are_an_error() {
+        let mut erasures = Erasures::default();
+        erasures.add_numbers(0, Rect::of_size(10, 10), 4);
+        let rows = [0, 1].map(|first_image| RowErasures { first_image, erasures: &erasures });
+        assert!(Gathering::new(&rows, (10, 10), 2400).is_ok());
+        let reason = Gathering::new(&rows, (10, 10), 2399).unwrap_err();
+        assert_eq!(reason, DeviceReason::Erasures { need: 2400, limit: 2399 });
     }
 }

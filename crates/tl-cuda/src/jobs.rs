@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tl_handoff::sync::{Arc, Condvar, Mutex, lock, wait};
 
 use crate::driver::Event;
-use crate::uploader::{CopyMemory, HostBytes, Images, Verdict};
+use crate::uploader::{HostBytes, Images, Verdict};
 
 /// A copy, with what it needs until it is complete.
 pub(crate) struct Copy {
@@ -13,8 +13,7 @@ pub(crate) struct Copy {
     pub(crate) end: Arc<Event>,
     pub(crate) source: Arc<dyn HostBytes>,
     pub(crate) _images: Option<Images>,
-    pub(crate) pictures: Option<Arc<Verdict>>,
-    pub(crate) erasures: Option<CopyMemory>,
+    pub(crate) verdict: Option<Arc<Verdict>>,
 }
 
 /// A reason to wait for the device.

@@ -97,6 +97,17 @@ pub enum DeviceReason {
     /// The process is a fork of the one that uses the device, and CUDA does not work in it.
     #[error("this process was forked from one that uses CUDA: start it with `spawn` instead")]
     Forked,
+    /// The numbers that random erasing puts into a batch are too many.
+    #[error(
+        "the numbers that are erased in a batch have {need} bytes, and {limit} are the most: make \
+         batches smaller"
+    )]
+    Erasures {
+        /// Bytes of the numbers.
+        need: u64,
+        /// The most that a batch may have.
+        limit: u64,
+    },
     /// The row index of a sample is not that of its file.
     #[error("the row index of sample {sample} is not that of its file: make it again")]
     RowIndex {

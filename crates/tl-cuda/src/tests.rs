@@ -495,6 +495,54 @@ fn captures_of_others_do_not_matter() {
 }
 
 #[test]
+fn memory_with_unknown_readers_is_not_used_again_after_a_capture() {
+    let device = device_with(&["CAPTURING=1"]).unwrap();
+    assert!(device.synchronize().unwrap_err().to_string().contains("cuCtxSynchronize"));
+    let limits = BufferLimits { bytes: 1000, ..BufferLimits::default() };
+    let uploader = Uploader::new(&device, limits).unwrap();
+    let upload = || uploader.upload(Arc::new(vec![3; 400]), None, &[], &[]);
+    let known = upload().unwrap();
+    let address = known.address();
+    drop(known);
+    let unknown = upload().unwrap();
+    assert_eq!(unknown.address(), address, "memory whose readers are known is used again");
+    unknown.record_unknown_reader();
+    drop(unknown);
+    // Nobody can say when it has been read: it is neither filled nor freed.
+    let next = upload().unwrap();
+    assert_ne!(next.address(), address);
+    assert_eq!(uploader.stats().allocated, 800);
+    let free = upload().unwrap_err();
+    assert_eq!(free, DeviceReason::OutOfMemory { need: 400, free: 200 });
+    assert_eq!(next.read().unwrap(), [3; 400]);
+}
+
+#[test]
+fn pinned_memory_with_unknown_readers_is_not_used_again_after_a_capture() {
+    struct Source(Vec<u8>, Arc<AtomicUsize>);
+    impl HostBytes for Source {
+        fn bytes(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    impl Drop for Source {
+        fn drop(&mut self) {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    for (macros, expected) in [(&["CAPTURING=1"][..], 0), (&["DEVICES=1"], 1)] {
+        let device = device_with(&[macros, &["FAILING=\"cuEventRecord\"", "CALLS=0"]].concat());
+        let device = device.unwrap();
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let keeper = PinnedKeeper::new(&device).unwrap();
+        // The end of the legacy stream cannot be recorded: all of the context is waited for.
+        drop(keeper.keep(Arc::new(Source(vec![1], Arc::clone(&dropped)))));
+        drop(keeper);
+        assert_eq!(dropped.load(Ordering::Relaxed), expected, "{macros:?}");
+    }
+}
+
+#[test]
 fn a_fork_drops_buffers_while_their_pool_is_locked() {
     let device = device_with(&["MEMORY=100000"]).unwrap();
     let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();

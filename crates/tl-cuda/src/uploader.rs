@@ -21,10 +21,9 @@ use crate::picture::RowPicture;
 use crate::picture::decoder::PictureDecoder;
 use crate::reason::DeviceReason;
 use lanes::{LaneMemory, Lanes, Turn};
-pub(crate) use memory::CopyMemory;
 use memory::CopyPool;
 pub(crate) use pictures::Verdict;
-use pictures::{PictureCopy, copy_images};
+use pictures::{HostCopy, copy_images};
 
 /// The alignment of what follows converted images in a buffer.
 const ALIGNMENT: usize = 256;
@@ -81,7 +80,8 @@ pub struct UploadStats {
     /// Nanoseconds in which the device had a batch, from the start of its copy to the end of its
     /// conversion. Where several batches were under way, they count once.
     pub device_nanos: u64,
-    /// Bytes of the device's memory that are allocated.
+    /// Bytes of the device's memory that are allocated by this `Device` and its clones: of batches,
+    /// of what is between copy and result, and tables.
     pub allocated: u64,
 }
 
@@ -157,6 +157,7 @@ struct Shared {
 /// come so far.
 struct Begun<'a> {
     stream: &'a Stream,
+    copies: &'a CopyPool,
     /// `None` once it was handed on.
     kept: Option<Kept>,
 }
@@ -164,15 +165,17 @@ struct Begun<'a> {
 /// Memory of a copy.
 struct Kept {
     source: Arc<dyn HostBytes>,
-    pictures: Option<PictureCopy>,
-    erasures: Option<CopyMemory>,
+    copy: Option<HostCopy>,
     buffer: DeviceBuffer,
 }
 
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
         // Other streams may use the target as soon as it is dropped.
-        if self.kept.is_some() && self.stream.synchronize().is_err() {
+        if self.kept.is_some()
+            && let Err(reason) = self.stream.synchronize()
+        {
+            self.copies.fail(reason);
             std::mem::forget(self.kept.take());
         }
     }
@@ -190,7 +193,7 @@ impl Uploader {
             device: device.clone(),
             lanes: Lanes::new(device, limits.lanes)?,
             pool: Arc::new(BufferPool::new(device.clone(), limits, Arc::clone(&jobs))),
-            copies: Arc::new(CopyPool::new(limits.keep)),
+            copies: Arc::new(CopyPool::new(limits.keep, limits.requires_pinned)),
             scratch: limits.scratch,
             jobs,
             failed: Mutex::default(),
@@ -222,14 +225,32 @@ impl Uploader {
     /// The counters.
     #[must_use]
     pub fn stats(&self) -> UploadStats {
-        let Shared { pool, batches, pictures, bytes, device_nanos, .. } = &*self.shared;
+        let Shared { device, batches, pictures, bytes, device_nanos, .. } = &*self.shared;
         UploadStats {
             batches: batches.load(Ordering::Relaxed),
             pictures: pictures.load(Ordering::Relaxed),
             bytes: bytes.load(Ordering::Relaxed),
             device_nanos: device_nanos.load(Ordering::Relaxed),
-            allocated: pool.allocated(),
+            allocated: device.allocated(),
         }
+    }
+
+    /// Bounds the bytes of the host's memory that pictures and erasures are copied from. A thread that
+    /// finds it exhausted waits for copies that are under way; a batch that needs more is alone.
+    pub fn limit_copies(&self, bytes: u64) {
+        self.shared.copies.limit(bytes);
+    }
+
+    /// The reason for which pictures and erasures are copied from ordinary memory, which is slower: on
+    /// the first call after it happened.
+    #[must_use]
+    pub fn take_unpinned(&self) -> Option<DeviceReason> {
+        self.shared.copies.take_unpinned()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn copy_bytes(&self) -> u64 {
+        self.shared.copies.bytes()
     }
 
     /// Enqueues the copy of `source`. Images are converted, and what follows them is copied as it is;
@@ -241,8 +262,8 @@ impl Uploader {
     /// [`DeviceBuffer::wrong_index`] says whether the rows of all pictures were those of their index.
     ///
     /// # Errors
-    /// [`DeviceReason::OutOfMemory`]; a call of the driver that failed, also in an earlier copy;
-    /// [`DeviceReason::Forked`].
+    /// [`DeviceReason::OutOfMemory`]; [`DeviceReason::Erasures`]; a call of the driver that failed,
+    /// also in an earlier copy; [`DeviceReason::Forked`].
     ///
     /// # Panics
     /// If the source has fewer bytes than `images` says, or if pictures have no decoder, are not in
@@ -302,36 +323,35 @@ impl Shared {
         let bytes = source.bytes().len();
         assert!(area <= bytes, "images of {area} bytes in {bytes}");
         let bytes = converted + (bytes - area);
-        let pictures_of = images.filter(|_| !pictures.is_empty());
-        let copy = |images: &Images| self.gather(pictures, images.pixels);
-        let copy = pictures_of.map(copy).transpose()?;
+        let erased = images.map(|images| images.erased(erasures)).transpose()?;
+        let copy = self.gather(pictures, images.map_or(0, |images| images.pixels), &erased)?;
         // One batch at a time is enqueued to a lane.
         let Turn { stream, memory: mut own } = self.lanes.take();
         let memory = pool.take(bytes, stream)?;
         let buffer = DeviceBuffer::new(Arc::clone(pool), memory, bytes, Arc::clone(&end))
             .with_rest(Rest { source: area, target: converted });
-        let kept = Kept { source, pictures: copy, erasures: None, buffer };
-        let mut begun = Begun { stream, kept: None };
+        let kept = Kept { source, copy, buffer };
+        let mut begun = Begun { stream, copies: &self.copies, kept: None };
         let kept = begun.kept.insert(kept);
         stream.record(&start)?;
         let mut copied = self.enqueue(stream, &mut own, images, pictures, kept)?;
-        if let Some(images) = images.filter(|_| !erasures.is_empty()) {
+        if let (Some(images), Some(erased)) = (images, &erased) {
             // SAFETY: the images are in the target, whose work is done in order; the jobs keep the
             // memory, and `begun` until then.
-            copied += unsafe { self.erase(stream, images, erasures, &mut own.erasures, kept) }?;
+            copied += unsafe { self.erase(stream, images, erased, &mut own.erasures, kept) }?;
         }
         stream.record(&end)?;
         let kept = begun.kept.take().expect("a copy has its memory until it is handed on");
-        let Kept { source, pictures: copy, erasures, buffer } = kept;
+        let Kept { source, copy, buffer } = kept;
         drop(begun);
         drop(own);
-        let verdict = copy.map(|copy| Arc::new(Verdict::new(copy, Arc::clone(&self.copies))));
+        let verdict = copy.map(|copy| Arc::new(Verdict::new(copy)));
         let buffer = buffer.with_verdict(verdict.clone());
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.pictures.fetch_add(pictures.len() as u64, Ordering::Relaxed);
         self.bytes.fetch_add(copied as u64, Ordering::Relaxed);
         let images = images.cloned();
-        let copy = Copy { start, end, source, _images: images, pictures: verdict, erasures };
+        let copy = Copy { start, end, source, _images: images, verdict };
         // The queue is closed when the uploader is dropped, which nobody uses then.
         let pushed = self.jobs.push(Job::Copy(Box::new(copy)));
         debug_assert!(pushed.is_ok(), "somebody takes copies");
@@ -347,7 +367,7 @@ impl Shared {
         pictures: &[RowPicture<'_>],
         kept: &mut Kept,
     ) -> Result<usize, DeviceReason> {
-        let Kept { source, pictures: copy, buffer, .. } = kept;
+        let Kept { source, copy, buffer } = kept;
         let bytes = source.bytes();
         let target = buffer.memory();
         let Rest { source: area, target: rest } = buffer.rest();
@@ -356,16 +376,15 @@ impl Shared {
         if let Some(images) = images {
             let Images { conversion, decoder, count, pixels, .. } = images;
             let LaneMemory { pixels: staging, payload, scratch, .. } = own;
+            let need = count * pixels * CHANNELS;
             let staging = match conversion {
-                Some(_) => {
-                    self.reserve(stream, staging, count * pixels * CHANNELS, |bytes| bytes)?
-                }
+                Some(_) => self.reserve(stream, staging, need, need)?,
                 None => target,
             };
             // SAFETY: `upload` keeps the bytes. Memory of the lane is freed only after its stream was
             // waited for, and the target is free for its work, said `BufferPool::take`.
             copied += unsafe { copy_images(stream, bytes, images, pictures, staging) }?;
-            if let Some(copy) = copy {
+            if let Some(copy) = copy.as_mut().filter(|_| !pictures.is_empty()) {
                 let decoder = decoder.as_ref().expect("pictures have a decoder");
                 let memory = [payload, scratch];
                 // SAFETY: as above; `upload` has made the copy, and keeps it and the decoder.
@@ -386,7 +405,7 @@ impl Shared {
         let mut anchor = None;
         let mut latest = None;
         while let Some(job) = self.jobs.next() {
-            let mut copy = match job {
+            let copy = match job {
                 Job::Copy(copy) => copy,
                 Job::Retired => {
                     self.pool.settle_retired();
@@ -396,16 +415,11 @@ impl Shared {
             match copy.end.synchronize() {
                 // The device is lost, and copies nothing any more.
                 Err(reason) => {
+                    self.copies.fail(reason.clone());
                     lock(&self.failed).get_or_insert(reason);
                     continue;
                 }
-                Ok(()) => {
-                    copy.pictures.as_deref().map(Verdict::settle);
-                    copy.erasures
-                        .take()
-                        .into_iter()
-                        .for_each(|memory| self.copies.put_back(memory));
-                }
+                Ok(()) => drop(copy.verdict.as_deref().map(Verdict::settle)),
             }
             let Copy { start, end, source, .. } = *copy;
             if let Ok(time) = start.time_until(&end) {

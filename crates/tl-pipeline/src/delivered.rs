@@ -241,8 +241,11 @@ impl Delivered {
         let free = device.free_memory()?;
         let bytes = options.memory.unwrap_or(free).min(free);
         let keep = prefetch.saturating_add(HELD);
+        let requires_pinned = options.required;
+        let unbounded = BufferLimits { requires_pinned, ..BufferLimits::default() };
         if layout.is_padded || layout.shape.bytes() == 0 {
-            return Ok(BufferLimits { bytes, keep, scratch: self.scratch(bytes, 1), lanes: 1 });
+            let scratch = self.scratch(bytes, 1);
+            return Ok(BufferLimits { bytes, keep, scratch, ..unbounded });
         }
         let of_rows = |spec: Option<ImageSpec>| {
             let image = spec.and_then(|spec| spec.bytes()).unwrap_or(0);
@@ -259,7 +262,9 @@ impl Delivered {
         };
         let fixed = |lanes: usize| {
             let scratch = self.scratch(bytes, lanes) as u64;
-            pixels.saturating_add(scratch).saturating_mul(lanes as u64)
+            // The tables are there already.
+            let of_lanes = pixels.saturating_add(scratch).saturating_mul(lanes as u64);
+            of_lanes.saturating_add(device.allocated())
         };
         let fitting = |lanes: usize| bytes.saturating_sub(fixed(lanes)) / batch.max(1);
         // Batches in flight come before lanes for them.
@@ -274,7 +279,8 @@ impl Delivered {
         }
         let keep = keep.min(usize::try_from(fitting).unwrap_or(usize::MAX));
         let scratch = self.scratch(bytes, lanes);
-        Ok(BufferLimits { bytes: bytes.saturating_sub(fixed), keep, scratch, lanes })
+        let bytes = bytes.saturating_sub(fixed);
+        Ok(BufferLimits { bytes, keep, scratch, lanes, ..unbounded })
     }
 
     /// Batches that are decoded at the same time by a device that may have so many bytes; one lane is
@@ -302,6 +308,19 @@ impl Delivered {
                 None
             }
         }))
+    }
+
+    /// Bounds the memory that pictures and erasures are copied from.
+    pub(crate) fn limit_copies(&self, bytes: u64) {
+        if let Some(uploader) = &self.uploader {
+            uploader.limit_copies(bytes);
+        }
+    }
+
+    /// Whether rows own memory that is copied to the device: pictures, or numbers to erase.
+    pub(crate) fn has_copies(&self, config: &LoaderConfig) -> bool {
+        let DeviceWork { decoding, erasing } = self.work(config);
+        decoding.decode != DeviceDecode::Never || erasing.is_some()
     }
 
     /// The note on memory that could not be pinned, once; an error where it has to be.
@@ -392,6 +411,9 @@ impl Delivered {
             .collect();
         let source = Arc::new(Published { lease: Arc::clone(lease), traced });
         let buffer = Arc::new(uploader.upload(source, images.as_ref(), &pictures, &erasures)?);
+        if let Some(reason) = uploader.take_unpinned() {
+            lock(&self.pinning.failed).get_or_insert(reason);
+        }
         let is_elsewhere = images.is_some();
         let decoded = pictures.len();
         let spec = self.converted.or(layout.spec);

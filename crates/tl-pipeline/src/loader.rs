@@ -14,7 +14,6 @@ use crate::config::LoaderConfig;
 use crate::crew::{Parking, Workers};
 use crate::dataset::Dataset;
 use crate::delivered::Delivered;
-use crate::delivery::DeviceDecode;
 use crate::device_batch::DeviceUse;
 use crate::epoch::Epoch;
 use crate::error::{ColumnsError, EmptyError, PipelineError, ViewError};
@@ -129,8 +128,9 @@ impl Loader {
             |config: &LoaderConfig| layout(config, &dataset, gatherer.as_ref(), tokens.as_ref());
         let (delivered, (layout, fields)) = Delivered::begin(&mut config, &mut notes, layout)?;
         let sources = SourceMemory::reserve(&dataset, &config, &mut notes)?;
-        let pictures = delivered.decoding().decode != DeviceDecode::Never;
-        let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref(), sources, pictures)?;
+        let copies = delivered.has_copies(&config);
+        let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref(), sources, copies)?;
+        delivered.limit_copies(memory.copies());
         // The slabs that can be returned at once; those in flight are not free.
         let free_slabs = config.prefetch.min(config.workers.saturating_add(2)) + 1;
         let pool = Arc::new(delivered.pool(free_slabs));

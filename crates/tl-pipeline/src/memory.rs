@@ -104,6 +104,8 @@ pub(crate) struct Demand {
     pub(crate) workers: u64,
     /// Batches to prepare ahead.
     pub(crate) prefetch: u64,
+    /// Batches whose memory is used otherwise: for copies to a device, and for one that is made again.
+    pub(crate) beside: u64,
     pub(crate) caches: u64,
     pub(crate) readers: u64,
     /// The limits of decoding and steps; `None` for work that does not decode.
@@ -150,6 +152,7 @@ impl Division {
         let mut for_shares = wanted.min(rest / 2);
         rest -= for_shares;
         let most = demand.prefetch.saturating_add(1).max(MIN_BATCHES);
+        let most = most.saturating_add(demand.beside);
         let cut = demand.batches_cut(batches_part);
         let each = batches_part / cut;
         let batches = cut.saturating_add(rest / each.max(1)).min(most);
@@ -160,6 +163,7 @@ impl Division {
         let reserve = if share == largest { 0 } else { largest };
         let usual = SampleLimits::within(share, demand);
         let largest = SampleLimits::within(largest, demand);
+        let batches = batches - demand.beside;
         Ok(Self { batches, rows_bytes, share, reserve, usual, largest })
     }
 }
@@ -185,10 +189,11 @@ impl Demand {
         let available = if self.varying {
             // A quarter is for batches, at most half is the reserve.
             let batch = self.batch_bytes.saturating_add(self.least_rows());
-            let batches = MIN_BATCHES.saturating_mul(batch).saturating_mul(4);
+            let batches = self.min_batches().saturating_mul(batch).saturating_mul(4);
             batches.max(workers.saturating_mul(4))
         } else {
-            let least = workers.saturating_add(self.batch_bytes.saturating_mul(MIN_BATCHES));
+            let batches = self.batch_bytes.saturating_mul(self.min_batches());
+            let least = workers.saturating_add(batches);
             least.saturating_add(least.min(full))
         };
         available.saturating_add(self.elsewhere())
@@ -201,18 +206,27 @@ impl Demand {
     /// The part of batches, taken before the rest is divided. If rows grow it is a fraction of the
     /// whole, so that the limit of a batch does not depend on the number of workers.
     fn batches_part(&self, available: u64) -> u64 {
-        if self.varying { available / 4 } else { self.batch_bytes.saturating_mul(MIN_BATCHES) }
+        if self.varying {
+            available / 4
+        } else {
+            self.batch_bytes.saturating_mul(self.min_batches())
+        }
     }
 
     /// The number of batches that share this part, which fixes the limit of one batch independently
     /// of the prefetch and the workers.
     fn batches_cut(&self, part: u64) -> u64 {
         if !self.varying {
-            return MIN_BATCHES;
+            return self.min_batches();
         }
         let good = self.batch_bytes.saturating_add(self.rows.saturating_mul(GOOD_ROW));
-        let most = AHEAD.div_ceil(self.rows.max(1)).max(MIN_BATCHES) + 1;
-        (part / good.max(1)).clamp(MIN_BATCHES, most)
+        let most = AHEAD.div_ceil(self.rows.max(1)).max(MIN_BATCHES) + 1 + self.beside;
+        (part / good.max(1)).clamp(self.min_batches(), most)
+    }
+
+    /// Batches that there must be room for.
+    fn min_batches(&self) -> u64 {
+        MIN_BATCHES + self.beside
     }
 
     fn least_share(&self) -> u64 {
@@ -261,6 +275,9 @@ pub struct MemoryReport {
     pub caches: u64,
     /// Bytes of samples read ahead at most.
     pub readers: u64,
+    /// Bytes of pinned memory at most that JPEG images are copied from to a device that decodes them; 0
+    /// without a budget.
+    pub copies: u64,
 }
 
 impl fmt::Display for MemoryReport {
@@ -278,6 +295,7 @@ impl fmt::Display for MemoryReport {
             (self.reserve, "for large samples"),
             (self.caches, "for caches"),
             (self.readers, "for reading ahead"),
+            (self.copies, "for copies to the device"),
         ] {
             if bytes > 0 {
                 write!(f, ", {} {what}", Mib(bytes))?;

@@ -19,6 +19,9 @@ use crate::work::Work;
 /// The memory of a row in a slab besides its bytes and numbers: buffers' headers, flags.
 const ROW_BYTES: u64 = 512;
 
+/// Batches whose pictures are copied to a device at the same time, under a budget.
+const COPIES: u64 = 2;
+
 /// Images that a mixture puts aside: a mosaic's.
 const UNMIXED: u64 = 3;
 
@@ -42,6 +45,8 @@ pub(crate) struct MemoryLimits {
     grows: bool,
     /// Bytes of a batch that depend on its samples, at most; 0 without a budget.
     varying_bytes: u64,
+    /// Bytes of memory that rows are copied to a device from.
+    copies: u64,
     /// The unused bytes that each of a row's two kinds of buffers may keep: for all rows together a
     /// quarter of the bytes that they may hold. `None` if they are not bounded.
     kept_per_row: Option<usize>,
@@ -49,7 +54,7 @@ pub(crate) struct MemoryLimits {
 
 impl MemoryLimits {
     /// The limits for `config`, whose prefetch is lowered to fit. `sources` is the memory of the
-    /// data set's sources, and rows may have pictures for a device.
+    /// data set's sources, and rows may have pictures or numbers that are copied to a device.
     ///
     /// # Errors
     /// [`PipelineError::MemoryBudget`].
@@ -58,7 +63,7 @@ impl MemoryLimits {
         layout: &BatchLayout,
         gatherer: Option<&Gatherer>,
         sources: SourceMemory,
-        has_pictures: bool,
+        has_copies: bool,
     ) -> Result<Self, PipelineError> {
         let blocks = gatherer.map_or(0, Gatherer::kept_bytes);
         let load_bytes = gatherer.map_or(0, Gatherer::load_bytes);
@@ -68,7 +73,7 @@ impl MemoryLimits {
             Work::Tokens(_) => matches!(layout.rows, RowKind::Documents { .. }),
             Work::Columns(_) => config.fields != Fields::default(),
             Work::Images(_) => {
-                layout.spec.is_none() || config.fields != Fields::default() || has_pictures
+                layout.spec.is_none() || config.fields != Fields::default() || has_copies
             }
         };
         // Padded batches have a size each, though their rows do not grow.
@@ -87,7 +92,11 @@ impl MemoryLimits {
                 let demand = demand(config, layout);
                 let caches = demand.caches.saturating_add(blocks).saturating_add(sources.bytes);
                 let worker_bytes = demand.worker_bytes.saturating_add(load_bytes);
+                // A consumer may make a batch again while the first is still copied.
+                let beside = if has_copies { COPIES + 1 } else { 0 };
+                let workers = demand.workers + u64::from(has_copies);
                 let demand = Demand { batch_bytes, rows, varying, caches, worker_bytes, ..demand };
+                let demand = Demand { beside, workers, ..demand };
                 let division = Division::new(budget, &demand)?;
                 // A slab that was allocated for a larger batch stays, and fields need memory of
                 // their own.
@@ -103,6 +112,7 @@ impl MemoryLimits {
         let most = division.map_or(u64::MAX, |division| division.batches);
         let rows_bytes = division.map_or(0, |division| division.rows_bytes / 4 * 5);
         let varying_bytes = rows_bytes.saturating_mul(if both { 2 } else { 1 });
+        let copies = if has_copies { rows_bytes.saturating_mul(COPIES) } else { 0 };
         let usual = SampleLimits::configured(config.decode.limits);
         Ok(Self {
             permits: BatchPermits::new(most, ahead),
@@ -114,11 +124,17 @@ impl MemoryLimits {
             large_samples: AtomicU64::new(0),
             grows,
             varying_bytes,
+            copies,
             kept_per_row: division.filter(|_| grows).map(|division| {
                 // For what is read or decoded, and for fields.
                 usize::try_from(division.rows_bytes / 4 / 2 / rows.max(1)).unwrap_or(usize::MAX)
             }),
         })
+    }
+
+    /// Bytes of memory that rows are copied to a device from, at most.
+    pub(crate) fn copies(&self) -> u64 {
+        if self.is_bounded() { self.copies } else { u64::MAX }
     }
 
     /// The limits of a sample that fits a worker's share.
@@ -196,6 +212,7 @@ impl MemoryLimits {
             caches: caches(config).saturating_add(self.blocks).saturating_add(self.sources.bytes),
             readers: readers(config)
                 .saturating_add(worker_spare(config).saturating_mul(config.workers as u64)),
+            copies: self.copies,
         }
     }
 }
@@ -231,6 +248,7 @@ fn demand(config: &LoaderConfig, layout: &BatchLayout) -> Demand {
             .saturating_add(worker_spare(config)),
         workers: config.workers as u64,
         prefetch: config.prefetch as u64,
+        beside: 0,
         caches: caches(config),
         readers: readers(config),
         limits: matches!(config.work, Work::Images(_)).then_some(config.decode.limits),

@@ -1,14 +1,15 @@
-//! Copies of pictures to the device, and what becomes of them there.
+//! Copies of pictures and erasures to the device, and what becomes of the pictures there.
 #![expect(unsafe_code, reason = "copies and kernels that continue after the call; docs/safety.md")]
 
 use std::fmt;
 
-use tl_handoff::sync::{Arc, Mutex, lock};
+use tl_handoff::sync::{Mutex, lock};
 
-use super::memory::{CopyMemory, CopyPool};
-use super::{Images, Shared};
+use super::memory::CopyMemory;
+use super::{ALIGNMENT, Images, Shared};
 use crate::conversion::CHANNELS;
 use crate::driver::{DeviceMemory, Stream};
+use crate::erasures::Gathering as Erased;
 use crate::picture::RowPicture;
 use crate::picture::batch::{Chunk, Gathering};
 use crate::picture::decoder::{Memory, PictureDecoder};
@@ -19,11 +20,13 @@ pub(super) fn with_room(bytes: usize) -> usize {
     (bytes + bytes / 4).next_multiple_of(1 << 20)
 }
 
-/// The pictures of a batch in memory for copies.
+/// The pictures of a batch in memory for copies, and after them what is erased.
 #[derive(Debug)]
-pub(crate) struct PictureCopy {
+pub(crate) struct HostCopy {
     memory: CopyMemory,
+    /// Bytes of the pictures, and the place of the erasures.
     bytes: usize,
+    erasures: usize,
     scratch: usize,
     chunks: Vec<Chunk>,
     samples: Vec<u64>,
@@ -38,20 +41,18 @@ pub(crate) struct Verdict {
     /// Whether a picture can have other rows.
     pub(crate) is_open: bool,
     state: Mutex<State>,
-    /// The pool that the memory returns to.
-    pool: Arc<CopyPool>,
 }
 
 enum State {
-    Decoding(PictureCopy),
+    Decoding(HostCopy),
     /// The sample of the first picture with other rows.
     Settled(Option<u64>),
 }
 
 impl Verdict {
-    pub(super) fn new(copy: PictureCopy, pool: Arc<CopyPool>) -> Self {
+    pub(super) fn new(copy: HostCopy) -> Self {
         let is_open = copy.has_rows;
-        Self { is_open, state: Mutex::new(State::Decoding(copy)), pool }
+        Self { is_open, state: Mutex::new(State::Decoding(copy)) }
     }
 
     /// The sample of the first picture whose rows were not those of its index. The copy has to be
@@ -62,9 +63,7 @@ impl Verdict {
             State::Decoding(copy) => copy.fault(),
             State::Settled(fault) => *fault,
         };
-        if let State::Decoding(copy) = std::mem::replace(&mut *state, State::Settled(fault)) {
-            self.pool.put_back(copy.memory);
-        }
+        *state = State::Settled(fault);
         fault
     }
 }
@@ -75,7 +74,12 @@ impl fmt::Debug for Verdict {
     }
 }
 
-impl PictureCopy {
+impl HostCopy {
+    /// The first bytes of the erasures.
+    pub(super) fn erasures(&self, bytes: usize) -> &[u8] {
+        &self.memory[self.erasures..][..bytes]
+    }
+
     /// The sample of the first picture whose rows were not those of its index. The copy has to be
     /// complete.
     fn fault(&self) -> Option<u64> {
@@ -89,20 +93,34 @@ impl PictureCopy {
 }
 
 impl Shared {
-    /// Gathers the pictures of a batch whose images have so many pixels.
+    /// Gathers the pictures of a batch whose images have so many pixels, and what is erased; `None`
+    /// without either. It is one memory: threads that held a part of what they need could wait for
+    /// each other.
     pub(super) fn gather(
         &self,
         pictures: &[RowPicture<'_>],
         pixels: usize,
-    ) -> Result<PictureCopy, DeviceReason> {
+        erased: &Option<Erased<'_>>,
+    ) -> Result<Option<HostCopy>, DeviceReason> {
         let gathering = Gathering::new(pictures, pixels, self.scratch);
-        let bytes = gathering.bytes;
-        let mut memory = self.copies.take(&self.device, bytes)?;
-        gathering.write(&mut memory);
+        let bytes = if pictures.is_empty() { 0 } else { gathering.bytes };
+        let erased = erased.as_ref().filter(|erased| erased.bytes > 0);
+        let erasures = bytes.next_multiple_of(ALIGNMENT);
+        let all = erasures + erased.map_or(0, |erased| erased.bytes);
+        if all == 0 {
+            return Ok(None);
+        }
+        let mut memory = self.copies.take(&self.device, all)?;
+        if !pictures.is_empty() {
+            gathering.write(&mut memory);
+        }
+        if let Some(erased) = erased {
+            erased.write(&mut memory[erasures..]);
+        }
         let samples = gathering.samples();
         let has_rows = gathering.has_rows();
         let Gathering { chunks, scratch, .. } = gathering;
-        Ok(PictureCopy { memory, bytes, scratch, chunks, samples, has_rows })
+        Ok(Some(HostCopy { memory, bytes, erasures, scratch, chunks, samples, has_rows }))
     }
 }
 
@@ -142,19 +160,19 @@ impl Shared {
     pub(super) unsafe fn decode(
         &self,
         stream: &Stream,
-        copy: &mut PictureCopy,
+        copy: &mut HostCopy,
         decoder: &PictureDecoder,
         [payload, scratch]: [&mut Option<DeviceMemory>; 2],
         to: &DeviceMemory,
     ) -> Result<usize, DeviceReason> {
-        let payload = self.reserve(stream, payload, copy.bytes, with_room)?;
-        let scratch = self.reserve(stream, scratch, copy.scratch, with_room)?;
+        let payload = self.reserve(stream, payload, copy.bytes, usize::MAX)?;
+        let scratch = self.reserve(stream, scratch, copy.scratch, self.scratch)?;
         let pictures = copy.samples.len();
         let memory = Memory { payload, pictures, scratch, target: to };
         // SAFETY: the caller keeps the copy; the device's memory is freed only after a wait.
         unsafe { stream.copy_to_device(&copy.memory[..copy.bytes], payload, 0) }?;
         for chunk in &copy.chunks {
-            // SAFETY: `PinnedPool::copy` has written the copy, whose scratch memory was reserved above;
+            // SAFETY: `gather` has written the copy, whose scratch memory was reserved above;
             // the caller vouches for the rest.
             unsafe { decoder.enqueue(stream, chunk, memory, |_| ()) }?;
         }
@@ -166,21 +184,22 @@ impl Shared {
         Ok(copy.bytes)
     }
 
-    /// Memory of a lane with this stream, of at least so many bytes; `room` says how many are allocated
-    /// for them.
+    /// Memory of a lane with this stream, of at least so many bytes. What is allocated has room for
+    /// more, up to `most` bytes.
     pub(super) fn reserve<'a>(
         &self,
         stream: &Stream,
         memory: &'a mut Option<DeviceMemory>,
         need: usize,
-        room: fn(usize) -> usize,
+        most: usize,
     ) -> Result<&'a DeviceMemory, DeviceReason> {
         match memory.take() {
             Some(enough) if enough.bytes >= need => Ok(memory.insert(enough)),
             small => {
                 stream.synchronize()?;
                 drop(small);
-                Ok(memory.insert(self.device.allocate(room(need))?))
+                let bytes = with_room(need).min(most.max(need));
+                Ok(memory.insert(self.device.allocate(bytes)?))
             }
         }
     }

@@ -10,6 +10,7 @@ const DEMAND: Demand = Demand {
     worker_bytes: 0,
     workers: 2,
     prefetch: 2,
+    beside: 0,
     caches: 0,
     readers: 0,
     limits: Some(LIMITS),

@@ -107,9 +107,10 @@ fn delivered(
     let shared = run.shared();
     let trace = shared.trace.as_ref().map(Arc::clone);
     let traced = trace.map(|trace| Traced { trace, batch: batch.number() });
-    let device = shared.delivered.pinning().and_then(|note| {
+    let device = shared.delivered.upload(lease, layout, batch.len(), traced).and_then(|device| {
+        let note = shared.delivered.pinning()?;
         note.into_iter().for_each(|note| shared.note(note));
-        shared.delivered.upload(lease, layout, batch.len(), traced)
+        Ok(device)
     });
     let device = device.map_err(|reason| PipelineError::Device { reason })?;
     Ok(batch.with_device(device).with_pinned(shared.delivered.pinned(lease)))

@@ -354,6 +354,7 @@ fn a_batch_with_a_forged_row_index_is_made_again_before_it_is_seen() {
         let loader = Loader::new(dataset.clone(), config).unwrap();
         assert!(outcome(&loader, 0) == expected, "{readers:?}");
         assert_eq!(loader.memory().held, 0);
+        assert!(loader.memory().copies > 0);
         let last = loader.batch(0, 2).unwrap();
         assert!(there(&last) == *expected[2].as_ref().unwrap());
     }

@@ -328,6 +328,29 @@ fn memory_that_cannot_be_pinned_has_a_note_besides_others() {
     assert_eq!(note(&Loader::new(photos(), config).unwrap(), "pinned memory: ordinary"), 1);
 }
 
+/// Copies of pictures are made in memory of their own, which is pinned after the slab.
+#[test]
+fn copies_that_cannot_be_pinned_have_a_note_or_are_an_error() {
+    let fails = ["FAILING=\"cuMemHostAlloc\"", "CODE=2", "CALLS=1"];
+    let ops = vec![RandomResizedCrop::new(24).into()];
+    let recipe = Recipe::new(ops, OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc }).unwrap();
+    let one = LoaderConfig { batch_size: 100, workers: 1, ..images(recipe) };
+    let one = LoaderConfig { prefetch_next_epoch: false, ..one };
+    let epoch = |required| {
+        let delivery = Delivery::Device(DeviceOptions { required, ..options_with(&fails) });
+        let loader = Loader::new(photos(), LoaderConfig { delivery, ..one.clone() }).unwrap();
+        let batch = loader.epoch(0).next().unwrap();
+        (batch.map(|batch| there(&batch)), loader.notes())
+    };
+    let (batch, notes) = epoch(false);
+    let host = Loader::new(photos(), one.clone()).unwrap();
+    assert!(batch.unwrap() == on_host(&host.epoch(0).next().unwrap().unwrap()));
+    let [note] = &notes[..] else { panic!("{notes:?}") };
+    assert!(note.to_string().starts_with("pinned memory: ordinary memory instead"), "{note}");
+    let Err(PipelineError::Device { reason }) = epoch(true).0 else { panic!("it is required") };
+    assert!(reason.to_string().contains("cannot be pinned"), "{reason}");
+}
+
 #[test]
 fn the_memory_of_the_device_bounds_the_batches_in_flight() {
     let recipe = augmented(Dtype::F32, Layout::Chw);

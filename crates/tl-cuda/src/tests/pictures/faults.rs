@@ -82,28 +82,88 @@ fn pictures_that_cannot_be_decoded_are_errors_and_keep_nothing() {
     }
 }
 
-#[test]
-fn pictures_are_decoded_where_no_memory_can_be_pinned() {
+/// Uploads a picture twice with a driver of these macros; its pixels, and the uploader.
+fn uploaded(macros: &[&str], limits: BufferLimits) -> Result<(Vec<u8>, Uploader), DeviceReason> {
     let window = Rect::of_size(90, 60);
     let pixels = 90 * 60;
     let resize = PictureResize::Pixels(whole(90, 60));
     let picture = picture(&parts(&mut Random(9)), &resize, &placed(window));
-    let decoded = |macros: &[&str]| {
-        let device = device_with(macros).unwrap();
-        let uploader = Uploader::new(&device, BufferLimits::default()).unwrap();
-        let decoder = Some(Arc::new(PictureDecoder::new(&device).unwrap()));
-        let images =
-            Images { conversion: None, decoder, count: 1, pixels, width: pixels, area: 3 * pixels };
-        let source: Arc<dyn HostBytes> = Arc::new(vec![0; 3 * pixels]);
-        let rows = [RowPicture { row: 0, picture: &picture }];
-        let upload = || uploader.upload(Arc::clone(&source), Some(&images), &rows, &[]).unwrap();
-        // The second copy has the memory of the first.
-        let first = upload().read().unwrap();
-        assert!(upload().read().unwrap() == first);
-        first
+    let device = device_with(macros).unwrap();
+    let uploader = Uploader::new(&device, limits).unwrap();
+    let decoder = Some(Arc::new(PictureDecoder::new(&device).unwrap()));
+    let images =
+        Images { conversion: None, decoder, count: 1, pixels, width: pixels, area: 3 * pixels };
+    let source: Arc<dyn HostBytes> = Arc::new(vec![0; 3 * pixels]);
+    let rows = [RowPicture { row: 0, picture: &picture }];
+    let upload = || uploader.upload(Arc::clone(&source), Some(&images), &rows, &[]);
+    // The second copy has the memory of the first.
+    let first = upload()?.read()?;
+    assert!(upload()?.read()? == first);
+    Ok((first, uploader))
+}
+
+#[test]
+fn pictures_are_decoded_where_no_memory_can_be_pinned() {
+    let limits = BufferLimits::default();
+    let pinned = uploaded(&[], limits).unwrap();
+    assert_eq!(pinned.1.take_unpinned(), None);
+    let macros = ["FAILING=\"cuMemHostAlloc\"", "CODE=2"];
+    let ordinary = uploaded(&macros, limits).unwrap();
+    assert!(ordinary.0 == pinned.0);
+    let reason = ordinary.1.take_unpinned().unwrap();
+    assert!(reason.to_string().contains("cannot be pinned"), "{reason}");
+    assert_eq!(ordinary.1.take_unpinned(), None, "it is told once");
+    let limits = BufferLimits { requires_pinned: true, ..limits };
+    assert_eq!(uploaded(&macros, limits).err(), Some(reason));
+}
+
+#[test]
+fn copies_wait_for_others_where_memory_is_bounded() {
+    let fixture = Fixture::with_lanes(1 << 20, 3);
+    let window = Rect::of_size(90, 60);
+    let resize = PictureResize::Pixels(whole(90, 60));
+    let picture = picture(&parts(&mut Random(9)), &resize, &placed(window));
+    let images = fixture.images(1, 90 * 60);
+    let rows = [RowPicture { row: 0, picture: &picture }];
+    let limit = 2 * picture.bytes().next_multiple_of(4096) as u64;
+    fixture.uploader.limit_copies(limit);
+    let expected = fixture.decode(std::slice::from_ref(&picture), (90, 60));
+    let upload = || {
+        let source = pinned(&fixture.device, &vec![7; images.area]);
+        let buffer = fixture.uploader.upload(source, Some(&images), &rows, &[]).unwrap();
+        assert!(fixture.uploader.copy_bytes() <= limit);
+        assert!(buffer.read().unwrap()[..images.area] == expected[0]);
     };
-    let pinned = decoded(&[]);
-    assert!(decoded(&["FAILING=\"cuMemHostAlloc\"", "CODE=2"]) == pinned);
+    let work = || (0..10).for_each(|_| upload());
+    std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(work))));
+}
+
+#[test]
+fn all_memory_of_the_device_is_counted() {
+    let device = device();
+    let scratch = 300_000;
+    let limits = BufferLimits { scratch, ..BufferLimits::default() };
+    let uploader = Uploader::new(&device, limits).unwrap();
+    let decoder = Some(Arc::new(PictureDecoder::new(&device).unwrap()));
+    let resize = PictureResize::Pixels(whole(90, 60));
+    let picture = picture(&parts(&mut Random(9)), &resize, &placed(Rect::of_size(90, 60)));
+    let rows: Vec<_> = (0..40).map(|row| RowPicture { row, picture: &picture }).collect();
+    assert!(40 * picture.scratch_bytes() > 2 * scratch && picture.scratch_bytes() < scratch);
+    let count = rows.len();
+    let pixels = 90 * 60;
+    let area = 3 * pixels * count;
+    let images = Images { conversion: None, decoder, count, pixels, width: 90, area };
+    let before = device.allocated();
+    let buffer = uploader.upload(Arc::new(vec![0; area]), Some(&images), &rows, &[]).unwrap();
+    buffer.ready().synchronize().unwrap();
+    // The pixels, the scratch memory and nothing more of it, and the copy of the pictures.
+    let counted = uploader.stats().allocated - before;
+    let copy = counted - (buffer.bytes() + scratch) as u64;
+    assert!(copy >= 40 * picture.copied_bytes() as u64, "{copy}");
+    assert_eq!(copy % (1 << 20), 0, "room for larger copies");
+    drop(buffer);
+    drop(uploader);
+    assert_eq!(device.allocated(), before);
 }
 
 #[test]
