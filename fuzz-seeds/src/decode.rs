@@ -40,6 +40,21 @@ pub fn decode_tiff(data: &[u8]) {
     decode(Format::Tiff, data);
 }
 
+/// Decodes `data` as PNM.
+pub fn decode_pnm(data: &[u8]) {
+    decode(Format::Pnm, data);
+}
+
+/// Decodes `data` as QOI.
+pub fn decode_qoi(data: &[u8]) {
+    decode(Format::Qoi, data);
+}
+
+/// Decodes `data` as GIF.
+pub fn decode_gif(data: &[u8]) {
+    decode(Format::Gif, data);
+}
+
 fn decode(format: Format, data: &[u8]) {
     if Format::sniff(data) != Some(format) {
         return;

@@ -143,6 +143,21 @@ fn tiff_seeds_pass() {
 }
 
 #[test]
+fn pnm_seeds_pass() {
+    replay("decode_pnm", fuzz_seeds::decode_pnm);
+}
+
+#[test]
+fn qoi_seeds_pass() {
+    replay("decode_qoi", fuzz_seeds::decode_qoi);
+}
+
+#[test]
+fn gif_seeds_pass() {
+    replay("decode_gif", fuzz_seeds::decode_gif);
+}
+
+#[test]
 fn jpeg_region_seeds_pass() {
     replay("jpeg_region_equals_full", fuzz_seeds::jpeg_region_equals_full);
 }

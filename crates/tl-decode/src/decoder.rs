@@ -9,7 +9,7 @@ use crate::jpeg::{Damage, JpegDecoder, JpegRequest};
 use crate::options::{Color, DecodeOptions, Exif};
 use crate::orientation::Orientation;
 use crate::webp::{WebpDecoder, WebpRequest};
-use crate::{bmp, jpeg, png, tiff, webp, wide};
+use crate::{bmp, gif, jpeg, png, pnm, qoi, tiff, webp, wide};
 
 /// Reads format, size, channels and orientation from the header of an image.
 ///
@@ -25,6 +25,9 @@ pub fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
         Format::WebP => webp::probe(bytes),
         Format::Bmp => bmp::probe(bytes),
         Format::Tiff => tiff::probe(bytes),
+        Format::Pnm => pnm::probe(bytes),
+        Format::Qoi => qoi::probe(bytes),
+        Format::Gif => gif::probe(bytes),
     }
 }
 
@@ -125,6 +128,9 @@ impl Decoder {
                 self.webp.decode(bytes, &request, image)
             }
             Format::Bmp => bmp::decode(bytes, options, scratch, image),
+            Format::Pnm => pnm::decode(bytes, options, scratch, image),
+            Format::Qoi => qoi::decode(bytes, options, scratch, image),
+            Format::Gif => gif::decode(bytes, options, scratch, image),
             Format::Tiff => {
                 let orientation =
                     tiff::decode(bytes, options, &mut self.tiff, &mut self.jpeg, image)?;

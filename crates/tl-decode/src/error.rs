@@ -44,7 +44,10 @@ pub enum DecodeError {
 #[expect(missing_docs, reason = "the messages name the fields")]
 pub enum Defect {
     /// No decoder knows the first bytes.
-    #[error("not a JPEG, PNG, WebP, BMP or TIFF file ({}{length} bytes long)", Start(.start, *.length))]
+    #[error(
+        "not a JPEG, PNG, WebP, BMP, TIFF, GIF, PNM or QOI file ({}{length} bytes long)",
+        Start(.start, *.length)
+    )]
     UnknownFormat {
         /// The first four bytes, zero where the file is shorter.
         start: [u8; 4],
@@ -136,6 +139,9 @@ pub enum Feature {
     /// TIFF YCbCr subsampling outside JPEG.
     #[error("TIFF YCbCr subsampling {0}x{1}")]
     TiffSubsampling(u16, u16),
+    /// PNM file of another kind than `P1` to `P6`, by the second byte of its magic number.
+    #[error("PNM of kind P{}{}", char::from(*_0), pnm_kind(*_0))]
+    PnmKind(u8),
     /// A mask that is not a PNG file of one channel.
     #[error("mask in a {format} file of {channels} channels of {bit_depth} bits")]
     Mask { format: Format, channels: u8, bit_depth: u8 },
@@ -191,6 +197,15 @@ fn tiff_compression(number: u16) -> &'static str {
         50_000 => " (Zstandard): tl-decode is built without its feature tiff-zstd",
         50_001 => " (WebP)",
         50_002 => " (JPEG XL)",
+        _ => "",
+    }
+}
+
+/// The name of a PNM file that is not decoded, by the second byte of its magic number.
+fn pnm_kind(kind: u8) -> &'static str {
+    match kind {
+        b'7' => " (PAM)",
+        b'F' | b'f' => " (PFM, floats)",
         _ => "",
     }
 }
@@ -349,7 +364,7 @@ mod tests {
     #[test]
     fn what_is_no_image_is_shown_as_far_as_it_goes() {
         let text = |start, length| Defect::UnknownFormat { start, length }.to_string();
-        let no_image = "not a JPEG, PNG, WebP, BMP or TIFF file";
+        let no_image = "not a JPEG, PNG, WebP, BMP, TIFF, GIF, PNM or QOI file";
         assert_eq!(text([0; 4], 0), format!("{no_image} (0 bytes long)"));
         let expected = format!("{no_image} (starts with ff d8, 2 bytes long)");
         assert_eq!(text([0xff, 0xd8, 0, 0], 2), expected);

@@ -18,6 +18,12 @@ pub enum Format {
     Bmp,
     /// TIFF 6.0 and `BigTIFF`.
     Tiff,
+    /// Portable bitmaps, graymaps and pixmaps of Netpbm: PBM, PGM, PPM.
+    Pnm,
+    /// Quite OK Image.
+    Qoi,
+    /// Graphics Interchange Format.
+    Gif,
 }
 
 impl Format {
@@ -26,7 +32,7 @@ impl Format {
     /// ```
     /// use tl_decode::Format;
     /// assert_eq!(Format::sniff(b"\x89PNG\r\n\x1a\n\0\0"), Some(Format::Png));
-    /// assert_eq!(Format::sniff(b"GIF89a"), None);
+    /// assert_eq!(Format::sniff(b"%PDF-1.7"), None);
     /// ```
     pub fn sniff(bytes: &[u8]) -> Option<Self> {
         match bytes {
@@ -35,6 +41,11 @@ impl Format {
             [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Self::WebP),
             [b'B', b'M', ..] => Some(Self::Bmp),
             [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..] => Some(Self::Tiff),
+            [b'P', b'1'..=b'7' | b'F' | b'f', after, ..] if is_after_pnm_kind(*after) => {
+                Some(Self::Pnm)
+            }
+            [b'q', b'o', b'i', b'f', ..] => Some(Self::Qoi),
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Self::Gif),
             _ => None,
         }
     }
@@ -47,6 +58,9 @@ impl Format {
             Self::WebP => "WebP",
             Self::Bmp => "BMP",
             Self::Tiff => "TIFF",
+            Self::Pnm => "PNM",
+            Self::Qoi => "QOI",
+            Self::Gif => "GIF",
         }
     }
 
@@ -60,6 +74,11 @@ impl Format {
             Defect::UnknownFormat { start, length: bytes.len() }.into()
         })
     }
+}
+
+/// Whether the magic number of a PNM file can have this byte after it: white space or a comment.
+fn is_after_pnm_kind(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | 0x0B | 0x0C | b'\r' | b'#')
 }
 
 impl fmt::Display for Format {

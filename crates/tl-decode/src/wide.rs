@@ -47,7 +47,8 @@ impl Source {
             (PixelType::F32, SampleFormat::Float) => matches!(bit_depth, 32 | 64),
         };
         let is_bytes = bit_depth <= 8 || pixels == PixelType::U8;
-        let is_read = is_kept && (is_bytes || matches!(format, Format::Png | Format::Tiff));
+        let is_read =
+            is_kept && (is_bytes || matches!(format, Format::Png | Format::Tiff | Format::Pnm));
         is_read.then_some(if is_bytes { Self::Bytes } else { Self::Stored })
     }
 }

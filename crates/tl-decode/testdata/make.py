@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Makes the images and manifest.toml of this folder: make.py (Pillow 13, numpy, tifffile).
+"""Makes the images and manifest.toml of this folder: make.py [FORMAT ..] (Pillow 13, numpy, tifffile).
 
 The pictures are computed, so they have no author but this project. What each file must decode to
 comes from Pillow, or from the numbers the file was made of where Pillow cannot read it. The files
-are committed and are not regenerated to make a test pass.
+are committed and are not regenerated to make a test pass. With names of formats, only their files are
+made, and the entries of others stay as they are.
 """
 
 import hashlib
 import io
 import os
 import struct
+import sys
 import zlib
 
 import numpy
@@ -435,11 +437,151 @@ def make_tiff():
     add("tiff/large_claim.tif", bytes(head), "500 MB of pixels claimed by a few hundred bytes", error="LimitExceeded")
 
 
-make_png()
-make_jpeg()
-make_webp()
-make_bmp()
-make_tiff()
-with open(os.path.join(HERE, "manifest.toml"), "w") as manifest:
-    manifest.write("# Written by make.py; what each file must decode to, and why it exists.\n\n")
-    manifest.write("\n".join(ENTRIES))
+def numbers(samples):
+    """Samples as decimal numbers, at most 70 characters a line."""
+    lines = [""]
+    for sample in samples.reshape(-1):
+        if len(lines[-1]) > 64:
+            lines.append("")
+        lines[-1] += f"{sample} "
+    return "\n".join(lines).encode() + b"\n"
+
+
+def to_eight(samples, maximum):
+    """Pillow's scaling of samples, for which it has no place in images of grey."""
+    scaled = numpy.array([round(sample / maximum * 255) for sample in range(maximum + 1)], numpy.uint8)
+    return scaled[samples]
+
+
+def make_pnm():
+    bits = (GREY < 120).astype(numpy.uint8)
+    add("pnm/plain.pbm", b"P1\n# a comment\n21 13\n" + b"\n".join(b"".join(b"%d" % bit for bit in row) for row in bits) + b"\n", "bits without white space between them")
+    add("pnm/plain.pgm", b"P2\n21 # width\n13\n255\n" + numbers(GREY), "numbers of a graymap")
+    add("pnm/plain.ppm", b"P3 21 13 255\n# colours\n" + numbers(RGB), "numbers of a pixmap")
+    add("pnm/plain5.pgm", b"P2\n21 13\n5\n" + numbers(GREY // 51), "samples up to 5 are scaled")
+    add("pnm/plain1000.ppm", b"P3\n21 13\n1000\n" + numbers(RGB.astype(int) * 1000 // 255), "colours up to 1000 are scaled")
+    add("pnm/raw.pbm", b"P4\n21 13\n" + b"".join(packed(row, 1) for row in bits), "bits, rows padded to bytes")
+    add("pnm/raw.pgm", b"P5\n21 13\n255\n" + GREY.tobytes(), "bytes of a graymap")
+    add("pnm/raw.ppm", b"P6\n21 13\n255\n" + RGB.tobytes(), "bytes of a pixmap")
+    add("pnm/raw_comment.ppm", b"P6#kind\n#size\n21\r\n13 255\r" + RGB.tobytes(), "comments and carriage returns", RGB)
+    add("pnm/raw6.pgm", b"P5 21 13 6 " + (GREY // 40).tobytes(), "halves are rounded to even")
+    add("pnm/raw100.ppm", b"P6 21 13 100 " + (RGB // 3).tobytes(), "colours up to 100 are scaled")
+    add("pnm/raw16.ppm", b"P6 21 13 65535 " + DEEP_RGB.astype(">u2").tobytes(), "colours of 16 bits are scaled")
+    add("pnm/raw12.ppm", b"P6 21 13 4095 " + (DEEP_RGB >> 4).astype(">u2").tobytes(), "colours of 12 bits are scaled")
+    add("pnm/raw16.pgm", b"P5 21 13 65535 " + DEEP.astype(">u2").tobytes(), "grey of 16 bits is scaled, where Pillow clips", grey3(to_eight(DEEP, 65535)))
+    add("pnm/raw12.pgm", b"P5 21 13 4095 " + (DEEP >> 4).astype(">u2").tobytes(), "grey of 12 bits is scaled, where Pillow clips", grey3(to_eight(DEEP >> 4, 4095)))
+    add("pnm/two.pgm", (b"P5 21 13 255 " + GREY.tobytes()) * 2, "the first of two images")
+    add("pnm/cut.ppm", b"P6 21 13 255 " + RGB.tobytes()[:-1], "the last sample is missing", error="Malformed")
+    add("pnm/above.pgm", b"P5 21 13 99 " + GREY.tobytes(), "samples above the maximum", error="Malformed")
+    add("pnm/plain_above.pgm", b"P2 2 1 99 7 100\n", "a number above the maximum", error="Malformed")
+    add("pnm/two.pbm", b"P1 2 1 0 2\n", "a bit of 2", error="Malformed")
+    add("pnm/letters.ppm", b"P3 1 1 255 1 x 3\n", "not a number", error="Malformed")
+    add("pnm/long.pgm", b"P2 99999999999 1 255 1\n", "a width of 11 digits", error="Malformed")
+    add("pnm/zero.pgm", b"P5 0 13 255 ", "no pixels", error="Malformed")
+    add("pnm/maximum.pgm", b"P5 2 1 65536 ab", "a maximum of 17 bits", error="Malformed")
+    add("pnm/large_claim.ppm", b"P6 13000 13000 255 ", "500 MB of pixels claimed by 20 bytes", error="Malformed")
+    add("pnm/large_claim_plain.ppm", b"P3 13000 13000 255 1 2 3 ", "500 MB of pixels claimed by 20 bytes", error="Malformed")
+    add("pnm/pam.pam", b"P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nENDHDR\n\0", "PAM", error="Unsupported")
+    add("pnm/floats.pfm", b"Pf\n1 1\n-1.0\n" + bytes(4), "PFM", error="Unsupported")
+
+
+def make_qoi():
+    alpha = numpy.concatenate([RGB, (GREY // 64 * 64)[:, :, None]], 2)
+    add("qoi/rgb.qoi", saved(Image.fromarray(RGB), "QOI"), "three channels")
+    add("qoi/rgba.qoi", saved(Image.fromarray(alpha), "QOI"), "alpha is dropped", RGB)
+    blocks = numpy.repeat(numpy.repeat(RGB[::4, ::7] // 32 * 32, 4, 0)[:HEIGHT], 7, 1)
+    add("qoi/runs.qoi", saved(Image.fromarray(numpy.ascontiguousarray(blocks)), "QOI"), "runs over ends of rows, colours seen before")
+    head = b"qoif" + struct.pack(">II", 70, 2)
+    end = bytes(7) + b"\1"
+    add("qoi/black.qoi", head + b"\3\0" + b"\xfd\xfd\xcf" + end, "runs of the first colour")
+    good = saved(Image.fromarray(RGB), "QOI")
+    add("qoi/cut.qoi", good[:-20], "cut in the pixels", error="Malformed")
+    add("qoi/no_end.qoi", good[:-8], "the end marker is missing", error="Malformed")
+    add("qoi/channels.qoi", head + b"\5\0" + b"\xfd\xfd\xcf" + end, "five channels", error="Malformed")
+    add("qoi/large_claim.qoi", b"qoif" + struct.pack(">II", 13000, 13000) + b"\3\0\xfd" + end, "500 MB of pixels claimed by 23 bytes", error="Malformed")
+
+
+def gif_data(data):
+    blocks = b"".join(bytes([len(data[at:at + 255])]) + data[at:at + 255] for at in range(0, len(data), 255))
+    return blocks + b"\0"
+
+
+def lzw(indexes, bits):
+    """Codes without compression: a clear code before the table grows."""
+    codes, size, clear = [], bits + 1, 1 << bits
+    for at, index in enumerate(indexes.reshape(-1)):
+        if at % (clear - 2 or 1) == 0:
+            codes.append(clear)
+        codes.append(int(index))
+    codes.append(clear + 1)
+    text = "".join(reversed([format(code, f"0{size}b") for code in codes]))
+    return int(text, 2).to_bytes(-(-len(text) // 8), "little")
+
+
+def gif(indexes, bits, screen=None, at=(0, 0), colors=b"", local=b"", transparent=None, interlaced=False, code_size=None, tail=b";"):
+    height, width = indexes.shape
+    def flags(palette):
+        return 0x80 | (len(palette) // 3).bit_length() - 2 if palette else 0
+    control = b"" if transparent is None else b"!\xf9\4" + bytes([1, 0, 0, transparent]) + b"\0"
+    if interlaced:
+        indexes = numpy.concatenate([indexes[0::8], indexes[4::8], indexes[2::4], indexes[1::2]])
+    head = b"GIF89a" + struct.pack("<HHBBB", *(screen or (width, height)), flags(colors), 0, 0) + colors
+    image = b"," + struct.pack("<HHHHB", *at, width, height, flags(local) | interlaced * 0x40) + local
+    return head + control + image + bytes([code_size or bits]) + gif_data(lzw(indexes, code_size or bits)) + tail
+
+
+def make_gif():
+    image = Image.fromarray(RGB)
+    indexed = image.convert("P", palette=Image.Palette.ADAPTIVE, colors=200)
+    colors = bytes((i * 37 + c * 80) % 256 for i in range(16) for c in range(3))
+    greys = bytes(i for i in range(16) for _ in range(3))
+    index = GREY >> 4
+    add("gif/palette.gif", saved(indexed, "GIF", interlace=False), "compressed indexes of 8 bits")
+    add("gif/interlaced.gif", saved(indexed, "GIF", interlace=True), "rows in four passes")
+    add("gif/grey.gif", saved(Image.fromarray(GREY), "GIF"), "a palette of greys")
+    add("gif/bilevel.gif", saved(Image.fromarray(GREY > 120), "GIF"), "two colours")
+    opaque = Image.fromarray(255 - RGB)
+    add("gif/animated.gif", saved(image, "GIF", save_all=True, append_images=[opaque]), "the first frame of an animation")
+    add("gif/local.gif", gif(index, 4, local=colors), "a palette of the frame")
+    add("gif/both.gif", gif(index, 4, colors=greys[::-1], local=colors), "the palette of the frame goes before that of the file")
+    add("gif/no_palette.gif", gif(index, 4), "no palette: indexes are grey")
+    add("gif/greys_in_order.gif", gif(index, 8, local=greys), "indexes beyond greys in order are greys")
+    add("gif/short_palette.gif", gif(index, 4, colors=colors[:24]), "indexes beyond the palette are black")
+    add("gif/transparent.gif", gif(index, 4, colors=colors, transparent=5), "transparent pixels keep their colour")
+    add("gif/small_frame.gif", gif(index[:7, :9], 4, (21, 13), (6, 3), colors), "around the frame is index 0")
+    add("gif/small_frame_transparent.gif", gif(index[:7, :9], 4, (21, 13), (6, 3), colors, transparent=9, interlaced=True), "around the frame is the transparent index")
+    add("gif/frame_outside.gif", gif(index, 4, (5, 30), (6, 3), colors), "a frame that is not inside the screen")
+    add("gif/gif87a.gif", gif(index, 4, colors=colors).replace(b"GIF89a", b"GIF87a"), "the first version")
+    comments = b"!\xfe" + gif_data(b"comment" * 90) + b"!\xff\x0bNETSCAPE2.0\3\1\0\0\0"
+    good = gif(index, 4, colors=colors)
+    add("gif/comments.gif", good[:61] + comments + good[61:-1] + comments + b"\0\0;", "other blocks and zeros between them")
+    add("gif/no_trailer.gif", good[:-1], "the trailer is missing", error="Malformed")
+    add("gif/short.gif", gif(index[:12], 4, colors=colors).replace(struct.pack("<HHB", 21, 12, 0), struct.pack("<HHB", 21, 13, 0)), "a row is missing", error="Malformed")
+    add("gif/cut.gif", good[:-40], "cut in the pixels", error="Malformed")
+    add("gif/code_size.gif", good[:71] + b"\x0c" + good[72:], "codes of 13 bits", error="Malformed")
+    add("gif/no_image.gif", good[:61] + b";", "no image", error="Malformed")
+    add("gif/large_claim.gif", good.replace(struct.pack("<HH", 21, 13), struct.pack("<HH", 13000, 13000)), "170 million pixels claimed by a few hundred bytes", error="Malformed")
+    add("gif/huge.gif", good.replace(struct.pack("<HH", 21, 13), struct.pack("<HH", 60000, 60000)), "3.6 gigapixels", error="LimitExceeded")
+
+
+FORMATS = ("png", "jpeg", "webp", "bmp", "tiff", "pnm", "qoi", "gif")
+
+
+def main():
+    path = os.path.join(HERE, "manifest.toml")
+    with open(path) as manifest:
+        kept = [part.strip() + "\n" for part in manifest.read().split("[[image]]")[1:]]
+    entries = []
+    for name in FORMATS:
+        ENTRIES.clear()
+        if name in (sys.argv[1:] or FORMATS):
+            globals()[f"make_{name}"]()
+            entries += ENTRIES
+        else:
+            entries += ["[[image]]\n" + part for part in kept if part.startswith(f'file = "{name}/')]
+    with open(path, "w") as manifest:
+        manifest.write("# Written by make.py; what each file must decode to, and why it exists.\n\n")
+        manifest.write("\n".join(entries))
+
+
+main()

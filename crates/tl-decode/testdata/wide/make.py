@@ -171,9 +171,25 @@ def make_tiff():
     add("rgba8.tif", extra, "alpha of 8 bits", None)
 
 
+def make_others():
+    for kind, samples, name in [(b"P5", 1, "grey"), (b"P6", 3, "rgb")]:
+        pixels = WORDS[..., :samples]
+        data = kind + b" 21 13 65535\n" + pixels.astype(">u2").tobytes()
+        add(f"{name}16.pnm", data, "bytes of 16 bits", pixels)
+    twelve = WORDS[..., :1] >> 4
+    data = b"P2 21 13 4095\n" + b" ".join(b"%d" % sample for sample in twelve.reshape(-1)) + b"\n"
+    add("grey12_plain.pgm", data, "numbers up to 4095, which is opaque", twelve, opaque=4095)
+    with open(os.path.join(HERE, "../gif/transparent.gif"), "rb") as file:
+        add("transparent.gif", file.read(), "an index is transparent", None)
+    file = io.BytesIO()
+    Image.fromarray(BYTES).save(file, "QOI")
+    add("rgba8.qoi", file.getvalue(), "alpha of 8 bits", None)
+
+
 def main():
     make_png()
     make_tiff()
+    make_others()
     with open(os.path.join(HERE, "manifest.toml"), "w") as file:
         file.write("# Written by make.py; what each file must decode to, and why it exists.\n\n")
         file.write("\n".join(ENTRIES))
