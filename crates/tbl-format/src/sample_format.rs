@@ -24,6 +24,16 @@ pub enum SampleFormat {
     VideoAvi,
     /// Uncompressed RGB, 8 bits, rows of `width * 3` bytes (8).
     RawU8,
+    /// GIF (64). The codes from here on are this project's.
+    Gif,
+    /// PBM, PGM and PPM (65).
+    Pnm,
+    /// QOI (66).
+    Qoi,
+    /// JPEG 2000, in a file of boxes or as a codestream (67).
+    Jpeg2000,
+    /// JPEG XL, in a file of boxes or as a codestream (68).
+    Jxl,
     /// A code this version does not know; passed through.
     Other(u8),
 }
@@ -31,8 +41,8 @@ pub enum SampleFormat {
 /// A format, its name, and the extensions of its files: the one to write, then others to accept.
 struct Row(SampleFormat, &'static str, &'static [&'static str]);
 
-/// The formats by code.
-const TABLE: [Row; 9] = [
+/// The formats in the order of their codes.
+const TABLE: [Row; 14] = [
     Row(SampleFormat::Unknown, "UNKNOWN", &["bin"]),
     Row(SampleFormat::Jpeg, "JPEG", &["jpg", "jpeg"]),
     Row(SampleFormat::Png, "PNG", &["png"]),
@@ -42,6 +52,11 @@ const TABLE: [Row; 9] = [
     Row(SampleFormat::VideoMp4, "VIDEO_MP4", &["mp4"]),
     Row(SampleFormat::VideoAvi, "VIDEO_AVI", &["avi"]),
     Row(SampleFormat::RawU8, "RAW_U8", &["rgb"]),
+    Row(SampleFormat::Gif, "GIF", &["gif"]),
+    Row(SampleFormat::Pnm, "PNM", &["pnm", "pbm", "pgm", "ppm"]),
+    Row(SampleFormat::Qoi, "QOI", &["qoi"]),
+    Row(SampleFormat::Jpeg2000, "JPEG2000", &["jp2", "j2k", "j2c", "jpc", "jpf", "jpx"]),
+    Row(SampleFormat::Jxl, "JXL", &["jxl"]),
 ];
 
 impl SampleFormat {
@@ -49,7 +64,8 @@ impl SampleFormat {
     ///
     /// Codes without a meaning are kept, so `from_code(c).code() == c` for every `c`.
     pub fn from_code(code: u8) -> Self {
-        TABLE.get(usize::from(code)).map_or(Self::Other(code), |row| row.0)
+        let row = TABLE.iter().find(|row| row.0.code() == code);
+        row.map_or(Self::Other(code), |row| row.0)
     }
 
     /// The format with this name in any letter case, such as `JPEG`, if there is one.
@@ -57,7 +73,7 @@ impl SampleFormat {
     /// ```
     /// use tbl_format::SampleFormat;
     /// assert_eq!(SampleFormat::from_name("WebP"), Some(SampleFormat::WebP));
-    /// assert_eq!(SampleFormat::from_name("GIF"), None);
+    /// assert_eq!(SampleFormat::from_name("HEIC"), None);
     /// ```
     pub fn from_name(name: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.1.eq_ignore_ascii_case(name)).map(|row| row.0)
@@ -75,6 +91,11 @@ impl SampleFormat {
             Self::VideoMp4 => 6,
             Self::VideoAvi => 7,
             Self::RawU8 => 8,
+            Self::Gif => 64,
+            Self::Pnm => 65,
+            Self::Qoi => 66,
+            Self::Jpeg2000 => 67,
+            Self::Jxl => 68,
             Self::Other(code) => code,
         }
     }
@@ -101,6 +122,11 @@ impl SampleFormat {
             b"webp" => Self::WebP,
             b"bmp" => Self::Bmp,
             b"tif" | b"tiff" => Self::Tiff,
+            b"gif" => Self::Gif,
+            b"pnm" | b"pbm" | b"pgm" | b"ppm" => Self::Pnm,
+            b"qoi" => Self::Qoi,
+            b"jp2" | b"j2k" | b"j2c" | b"jpc" | b"jpf" | b"jpx" => Self::Jpeg2000,
+            b"jxl" => Self::Jxl,
             _ => Self::Unknown,
         }
     }
@@ -111,7 +137,7 @@ impl SampleFormat {
     /// ```
     /// use tbl_format::SampleFormat;
     /// assert_eq!(SampleFormat::from_magic(b"\xff\xd8\xff\xe0"), SampleFormat::Jpeg);
-    /// assert_eq!(SampleFormat::from_magic(b"GIF89a"), SampleFormat::Unknown);
+    /// assert_eq!(SampleFormat::from_magic(b"%PDF-1.7"), SampleFormat::Unknown);
     /// ```
     pub fn from_magic(bytes: &[u8]) -> Self {
         match bytes {
@@ -120,6 +146,14 @@ impl SampleFormat {
             [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Self::WebP,
             [b'B', b'M', ..] => Self::Bmp,
             [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..] => Self::Tiff,
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Self::Gif,
+            // Texts begin with a `P` and a digit, too.
+            [b'P', b'4'..=b'6', b' ' | b'\t' | b'\n' | b'\r', b'0'..=b'9' | b'#', ..] => Self::Pnm,
+            [b'q', b'o', b'i', b'f', ..] => Self::Qoi,
+            [0, 0, 0, 12, b'j', b'P', b' ', b' ', ..] | [0xff, 0x4f, 0xff, 0x51, ..] => {
+                Self::Jpeg2000
+            }
+            [0, 0, 0, 12, b'J', b'X', b'L', b' ', ..] | [0xff, 0x0a, ..] => Self::Jxl,
             _ => Self::Unknown,
         }
     }
@@ -132,12 +166,29 @@ impl SampleFormat {
 
     /// The row of the format, that of [`Unknown`](Self::Unknown) for codes without a meaning.
     fn row(self) -> &'static Row {
-        TABLE.get(usize::from(self.code())).unwrap_or(&TABLE[0])
+        TABLE.iter().find(|row| row.0 == self).unwrap_or(&TABLE[0])
     }
 
     /// Whether the bytes are one encoded still image.
     pub const fn is_image(self) -> bool {
-        matches!(self, Self::Jpeg | Self::Png | Self::WebP | Self::Bmp | Self::Tiff)
+        matches!(
+            self,
+            Self::Jpeg
+                | Self::Png
+                | Self::WebP
+                | Self::Bmp
+                | Self::Tiff
+                | Self::Gif
+                | Self::Pnm
+                | Self::Qoi
+                | Self::Jpeg2000
+                | Self::Jxl
+        )
+    }
+
+    /// Whether the first `turboloader` has a code for the format.
+    pub const fn is_original(self) -> bool {
+        self.code() <= Self::RawU8.code()
     }
 }
 

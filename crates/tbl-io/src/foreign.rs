@@ -30,7 +30,7 @@ pub(crate) const RAW: Foreign = (
 );
 
 /// Kinds by the bytes at an offset.
-const MAGICS: [(usize, &[u8], Foreign); 36] = [
+const MAGICS: [(usize, &[u8], Foreign); 39] = [
     (0, b"MMIDIDX\0\0", ("an index of Megatron-LM", TOKENS)),
     (0, b"\x88\xd84\x01", ("tokens of llm.c", TOKENS)),
     (0, b"\xa1\xd94\x01", ("tokens of llm.c", TOKENS)),
@@ -54,6 +54,9 @@ const MAGICS: [(usize, &[u8], Foreign); 36] = [
     (0, b"GIF8", ("a GIF image", IMAGE)),
     (0, b"II*\0", ("a TIFF image", IMAGE)),
     (0, b"MM\0*", ("a TIFF image", IMAGE)),
+    (0, b"qoif", ("a QOI image", IMAGE)),
+    (4, b"jP  ", ("a JPEG 2000 image", IMAGE)),
+    (4, b"JXL ", ("a JPEG XL image", IMAGE)),
     (4, b"ftypheic", ("a HEIC image", IMAGE)),
     (4, b"ftypavif", ("an AVIF image", IMAGE)),
     (4, b"ftyp", ("an MP4 video", "videos are not read")),

@@ -28,6 +28,8 @@ pub fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
         Format::Pnm => pnm::probe(bytes),
         Format::Qoi => qoi::probe(bytes),
         Format::Gif => gif::probe(bytes),
+        Format::Jpeg2000 => Err(not_built(Format::Jpeg2000, "jpeg2000")),
+        Format::Jxl => Err(not_built(Format::Jxl, "jxl")),
     }
 }
 
@@ -131,6 +133,8 @@ impl Decoder {
             Format::Pnm => pnm::decode(bytes, options, scratch, image),
             Format::Qoi => qoi::decode(bytes, options, scratch, image),
             Format::Gif => gif::decode(bytes, options, scratch, image),
+            Format::Jpeg2000 => Err(not_built(Format::Jpeg2000, "jpeg2000")),
+            Format::Jxl => Err(not_built(Format::Jxl, "jxl")),
             Format::Tiff => {
                 let orientation =
                     tiff::decode(bytes, options, &mut self.tiff, &mut self.jpeg, image)?;
@@ -206,4 +210,9 @@ impl Decoder {
         }
         Ok(())
     }
+}
+
+/// The error of images whose decoder is left out of this build.
+fn not_built(format: Format, feature: &'static str) -> DecodeError {
+    Feature::NotBuilt { format, feature }.into()
 }

@@ -45,7 +45,7 @@ pub enum DecodeError {
 pub enum Defect {
     /// No decoder knows the first bytes.
     #[error(
-        "not a JPEG, PNG, WebP, BMP, TIFF, GIF, PNM or QOI file ({}{length} bytes long)",
+        "not a JPEG, PNG, WebP, BMP, TIFF, GIF, PNM, QOI, JPEG 2000 or JPEG XL file ({}{length} bytes long)",
         Start(.start, *.length)
     )]
     UnknownFormat {
@@ -142,6 +142,15 @@ pub enum Feature {
     /// PNM file of another kind than `P1` to `P6`, by the second byte of its magic number.
     #[error("PNM of kind P{}{}", char::from(*_0), pnm_kind(*_0))]
     PnmKind(u8),
+    /// An image of a format whose decoder is not in this build.
+    #[error("{format} images: tl-decode is built without its feature {feature}")]
+    NotBuilt { format: Format, feature: &'static str },
+    /// HEIF image coded as HEVC.
+    #[error("HEIC images: convert them to JPEG, PNG or WebP")]
+    Heic,
+    /// HEIF image coded as AV1.
+    #[error("AVIF images: convert them to JPEG, PNG or WebP")]
+    Avif,
     /// A mask that is not a PNG file of one channel.
     #[error("mask in a {format} file of {channels} channels of {bit_depth} bits")]
     Mask { format: Format, channels: u8, bit_depth: u8 },
@@ -364,7 +373,7 @@ mod tests {
     #[test]
     fn what_is_no_image_is_shown_as_far_as_it_goes() {
         let text = |start, length| Defect::UnknownFormat { start, length }.to_string();
-        let no_image = "not a JPEG, PNG, WebP, BMP, TIFF, GIF, PNM or QOI file";
+        let no_image = "not a JPEG, PNG, WebP, BMP, TIFF, GIF, PNM, QOI, JPEG 2000 or JPEG XL file";
         assert_eq!(text([0; 4], 0), format!("{no_image} (0 bytes long)"));
         let expected = format!("{no_image} (starts with ff d8, 2 bytes long)");
         assert_eq!(text([0xff, 0xd8, 0, 0], 2), expected);

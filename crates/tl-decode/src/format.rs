@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{DecodeError, Defect};
+use crate::error::{DecodeError, Defect, Feature};
 
 /// An image format this crate decodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,6 +24,10 @@ pub enum Format {
     Qoi,
     /// Graphics Interchange Format.
     Gif,
+    /// JPEG 2000, in a file of boxes or as a codestream.
+    Jpeg2000,
+    /// JPEG XL, in a file of boxes or as a codestream.
+    Jxl,
 }
 
 impl Format {
@@ -46,6 +50,10 @@ impl Format {
             }
             [b'q', b'o', b'i', b'f', ..] => Some(Self::Qoi),
             [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Self::Gif),
+            [0, 0, 0, 12, b'j', b'P', b' ', b' ', ..] | [0xFF, 0x4F, 0xFF, 0x51, ..] => {
+                Some(Self::Jpeg2000)
+            }
+            [0, 0, 0, 12, b'J', b'X', b'L', b' ', ..] | [0xFF, 0x0A, ..] => Some(Self::Jxl),
             _ => None,
         }
     }
@@ -61,12 +69,17 @@ impl Format {
             Self::Pnm => "PNM",
             Self::Qoi => "QOI",
             Self::Gif => "GIF",
+            Self::Jpeg2000 => "JPEG2000",
+            Self::Jxl => "JXL",
         }
     }
 
     /// [`Format::sniff`] with an error that shows how the file begins.
     pub(crate) fn of(bytes: &[u8]) -> Result<Self, DecodeError> {
         Self::sniff(bytes).ok_or_else(|| {
+            if let Some(refused) = heif(bytes) {
+                return refused.into();
+            }
             let mut start = [0; 4];
             for (to, from) in start.iter_mut().zip(bytes) {
                 *to = *from;
@@ -81,8 +94,44 @@ fn is_after_pnm_kind(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | 0x0B | 0x0C | b'\r' | b'#')
 }
 
+/// The reason to refuse HEIF images, which begin with the brands of their codec.
+fn heif(bytes: &[u8]) -> Option<Feature> {
+    const MAX_BRANDS: usize = 16;
+    let &[_, _, _, _, b'f', b't', b'y', b'p', ref brands @ ..] = bytes else { return None };
+    let (major, rest) = brands.split_first_chunk::<4>()?;
+    match major {
+        b"heic" | b"heix" | b"heim" | b"heis" | b"hevc" | b"hevx" => Some(Feature::Heic),
+        b"avif" | b"avis" => Some(Feature::Avif),
+        b"mif1" | b"msf1" => {
+            // After the version, the brands of other readers.
+            let mut others = rest.as_chunks::<4>().0.iter().skip(1).take(MAX_BRANDS);
+            let is_avif = others.any(|brand| matches!(brand, b"avif" | b"avis"));
+            Some(if is_avif { Feature::Avif } else { Feature::Heic })
+        }
+        _ => None,
+    }
+}
+
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heif_images_are_refused_by_name() {
+        let text = |bytes: &[u8]| Format::of(bytes).unwrap_err().to_string();
+        let heic = "unsupported: HEIC images: convert them to JPEG, PNG or WebP";
+        let avif = "unsupported: AVIF images: convert them to JPEG, PNG or WebP";
+        assert_eq!(text(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic"), heic);
+        assert_eq!(text(b"\0\0\0\x18ftypmif1\0\0\0\0mif1heic"), heic);
+        assert_eq!(text(b"\0\0\0\x1cftypmif1\0\0\0\0mif1avifmiaf"), avif);
+        assert_eq!(text(b"\0\0\0\x1cftypavif\0\0\0\0"), avif);
+        assert!(text(b"\0\0\0\x1cftypisom\0\0\0\0").starts_with("malformed: not a JPEG"));
+        assert!(text(b"\0\0\0\x1cftyphe").starts_with("malformed: not a JPEG"));
     }
 }

@@ -16,7 +16,7 @@ use tbl_io::{
     Entry, Facts, Field, LabelOrigin, Labels, Note, Opened, ReadError, SampleSource,
     SampleSourceExt, Stores, Target,
 };
-use tl_decode::Format;
+use tl_decode::{DecodeError, Defect, probe};
 use tl_handoff::sync::Arc;
 
 use crate::error::{EmptyError, PipelineError, SampleError, SampleFault};
@@ -219,7 +219,7 @@ impl Dataset {
                 Ok::<_, ReadError>(entry.key.map(|key| SampleFormat::from_file_name(&key)))
             });
             let Ok(Ok(named)) = read else { return Ok(()) };
-            if named.is_some_and(is_readable) || Format::sniff(&bytes).is_some() {
+            if named.is_some_and(is_readable) || is_image(&bytes) {
                 return Ok(());
             }
         }
@@ -492,4 +492,9 @@ pub const fn parquet_target() -> Option<Target> {
     return Some(tl_arrow::PARQUET);
     #[cfg(not(feature = "arrow"))]
     None
+}
+
+/// Whether bytes are an image, by their front: a damaged one, or one that is refused by name, too.
+fn is_image(bytes: &[u8]) -> bool {
+    !matches!(probe(bytes), Err(DecodeError::Malformed(Defect::UnknownFormat { .. })))
 }

@@ -41,7 +41,7 @@ impl PyImageInfo {
     }
 }
 
-/// Reads the header of an image: JPEG, PNG, WebP, BMP or TIFF.
+/// Reads the header of an image of any format that is decoded.
 #[pyfunction]
 pub(crate) fn probe(data: &[u8]) -> Result<PyImageInfo, Error> {
     let info = tl_decode::probe(data)?;

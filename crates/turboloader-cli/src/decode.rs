@@ -27,7 +27,7 @@ use crate::pixels::SampleDecoder;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// A JPEG, PNG, WebP, BMP or TIFF file, or with --index a data set
+    /// An image file, or with --index a data set
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 

@@ -156,14 +156,7 @@ impl ImageHeader {
     /// That of a sample; `None` for data that neither is an image nor is called one.
     pub(crate) fn of(entry: Option<&Entry<'_>>, bytes: &[u8]) -> Result<Option<Self>, DecodeError> {
         let stated = entry.map_or(SampleFormat::Unknown, |entry| entry.format);
-        let says_image = matches!(
-            stated,
-            SampleFormat::Jpeg
-                | SampleFormat::Png
-                | SampleFormat::WebP
-                | SampleFormat::Bmp
-                | SampleFormat::Tiff
-        );
+        let says_image = stated.is_image();
         if let Some(entry) = entry.filter(|_| stated == SampleFormat::RawU8) {
             let format = stated.to_string().to_lowercase();
             return Ok(Some(Self { format, width: entry.width, height: entry.height }));

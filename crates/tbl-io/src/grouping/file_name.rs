@@ -108,7 +108,8 @@ impl Rank {
 }
 
 /// The order in which files of one group are considered as its sample. Images come first, those
-/// with nothing but a format after the key before others, and JPEG before other formats there.
+/// with nothing but a format after the key before others; there JPEG comes first, and formats that the
+/// first `turboloader` knows before others.
 /// Without an image, files that describe a sample come last: `txt`, `json`, `cls`. Equal claims
 /// are decided by the bytes of the extension.
 pub(crate) fn order(base: &[u8], key_bytes: usize) -> (Rank, u8, Vec<u8>, &[u8]) {
@@ -116,7 +117,11 @@ pub(crate) fn order(base: &[u8], key_bytes: usize) -> (Rank, u8, Vec<u8>, &[u8])
     let extension = base.get(key_bytes + 1..).unwrap_or_default();
     let lower = extension.to_ascii_lowercase();
     let class = match (rank, lower.as_slice()) {
-        (Rank::Image, _) => u8::from(SampleFormat::from_file_name(base) != SampleFormat::Jpeg),
+        (Rank::Image, _) => match SampleFormat::from_file_name(base) {
+            SampleFormat::Jpeg => 0,
+            format if format.is_original() => 1,
+            _ => 2,
+        },
         (Rank::Other, b"txt") => 1,
         (Rank::Other, b"json") => 2,
         (Rank::Other, b"cls") => 3,

@@ -81,6 +81,16 @@ fn a_data_set_without_an_image_is_refused_where_images_are_decoded() {
 }
 
 #[test]
+fn images_that_are_not_decoded_are_refused_by_name() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("1.heic"), b"\0\0\0\x18ftypheic\0\0\0\0mif1heic").unwrap();
+    let loader = Loader::new(Dataset::open(&[root.path()]).unwrap(), config(train())).unwrap();
+    let message = loader.epoch(0).next().unwrap().unwrap_err().to_string();
+    let expected = "unsupported: HEIC images: convert them to JPEG, PNG or WebP";
+    assert!(message.contains("1.heic") && message.contains(expected), "{message}");
+}
+
+#[test]
 fn a_folder_of_archives_is_refused_with_their_pattern() {
     let root = tempfile::tempdir().unwrap();
     let write = |name: &str| {

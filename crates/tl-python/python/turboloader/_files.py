@@ -49,7 +49,7 @@ def _bytes(data: Data) -> bytes:
 
 
 def probe(data: Data) -> ImageInfo:
-    """Read the header of an image: JPEG, PNG, WebP, BMP or TIFF.
+    """Read the header of an image of any format that is decoded.
 
     Examples
     --------

@@ -1016,7 +1016,7 @@ def pairs(
     """
 
 def probe(data: bytes) -> ImageInfo:
-    """Reads the header of an image: JPEG, PNG, WebP, BMP or TIFF."""
+    """Reads the header of an image of any format that is decoded."""
 
 def rows(tables: list[dict[str, Any]], settings: dict[str, Any]) -> tuple[Dataset, list[int]]:
     """

@@ -51,7 +51,15 @@ _LOOKED_AT = 16
 # Samples that a notebook shows of a data set.
 _SHOWN = 8
 
-_IMAGES = ("jpg", "jpeg", "png", "webp", "bmp", "tif", "tiff")
+# As TBL files name them, and the extensions of their files.
+_IMAGE_FORMATS = (
+    *("jpeg", "png", "webp", "bmp", "tiff", "raw_u8"),
+    *("gif", "pnm", "qoi", "jpeg2000", "jxl"),
+)
+_IMAGES = (
+    *("jpg", "jpeg", "png", "webp", "bmp", "tif", "tiff", "gif", "pnm", "pbm", "pgm", "ppm", "qoi"),
+    *("jp2", "j2k", "j2c", "jpc", "jpf", "jpx", "jxl"),
+)
 _TEXTS = ("txt", "text", "caption", "cls", "csv", "md", "yaml", "yml", "xml")
 
 
@@ -1150,7 +1158,7 @@ class Sample(Mapping[str, Any]):
         self._files: dict[str, bytes] = dict(native.fields(place))
         self._values: dict[str, Any] = {name: entry[name] for name in _LAST}
         self._format = entry["format"].lower()
-        is_image = self._format in ("jpeg", "png", "webp", "bmp", "tiff", "raw_u8")
+        is_image = self._format in _IMAGE_FORMATS
         # What stands in the container decides; the content does where it says nothing.
         self._main = "image" if is_image or _is_image(native.read(place)) else "data"
 
@@ -1263,7 +1271,7 @@ class Sample(Mapping[str, Any]):
             raise AttributeError(name)
         if name == "image" and self._main == "data":
             raise AttributeError(
-                "a sample has no image: its data is not a JPEG, PNG, WebP, BMP or TIFF file"
+                "a sample has no image: its data is not an image file of a known format"
             )
         raise AttributeError(f"a sample has no {name}: it has {', '.join(self)}")
 

@@ -41,6 +41,11 @@ class SampleFormat(enum.IntEnum):
     VIDEO_MP4 = 6
     VIDEO_AVI = 7
     RAW_U8 = 8
+    GIF = 64
+    PNM = 65
+    QOI = 66
+    JPEG2000 = 67
+    JXL = 68
 
 
 class TblReaderV2:
