@@ -55,6 +55,11 @@ pub fn decode_gif(data: &[u8]) {
     decode(Format::Gif, data);
 }
 
+/// Decodes `data` as JPEG 2000.
+pub fn decode_jpeg2000(data: &[u8]) {
+    decode(Format::Jpeg2000, data);
+}
+
 fn decode(format: Format, data: &[u8]) {
     if Format::sniff(data) != Some(format) {
         return;

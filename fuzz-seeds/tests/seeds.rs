@@ -158,6 +158,11 @@ fn gif_seeds_pass() {
 }
 
 #[test]
+fn jpeg2000_seeds_pass() {
+    replay("decode_jpeg2000", fuzz_seeds::decode_jpeg2000);
+}
+
+#[test]
 fn jpeg_region_seeds_pass() {
     replay("jpeg_region_equals_full", fuzz_seeds::jpeg_region_equals_full);
 }

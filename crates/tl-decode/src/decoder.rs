@@ -6,6 +6,8 @@ use crate::error::{DecodeError, Feature};
 use crate::format::Format;
 use crate::image::{Image, ImageInfo, PixelType};
 use crate::jpeg::{Damage, JpegDecoder, JpegRequest};
+#[cfg(feature = "jpeg2000")]
+use crate::jpeg2000;
 use crate::options::{Color, DecodeOptions, Exif};
 use crate::orientation::Orientation;
 use crate::webp::{WebpDecoder, WebpRequest};
@@ -28,6 +30,9 @@ pub fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
         Format::Pnm => pnm::probe(bytes),
         Format::Qoi => qoi::probe(bytes),
         Format::Gif => gif::probe(bytes),
+        #[cfg(feature = "jpeg2000")]
+        Format::Jpeg2000 => jpeg2000::probe(bytes),
+        #[cfg(not(feature = "jpeg2000"))]
         Format::Jpeg2000 => Err(not_built(Format::Jpeg2000, "jpeg2000")),
         Format::Jxl => Err(not_built(Format::Jxl, "jxl")),
     }
@@ -133,6 +138,9 @@ impl Decoder {
             Format::Pnm => pnm::decode(bytes, options, scratch, image),
             Format::Qoi => qoi::decode(bytes, options, scratch, image),
             Format::Gif => gif::decode(bytes, options, scratch, image),
+            #[cfg(feature = "jpeg2000")]
+            Format::Jpeg2000 => jpeg2000::decode(bytes, options, scratch, image),
+            #[cfg(not(feature = "jpeg2000"))]
             Format::Jpeg2000 => Err(not_built(Format::Jpeg2000, "jpeg2000")),
             Format::Jxl => Err(not_built(Format::Jxl, "jxl")),
             Format::Tiff => {

@@ -151,6 +151,9 @@ pub enum Feature {
     /// HEIF image coded as AV1.
     #[error("AVIF images: convert them to JPEG, PNG or WebP")]
     Avif,
+    /// JPEG 2000 image with this many channels.
+    #[error("JPEG2000 with {0} channels")]
+    Jpeg2000Components(u16),
     /// A mask that is not a PNG file of one channel.
     #[error("mask in a {format} file of {channels} channels of {bit_depth} bits")]
     Mask { format: Format, channels: u8, bit_depth: u8 },
@@ -262,6 +265,19 @@ enum Codec {
     Jpeg(jpeg_decoder::Error),
     Png(png::DecodingError),
     WebP(image_webp::DecodingError),
+    #[cfg(feature = "jpeg2000")]
+    Jpeg2000(hayro_jpeg2000::DecodeError),
+    /// A panic, which tells nothing of the file.
+    #[cfg(feature = "jpeg2000")]
+    Panic(Format),
+}
+
+#[cfg(feature = "jpeg2000")]
+impl CodecError {
+    /// The error of a codec that panics on a file.
+    pub(crate) fn of_panic(format: Format) -> Self {
+        Self(Codec::Panic(format))
+    }
 }
 
 impl From<jpeg_decoder::Error> for CodecError {
@@ -282,6 +298,13 @@ impl From<image_webp::DecodingError> for CodecError {
     }
 }
 
+#[cfg(feature = "jpeg2000")]
+impl From<hayro_jpeg2000::DecodeError> for CodecError {
+    fn from(error: hayro_jpeg2000::DecodeError) -> Self {
+        Self(Codec::Jpeg2000(error))
+    }
+}
+
 impl fmt::Display for CodecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
@@ -290,6 +313,10 @@ impl fmt::Display for CodecError {
             Codec::Jpeg(error) => write!(line, "JPEG: {error}"),
             Codec::Png(error) => write!(line, "PNG: {error}"),
             Codec::WebP(error) => write!(line, "WebP: {error}"),
+            #[cfg(feature = "jpeg2000")]
+            Codec::Jpeg2000(error) => write!(line, "JPEG2000: {error}"),
+            #[cfg(feature = "jpeg2000")]
+            Codec::Panic(format) => write!(line, "{format}: the decoder panicked on this file"),
         }
     }
 }
@@ -300,6 +327,10 @@ impl std::error::Error for CodecError {
             Codec::Jpeg(error) => Some(error),
             Codec::Png(error) => Some(error),
             Codec::WebP(error) => Some(error),
+            #[cfg(feature = "jpeg2000")]
+            Codec::Jpeg2000(error) => Some(error),
+            #[cfg(feature = "jpeg2000")]
+            Codec::Panic(_) => None,
         }
     }
 }

@@ -9,6 +9,8 @@ mod format;
 mod gif;
 mod image;
 mod jpeg;
+#[cfg(feature = "jpeg2000")]
+mod jpeg2000;
 mod limits;
 mod options;
 mod orientation;

@@ -47,9 +47,19 @@ impl Source {
             (PixelType::F32, SampleFormat::Float) => matches!(bit_depth, 32 | 64),
         };
         let is_bytes = bit_depth <= 8 || pixels == PixelType::U8;
-        let is_read =
-            is_kept && (is_bytes || matches!(format, Format::Png | Format::Tiff | Format::Pnm));
+        let is_read = is_kept && (is_bytes || has_wide_samples(format, sample_format));
         is_read.then_some(if is_bytes { Self::Bytes } else { Self::Stored })
+    }
+}
+
+/// Whether decoders give the samples of a format that have more than 8 bits.
+fn has_wide_samples(format: Format, sample_format: SampleFormat) -> bool {
+    match format {
+        Format::Png | Format::Tiff | Format::Pnm => true,
+        Format::Jpeg2000 => sample_format == SampleFormat::Unsigned,
+        Format::Jpeg | Format::WebP | Format::Bmp | Format::Qoi | Format::Gif | Format::Jxl => {
+            false
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the images and manifest.toml of this folder: make.py [FORMAT ..] (Pillow 13, numpy, tifffile).
+"""Makes the images and manifest.toml of this folder: make.py [FORMAT ..] (Pillow 13, numpy, tifffile, imagecodecs).
 
 The pictures are computed, so they have no author but this project. What each file must decode to
 comes from Pillow, or from the numbers the file was made of where Pillow cannot read it. The files
@@ -14,6 +14,7 @@ import struct
 import sys
 import zlib
 
+import imagecodecs
 import numpy
 import tifffile
 from PIL import Image, ImageOps
@@ -564,7 +565,45 @@ def make_gif():
     add("gif/huge.gif", good.replace(struct.pack("<HH", 21, 13), struct.pack("<HH", 60000, 60000)), "3.6 gigapixels", error="LimitExceeded")
 
 
-FORMATS = ("png", "jpeg", "webp", "bmp", "tiff", "pnm", "qoi", "gif")
+def make_jpeg2000():
+    def put(name, data, why, rgb=None, **options):
+        add(f"jpeg2000/{name}", data, why, rgb, feature="jpeg2000", **options)
+
+    def jp2(image, **options):
+        return saved(image, "JPEG2000", **options)
+
+    image, grey = Image.fromarray(RGB), Image.fromarray(GREY)
+    rgba = Image.fromarray(numpy.concatenate([RGB, (255 - GREY)[:, :, None]], 2))
+    put("rgb.jp2", jp2(image), "lossless colours in boxes")
+    put("rgb.j2k", jp2(image, no_jp2=True), "a codestream alone")
+    put("no_transform.j2k", jp2(image, no_jp2=True, mct=0), "colours that are not transformed")
+    put("grey.jp2", jp2(grey), "one channel")
+    put("grey_alpha.jp2", jp2(Image.merge("LA", [grey, Image.fromarray(255 - GREY)])), "alpha is dropped", grey3(GREY))
+    put("rgba.jp2", jp2(rgba), "alpha is dropped", RGB)
+    put("rgba.j2k", jp2(rgba, no_jp2=True), "four channels of a codestream are RGBA", RGB)
+    cmyk = Image.merge("CMYK", [*image.split(), grey])
+    put("cmyk.jp2", jp2(cmyk), "inks")
+    put("grey16.jp2", jp2(Image.fromarray(DEEP)), "the low byte is dropped", grey3(DEEP >> 8))
+    wide = picture(37, 29)
+    for progression in ("LRCP", "RLCP", "RPCL", "PCRL", "CPRL"):
+        data = jp2(Image.fromarray(wide), no_jp2=True, progression=progression, tile_size=(16, 16), precinct_size=(8, 8), codeblock_size=(4, 4), num_resolutions=3)
+        put(f"tiles_{progression.lower()}.j2k", data, "tiles, precincts and small code-blocks", wide)
+    smooth = numpy.asarray(Image.fromarray(wide).resize((74, 58), Image.Resampling.BICUBIC))
+    layers = jp2(Image.fromarray(smooth), irreversible=True, quality_mode="rates", quality_layers=[40, 10, 5])
+    put("lossy.jp2", layers, "the other wavelet, three layers", tolerance=1)
+    twelve = imagecodecs.jpeg2k_encode(DEEP >> 4, codecformat="j2k", bitspersample=12, reversible=True)
+    put("grey12.j2k", twelve, "the 8 most significant of 12 bits are kept", grey3(DEEP >> 8))
+    good, boxes = jp2(image, no_jp2=True), jp2(image)
+    put("no_end.j2k", good[:-2], "the end marker is missing", error="Malformed")
+    put("cut.jp2", boxes[:-40], "cut in the pixels", error="Malformed")
+    put("no_stream.jp2", boxes[:boxes.index(b"jp2c") - 4], "boxes without a codestream", error="Malformed")
+    size = struct.pack(">IIII", 21, 13, 0, 0)
+    claim = good.replace(size, struct.pack(">IIII", 13000, 13000, 0, 0)).replace(struct.pack(">IIII", 21, 13, 0, 0), struct.pack(">IIII", 13000, 13000, 0, 0))
+    put("large_claim.j2k", claim, "500 MB of pixels claimed by a few hundred bytes", error="LimitExceeded")
+    put("five.j2k", good[:40] + struct.pack(">H", 5) + good[42:], "five channels", error="Unsupported")
+
+
+FORMATS = ("png", "jpeg", "webp", "bmp", "tiff", "pnm", "qoi", "gif", "jpeg2000")
 
 
 def main():

@@ -117,11 +117,10 @@ pub(crate) fn order(base: &[u8], key_bytes: usize) -> (Rank, u8, Vec<u8>, &[u8])
     let extension = base.get(key_bytes + 1..).unwrap_or_default();
     let lower = extension.to_ascii_lowercase();
     let class = match (rank, lower.as_slice()) {
-        (Rank::Image, _) => match SampleFormat::from_file_name(base) {
-            SampleFormat::Jpeg => 0,
-            format if format.is_original() => 1,
-            _ => 2,
-        },
+        (Rank::Image, _) => {
+            let format = SampleFormat::from_file_name(base);
+            u8::from(format != SampleFormat::Jpeg) + u8::from(!format.is_original())
+        }
         (Rank::Other, b"txt") => 1,
         (Rank::Other, b"json") => 2,
         (Rank::Other, b"cls") => 3,

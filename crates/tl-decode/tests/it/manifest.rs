@@ -48,6 +48,7 @@ impl Entry {
     /// The entry as it is for a build without the feature that the file needs: refused by name.
     fn for_this_build(mut self) -> Self {
         let is_built = match self.get("feature") {
+            Some("jpeg2000") => cfg!(feature = "jpeg2000"),
             Some("tiff-lzma") => cfg!(feature = "tiff-lzma"),
             Some("tiff-zstd") => cfg!(feature = "tiff-zstd"),
             Some(other) => panic!("unknown feature {other}"),
