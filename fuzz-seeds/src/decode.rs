@@ -60,6 +60,11 @@ pub fn decode_jpeg2000(data: &[u8]) {
     decode(Format::Jpeg2000, data);
 }
 
+/// Decodes `data` as JPEG XL.
+pub fn decode_jxl(data: &[u8]) {
+    decode(Format::Jxl, data);
+}
+
 fn decode(format: Format, data: &[u8]) {
     if Format::sniff(data) != Some(format) {
         return;

@@ -163,6 +163,11 @@ fn jpeg2000_seeds_pass() {
 }
 
 #[test]
+fn jxl_seeds_pass() {
+    replay("decode_jxl", fuzz_seeds::decode_jxl);
+}
+
+#[test]
 fn jpeg_region_seeds_pass() {
     replay("jpeg_region_equals_full", fuzz_seeds::jpeg_region_equals_full);
 }

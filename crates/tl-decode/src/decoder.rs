@@ -8,6 +8,8 @@ use crate::image::{Image, ImageInfo, PixelType};
 use crate::jpeg::{Damage, JpegDecoder, JpegRequest};
 #[cfg(feature = "jpeg2000")]
 use crate::jpeg2000;
+#[cfg(feature = "jxl")]
+use crate::jxl;
 use crate::options::{Color, DecodeOptions, Exif};
 use crate::orientation::Orientation;
 use crate::webp::{WebpDecoder, WebpRequest};
@@ -34,6 +36,9 @@ pub fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
         Format::Jpeg2000 => jpeg2000::probe(bytes),
         #[cfg(not(feature = "jpeg2000"))]
         Format::Jpeg2000 => Err(not_built(Format::Jpeg2000, "jpeg2000")),
+        #[cfg(feature = "jxl")]
+        Format::Jxl => jxl::probe(bytes),
+        #[cfg(not(feature = "jxl"))]
         Format::Jxl => Err(not_built(Format::Jxl, "jxl")),
     }
 }
@@ -142,6 +147,9 @@ impl Decoder {
             Format::Jpeg2000 => jpeg2000::decode(bytes, options, scratch, image),
             #[cfg(not(feature = "jpeg2000"))]
             Format::Jpeg2000 => Err(not_built(Format::Jpeg2000, "jpeg2000")),
+            #[cfg(feature = "jxl")]
+            Format::Jxl => jxl::decode(bytes, options, scratch, image),
+            #[cfg(not(feature = "jxl"))]
             Format::Jxl => Err(not_built(Format::Jxl, "jxl")),
             Format::Tiff => {
                 let orientation =
@@ -221,6 +229,7 @@ impl Decoder {
 }
 
 /// The error of images whose decoder is left out of this build.
+#[cfg(not(all(feature = "jpeg2000", feature = "jxl")))]
 fn not_built(format: Format, feature: &'static str) -> DecodeError {
     Feature::NotBuilt { format, feature }.into()
 }

@@ -151,6 +151,9 @@ pub enum Feature {
     /// HEIF image coded as AV1.
     #[error("AVIF images: convert them to JPEG, PNG or WebP")]
     Avif,
+    /// JPEG XL image of inks.
+    #[error("JXL with inks (CMYK)")]
+    JxlCmyk,
     /// JPEG 2000 image with this many channels.
     #[error("JPEG2000 with {0} channels")]
     Jpeg2000Components(u16),
@@ -267,12 +270,14 @@ enum Codec {
     WebP(image_webp::DecodingError),
     #[cfg(feature = "jpeg2000")]
     Jpeg2000(hayro_jpeg2000::DecodeError),
+    #[cfg(feature = "jxl")]
+    Jxl(jxl::error::Error),
     /// A panic, which tells nothing of the file.
-    #[cfg(feature = "jpeg2000")]
+    #[cfg(any(feature = "jpeg2000", feature = "jxl"))]
     Panic(Format),
 }
 
-#[cfg(feature = "jpeg2000")]
+#[cfg(any(feature = "jpeg2000", feature = "jxl"))]
 impl CodecError {
     /// The error of a codec that panics on a file.
     pub(crate) fn of_panic(format: Format) -> Self {
@@ -305,6 +310,13 @@ impl From<hayro_jpeg2000::DecodeError> for CodecError {
     }
 }
 
+#[cfg(feature = "jxl")]
+impl From<jxl::error::Error> for CodecError {
+    fn from(error: jxl::error::Error) -> Self {
+        Self(Codec::Jxl(error))
+    }
+}
+
 impl fmt::Display for CodecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
@@ -315,7 +327,9 @@ impl fmt::Display for CodecError {
             Codec::WebP(error) => write!(line, "WebP: {error}"),
             #[cfg(feature = "jpeg2000")]
             Codec::Jpeg2000(error) => write!(line, "JPEG2000: {error}"),
-            #[cfg(feature = "jpeg2000")]
+            #[cfg(feature = "jxl")]
+            Codec::Jxl(error) => write!(line, "JXL: {error}"),
+            #[cfg(any(feature = "jpeg2000", feature = "jxl"))]
             Codec::Panic(format) => write!(line, "{format}: the decoder panicked on this file"),
         }
     }
@@ -329,7 +343,9 @@ impl std::error::Error for CodecError {
             Codec::WebP(error) => Some(error),
             #[cfg(feature = "jpeg2000")]
             Codec::Jpeg2000(error) => Some(error),
-            #[cfg(feature = "jpeg2000")]
+            #[cfg(feature = "jxl")]
+            Codec::Jxl(error) => Some(error),
+            #[cfg(any(feature = "jpeg2000", feature = "jxl"))]
             Codec::Panic(_) => None,
         }
     }

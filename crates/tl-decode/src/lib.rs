@@ -11,6 +11,8 @@ mod image;
 mod jpeg;
 #[cfg(feature = "jpeg2000")]
 mod jpeg2000;
+#[cfg(feature = "jxl")]
+mod jxl;
 mod limits;
 mod options;
 mod orientation;

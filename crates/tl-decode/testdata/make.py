@@ -603,7 +603,37 @@ def make_jpeg2000():
     put("five.j2k", good[:40] + struct.pack(">H", 5) + good[42:], "five channels", error="Unsupported")
 
 
-FORMATS = ("png", "jpeg", "webp", "bmp", "tiff", "pnm", "qoi", "gif", "jpeg2000")
+def make_jxl():
+    def put(name, data, why, rgb=None, **options):
+        if rgb is None and "error" not in options:
+            # By libjxl, which is not in Pillow.
+            decoded = imagecodecs.jpegxl_decode(data)
+            rgb = decoded if decoded.ndim == 3 else grey3(decoded)
+        add(f"jxl/{name}", data, why, rgb, feature="jxl", **options)
+
+    def jxl(pixels, **options):
+        return imagecodecs.jpegxl_encode(pixels, **options)
+
+    rgba = numpy.concatenate([RGB, (255 - GREY)[:, :, None]], 2)
+    wide = picture(37, 29)
+    smooth = numpy.asarray(Image.fromarray(wide).resize((74, 58), Image.Resampling.BICUBIC))
+    put("rgb.jxl", jxl(RGB, lossless=True), "lossless colours", RGB)
+    put("grey.jxl", jxl(GREY, lossless=True), "one channel", grey3(GREY))
+    put("rgba.jxl", jxl(rgba, lossless=True), "alpha is dropped", RGB)
+    put("boxes.jxl", jxl(RGB, lossless=True, usecontainer=True), "a file of boxes", RGB)
+    put("squeeze.jxl", jxl(RGB, lossless=True, effort=9), "the slowest encoder", RGB)
+    put("lossy.jxl", jxl(smooth, distance=1.0), "transforms of blocks", tolerance=1)
+    put("lossy_far.jxl", jxl(smooth, distance=8.0, effort=7), "filters over blocks", tolerance=1)
+    put("lossy_grey.jxl", jxl(numpy.ascontiguousarray(smooth[:, :, 1]), distance=1.0), "one channel of blocks", tolerance=1)
+    put("animated.jxl", jxl(numpy.stack([RGB, 255 - RGB]), lossless=True), "the first frame of an animation", RGB)
+    jpeg = saved(Image.fromarray(smooth), "JPEG", quality=90, subsampling=2)
+    put("from_jpeg.jxl", imagecodecs.jpegxl_encode_jpeg(jpeg, usecontainer=True), "a JPEG file, recompressed", tolerance=2)
+    good, boxes = jxl(RGB, lossless=True), jxl(RGB, lossless=True, usecontainer=True)
+    put("cut.jxl", good[:-20], "cut in the pixels", error="Malformed")
+    put("cut_boxes.jxl", boxes[:-20], "cut in the pixels of a file of boxes", error="Malformed")
+
+
+FORMATS = ("png", "jpeg", "webp", "bmp", "tiff", "pnm", "qoi", "gif", "jpeg2000", "jxl")
 
 
 def main():

@@ -49,6 +49,7 @@ impl Entry {
     fn for_this_build(mut self) -> Self {
         let is_built = match self.get("feature") {
             Some("jpeg2000") => cfg!(feature = "jpeg2000"),
+            Some("jxl") => cfg!(feature = "jxl"),
             Some("tiff-lzma") => cfg!(feature = "tiff-lzma"),
             Some("tiff-zstd") => cfg!(feature = "tiff-zstd"),
             Some(other) => panic!("unknown feature {other}"),
