@@ -20,6 +20,7 @@ mod table;
 mod tbf;
 mod token_lists;
 mod tokens;
+mod video;
 
 pub use columns::{arrays, parquet_columns, zarr};
 pub use decode::{
@@ -43,3 +44,4 @@ pub use tbf::{fix_tbf_checksums, tbf_open};
 pub use tl_store::http_response;
 pub use token_lists::{token_list, token_order};
 pub use tokens::tokens;
+pub use video::video_index;

@@ -72,6 +72,11 @@ fn rows_of_arrow_seeds_pass() {
 }
 
 #[test]
+fn indexes_of_videos_seeds_pass() {
+    replay("video_index", fuzz_seeds::video_index);
+}
+
+#[test]
 fn shard_index_seeds_pass() {
     replay("shard_index", fuzz_seeds::shard_index);
 }

@@ -8,7 +8,7 @@ use super::file_rules::code_lines;
 use super::{Problem, SourceFile};
 
 /// Each library crate with the workspace crates it may depend on.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("idv-format", &[]),
     ("tbf-format", &[]),
     ("tbl-format", &[]),
@@ -56,6 +56,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("tl-store", &["tbl-io"]),
     ("tl-tokens", &["tbl-format", "tbl-io"]),
     ("tl-transform", &["tl-simd"]),
+    ("tl-video", &[]),
     (
         "turboloader",
         &[
@@ -88,7 +89,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
 ];
 
 /// Crates without a line of unsafe code.
-const FORBID_UNSAFE: [&str; 13] = [
+const FORBID_UNSAFE: [&str; 14] = [
     "idv-format",
     "store-server",
     "tbf-format",
@@ -99,6 +100,7 @@ const FORBID_UNSAFE: [&str; 13] = [
     "tl-store",
     "tl-tokens",
     "tl-transform",
+    "tl-video",
     "turboloader",
     "turboloader-cli",
     "xtask",

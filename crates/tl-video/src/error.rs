@@ -1,0 +1,111 @@
+//! The errors between a file and the index of its frames.
+//!
+//! A message is one printable line: it holds numbers and our own words, and names from the file
+//! with every other character escaped.
+
+use std::{fmt, io};
+
+use thiserror::Error;
+
+use crate::container::Container;
+
+/// The reason why a file has no index, or a frame no plan.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
+pub enum VideoError {
+    /// No demuxer knows the first bytes.
+    #[error("not an MP4, MOV, Matroska, WebM or AVI file ({length} bytes long)")]
+    UnknownContainer { length: u64 },
+    /// A structure is longer than the bytes that it lies in.
+    #[error("{container}: {what} at byte {offset} needs {need} bytes, found {have}")]
+    Truncated { container: Container, what: Name, offset: u64, need: u64, have: u64 },
+    /// A field holds a value that the container does not allow.
+    #[error("{container}: {what} at byte {offset}: {field} is {found}, expected {expected}")]
+    Value {
+        container: Container,
+        what: Name,
+        offset: u64,
+        field: &'static str,
+        found: u64,
+        expected: &'static str,
+    },
+    /// A table that lists less than another says.
+    #[error("{container}: {what} at byte {offset} describes {have} of {need} packets")]
+    ShortTable { container: Container, what: Name, offset: u64, need: u64, have: u64 },
+    /// A packet that does not lie in the file.
+    #[error(
+        "{container}: packet {packet} of {bytes} bytes at byte {offset} is not inside the file of \
+         {length} bytes"
+    )]
+    OutsideFile { container: Container, packet: u64, offset: u64, bytes: u64, length: u64 },
+    /// A part that every video of the container has is not there.
+    #[error("{container}: no {part} in {what} at byte {offset}")]
+    Missing { container: Container, part: &'static str, what: Name, offset: u64 },
+    /// The file uses a feature that is recognised and not read.
+    #[error("{container}: unsupported: {feature} ({what} at byte {offset})")]
+    Unsupported { container: Container, feature: &'static str, what: Name, offset: u64 },
+    /// An index would exceed one of the [`Limits`](crate::Limits); nothing was allocated for it.
+    #[error("limit exceeded: {limit} is {max}, this file needs {need}")]
+    LimitExceeded {
+        /// The limit that is too small.
+        limit: Limit,
+        max: u64,
+        need: u64,
+    },
+    /// A frame after the last one was asked for.
+    #[error("frame {frame} of a video of {count} frames")]
+    NoFrame { frame: u64, count: u64 },
+    /// The source did not give bytes.
+    #[error("reading {bytes} bytes at byte {offset}: {source}")]
+    Read { offset: u64, bytes: u64, source: io::Error },
+}
+
+/// The name of a box, chunk or element, printed as one line of printable characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// The four characters of a box or chunk.
+    FourCc([u8; 4]),
+    /// The number of an EBML element.
+    Element(u32),
+    /// A structure without a name of its own.
+    Text(&'static str),
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FourCc(name) => write!(f, "`{}`", name.escape_ascii()),
+            Self::Element(number) => write!(f, "element {number:#X}"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<[u8; 4]> for Name {
+    fn from(name: [u8; 4]) -> Self {
+        Self::FourCc(name)
+    }
+}
+
+/// Names one field of [`Limits`](crate::Limits).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Limit {
+    /// Packets of the video track.
+    Packets,
+    /// Bytes of a header or index that is read whole.
+    TableBytes,
+    /// Headers of boxes, chunks or elements.
+    Headers,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Packets => "max_packets",
+            Self::TableBytes => "max_table_bytes",
+            Self::Headers => "max_headers",
+        })
+    }
+}

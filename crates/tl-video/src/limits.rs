@@ -1,0 +1,43 @@
+//! The bounds that every demuxer charges before it allocates.
+
+use crate::error::{Limit, VideoError};
+
+/// How much one index may cost.
+///
+/// Every demuxer checks these against the numbers in the file before it allocates or loops for
+/// them, so a file of a few bytes cannot ask for gigabytes or for hours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Packets of the video track, those that an edit list repeats included. Default 4 194 304,
+    /// 38 hours at 30 frames a second, and at most 2^32. While a file is opened, each takes 48 bytes.
+    pub max_packets: u64,
+    /// Bytes of one header or index that is read whole: `moov`, `moof`, `idx1`, `Tracks`.
+    /// Default 128 MiB.
+    pub max_table_bytes: u64,
+    /// Headers of boxes, chunks or elements that are visited. Default 16 777 216.
+    pub max_headers: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_packets: 1 << 22, max_table_bytes: 128 << 20, max_headers: 1 << 24 }
+    }
+}
+
+impl Limits {
+    pub(crate) fn charge_table(&self, bytes: u64) -> Result<(), VideoError> {
+        check(Limit::TableBytes, self.max_table_bytes, bytes)
+    }
+
+    pub(crate) fn charge_packets(&self, packets: u64) -> Result<(), VideoError> {
+        check(Limit::Packets, self.max_packets.min(u32::MAX.into()), packets)
+    }
+
+    pub(crate) fn charge_headers(&self, headers: u64) -> Result<(), VideoError> {
+        check(Limit::Headers, self.max_headers, headers)
+    }
+}
+
+fn check(limit: Limit, max: u64, need: u64) -> Result<(), VideoError> {
+    if need > max { Err(VideoError::LimitExceeded { limit, max, need }) } else { Ok(()) }
+}
