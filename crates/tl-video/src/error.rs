@@ -1,4 +1,4 @@
-//! The errors between a file and the index of its frames.
+//! The errors between a file, the index of its frames and their pictures.
 //!
 //! A message is one printable line: it holds numbers and our own words, and names from the file
 //! with every other character escaped.
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::container::Container;
 
-/// The reason why a file has no index, or a frame no plan.
+/// The reason why a file has no index, or a frame no plan or no picture.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages name the fields")]
@@ -56,6 +56,12 @@ pub enum VideoError {
     /// A frame after the last one was asked for.
     #[error("frame {frame} of a video of {count} frames")]
     NoFrame { frame: u64, count: u64 },
+    /// A packet that its decoder refuses.
+    #[error("packet {packet} at byte {offset}: {source}")]
+    Decode { packet: u64, offset: u64, source: CodecError },
+    /// A packet without the picture that is to be shown.
+    #[error("packet {packet} at byte {offset} has no picture")]
+    NoPicture { packet: u64, offset: u64 },
     /// The source did not give bytes.
     #[error("reading {bytes} bytes at byte {offset}: {source}")]
     Read { offset: u64, bytes: u64, source: io::Error },
@@ -88,6 +94,15 @@ impl From<[u8; 4]> for Name {
     }
 }
 
+/// The error of the crate that decodes a packet, printed as one line of printable characters.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{codec}: {}", reason.escape_debug())]
+#[expect(missing_docs, reason = "the type says it")]
+pub struct CodecError {
+    pub codec: &'static str,
+    pub reason: String,
+}
+
 /// Names one field of [`Limits`](crate::Limits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -98,6 +113,10 @@ pub enum Limit {
     TableBytes,
     /// Headers of boxes, chunks or elements.
     Headers,
+    /// Bytes of a packet that is decoded.
+    PacketBytes,
+    /// Bytes that a decoder holds.
+    DecoderBytes,
 }
 
 impl fmt::Display for Limit {
@@ -106,6 +125,8 @@ impl fmt::Display for Limit {
             Self::Packets => "max_packets",
             Self::TableBytes => "max_table_bytes",
             Self::Headers => "max_headers",
+            Self::PacketBytes => "max_packet_bytes",
+            Self::DecoderBytes => "max_decoder_bytes",
         })
     }
 }

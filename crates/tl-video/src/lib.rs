@@ -4,7 +4,11 @@
 
 mod avi;
 mod container;
+#[cfg(feature = "h264")]
+mod decoder;
 mod error;
+#[cfg(feature = "h264")]
+mod h264;
 mod index;
 mod info;
 mod limits;
@@ -12,13 +16,21 @@ mod matroska;
 mod mp4;
 mod packed;
 mod packets;
+#[cfg(feature = "h264")]
+mod picture;
 mod plan;
 mod read;
 
 pub use container::Container;
-pub use error::{Limit, VideoError};
+#[cfg(feature = "h264")]
+#[cfg_attr(docsrs, doc(cfg(feature = "h264")))]
+pub use decoder::FrameDecoder;
+pub use error::{CodecError, Limit, Name, VideoError};
 pub use index::{Frame, Packet, VideoIndex};
 pub use info::{Codec, Color, FrameTimes, Ratio, VideoInfo};
 pub use limits::Limits;
+#[cfg(feature = "h264")]
+#[cfg_attr(docsrs, doc(cfg(feature = "h264")))]
+pub use picture::{Chroma, Picture, Plane};
 pub use plan::{DecodePlan, Run};
 pub use read::ReadAt;

@@ -1,11 +1,11 @@
-//! The bounds that every demuxer charges before it allocates.
+//! The bounds that demuxers and decoders charge before they allocate.
 
 use crate::error::{Limit, VideoError};
 
-/// How much one index may cost.
+/// How much an index or a decoder may cost.
 ///
-/// Every demuxer checks these against the numbers in the file before it allocates or loops for
-/// them, so a file of a few bytes cannot ask for gigabytes or for hours.
+/// Demuxers and decoders check these against the numbers in the file before they allocate or loop
+/// for them, so a file of a few bytes cannot ask for gigabytes or for hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Packets of the video track, those that an edit list repeats included. Default 4 194 304,
@@ -16,11 +16,22 @@ pub struct Limits {
     pub max_table_bytes: u64,
     /// Headers of boxes, chunks or elements that are visited. Default 16 777 216.
     pub max_headers: u64,
+    /// Bytes of a packet that is decoded. Default 64 MiB.
+    pub max_packet_bytes: u64,
+    /// Bytes that a decoder may hold: the pictures that the video's header asks it to keep, and what
+    /// it notes of their blocks. Default 1 GiB; a video of 3840x2160 with 16 pictures takes half.
+    pub max_decoder_bytes: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_packets: 1 << 22, max_table_bytes: 128 << 20, max_headers: 1 << 24 }
+        Self {
+            max_packets: 1 << 22,
+            max_table_bytes: 128 << 20,
+            max_headers: 1 << 24,
+            max_packet_bytes: 64 << 20,
+            max_decoder_bytes: 1 << 30,
+        }
     }
 }
 
@@ -38,6 +49,6 @@ impl Limits {
     }
 }
 
-fn check(limit: Limit, max: u64, need: u64) -> Result<(), VideoError> {
+pub(crate) fn check(limit: Limit, max: u64, need: u64) -> Result<(), VideoError> {
     if need > max { Err(VideoError::LimitExceeded { limit, max, need }) } else { Ok(()) }
 }

@@ -7,7 +7,7 @@ use crate::index::VideoIndex;
 use crate::info::FrameTimes;
 
 /// The pictures that a decoder of H.264 or H.265 may hold back before it knows their order.
-const MAX_REORDERED: u64 = 16;
+pub(crate) const MAX_REORDERED: u64 = 16;
 
 /// The packets to decode for some frames, and the frames to keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,6 +7,8 @@
 )]
 
 mod damage;
+#[cfg(feature = "h264")]
+mod decoding;
 mod ffmpeg;
 mod made;
 mod plans;

@@ -1,0 +1,277 @@
+//! The decoder of frames: carries out plans over the packets of a file.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::error::{CodecError, Limit, Name, VideoError};
+use crate::h264::H264;
+use crate::index::{Packet, VideoIndex};
+use crate::info::{Codec, FrameTimes};
+use crate::limits::{Limits, check};
+use crate::picture::Picture;
+use crate::plan::{DecodePlan, MAX_REORDERED, Run};
+use crate::read::ReadAt;
+
+/// A picture as a codec returns it.
+#[derive(Debug)]
+pub(crate) struct Coded {
+    pub(crate) picture: Picture,
+    /// The place in the order of display, counted from the last `starts_group`.
+    pub(crate) order: i64,
+    /// Whether all pictures before it are shown before it.
+    pub(crate) starts_group: bool,
+}
+
+/// The failure of a codec.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The bytes are not what the codec allows, or ask for what no implementation has.
+    Codec(CodecError),
+    Limit(VideoError),
+    /// Another implementation of the codec takes over: the run is decoded anew.
+    Replaced,
+}
+
+/// A decoder of the frames of one video, with its buffers and its state between runs.
+///
+/// ```
+/// use tl_video::{FrameDecoder, Limits, VideoIndex};
+///
+/// let clip = include_bytes!("../../../testdata/video/h264_b.mp4");
+/// let limits = Limits::default();
+/// let index = VideoIndex::open(&clip[..], &limits)?;
+/// let mut decoder = FrameDecoder::new(&index, &limits)?;
+/// let plan = index.cost(&[3, 17])?;
+/// let mut frames = Vec::new();
+/// decoder.decode(&index, &plan, &clip[..], &mut |frame, picture| {
+///     assert_eq!((picture.width, picture.height), (96, 64));
+///     frames.push(frame);
+/// })?;
+/// assert_eq!(frames, [3, 17]);
+/// # Ok::<(), tl_video::VideoError>(())
+/// ```
+#[derive(Debug)]
+pub struct FrameDecoder {
+    limits: Limits,
+    codec: H264,
+    packet: Vec<u8>,
+    /// The packets that the state of the codec is the result of.
+    decoded: Option<Range<u64>>,
+}
+
+/// The reason why a run stopped.
+enum Stop {
+    Failed(VideoError),
+    Replaced,
+}
+
+impl From<VideoError> for Stop {
+    fn from(error: VideoError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl FrameDecoder {
+    /// A decoder of the frames of `index`.
+    ///
+    /// # Errors
+    /// [`VideoError::Unsupported`] for a codec that is not decoded.
+    pub fn new(index: &VideoIndex, limits: &Limits) -> Result<Self, VideoError> {
+        if index.info().codec != Codec::H264 {
+            let feature = "decoding this codec";
+            let what = Name::Text("the video track");
+            let container = index.container();
+            return Err(VideoError::Unsupported { container, feature, what, offset: 0 });
+        }
+        let codec = H264::new(&index.info().configuration);
+        Ok(Self { limits: *limits, codec, packet: Vec::new(), decoded: None })
+    }
+
+    /// Decodes a plan of `index`, for which the decoder was made, and passes each frame that is kept
+    /// to `sink`, with its number. Frames of a run arrive in the order in which they are decoded.
+    ///
+    /// Packets that the run before has decoded are not decoded again, where that gives the same
+    /// frames.
+    ///
+    /// # Errors
+    /// [`VideoError::Read`], [`Decode`](VideoError::Decode), [`NoPicture`](VideoError::NoPicture)
+    /// and [`LimitExceeded`](VideoError::LimitExceeded). The decoder can be used afterwards.
+    pub fn decode(
+        &mut self,
+        index: &VideoIndex,
+        plan: &DecodePlan,
+        source: &(impl ReadAt + ?Sized),
+        sink: &mut dyn FnMut(u64, Picture),
+    ) -> Result<(), VideoError> {
+        for run in &plan.runs {
+            let mut wanted = Wanted::new(index, run)?;
+            loop {
+                match self.run(index, run, &source, &mut wanted, sink) {
+                    Ok(()) => break,
+                    Err(Stop::Replaced) => wanted.restart(),
+                    Err(Stop::Failed(error)) => {
+                        self.decoded = None;
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn run(
+        &mut self,
+        index: &VideoIndex,
+        run: &Run,
+        source: &dyn ReadAt,
+        wanted: &mut Wanted,
+        sink: &mut dyn FnMut(u64, Picture),
+    ) -> Result<(), Stop> {
+        let is_counted = index.info().times == FrameTimes::Counted;
+        let first = wanted.first_packet();
+        let is_usable = |decoded: &Range<u64>| {
+            let reach = decoded.start..=first.min(decoded.end);
+            !is_counted && reach.contains(&run.packets.start) && decoded.end <= first
+        };
+        let kept = self.decoded.take().filter(is_usable);
+        if kept.is_none() {
+            self.codec.restart();
+        }
+        let start = kept.as_ref().map_or(run.packets.start, |kept| kept.start);
+        let from = kept.map_or(run.packets.start, |kept| kept.end);
+        let start_pts = index.packet_pts(start).unwrap_or(i64::MIN);
+        for number in from..run.packets.end {
+            let Some(packet) = index.packet(number) else { break };
+            self.read(source, &packet)?;
+            // Pictures before the first one of an open group lack those that they are made of.
+            let is_leading = packet.pts < start_pts;
+            let coded = match self.decode_packet() {
+                Ok(coded) => coded,
+                Err(Failure::Replaced) => return Err(Stop::Replaced),
+                Err(Failure::Limit(error)) => return Err(error.into()),
+                // A decoder that refuses them can lack them afterwards, if others refer to them.
+                Err(Failure::Codec(_)) if is_leading && self.codec.replace() => {
+                    return Err(Stop::Replaced);
+                }
+                Err(Failure::Codec(_)) if is_leading => None,
+                Err(Failure::Codec(source)) => {
+                    let offset = packet.offset;
+                    return Err(VideoError::Decode { packet: number, offset, source }.into());
+                }
+            };
+            match coded {
+                Some(coded) if is_counted => wanted.count(coded, sink),
+                Some(coded) => wanted.show(number, coded.picture, sink),
+                None if wanted.has(number) || (is_counted && !is_leading) => {
+                    let offset = packet.offset;
+                    return Err(VideoError::NoPicture { packet: number, offset }.into());
+                }
+                None => {}
+            }
+        }
+        wanted.drain(sink);
+        self.decoded = Some(start..run.packets.end);
+        Ok(())
+    }
+
+    fn read(&mut self, source: &dyn ReadAt, packet: &Packet) -> Result<(), VideoError> {
+        let bytes = packet.bytes;
+        check(Limit::PacketBytes, self.limits.max_packet_bytes, bytes)?;
+        self.packet.resize(usize::try_from(bytes).unwrap_or(usize::MAX), 0);
+        let read = source.read_exact_at(packet.offset, &mut self.packet);
+        read.map_err(|source| VideoError::Read { offset: packet.offset, bytes, source })
+    }
+
+    /// Decodes the packet that was read. A panic of the codec is an error of the packet.
+    fn decode_packet(&mut self) -> Result<Option<Coded>, Failure> {
+        let codec = &mut self.codec;
+        let packet = &self.packet;
+        let limits = &self.limits;
+        let decoded = catch_unwind(AssertUnwindSafe(|| codec.decode(packet, limits)));
+        decoded.unwrap_or_else(|_| {
+            codec.restart();
+            let reason = "the decoder panicked".to_owned();
+            Err(Failure::Codec(CodecError { codec: "H.264", reason }))
+        })
+    }
+}
+
+/// The frames of a run that are kept.
+#[derive(Debug)]
+struct Wanted {
+    /// The packets of the frames with their numbers, in the order in which they are decoded.
+    packets: Vec<(u64, u64)>,
+    /// How many frames `sink` has already.
+    passed: usize,
+    /// How many frames were decoded, if a run is decoded anew.
+    seen: usize,
+    /// Pictures whose place in the order of display is not known yet.
+    held: Vec<Coded>,
+    /// The number of the next frame of a video whose frames are counted.
+    frame: u64,
+    start: u64,
+}
+
+impl Wanted {
+    fn new(index: &VideoIndex, run: &Run) -> Result<Self, VideoError> {
+        let mut packets = Vec::with_capacity(run.frames.len());
+        for frame in &run.frames {
+            let no_frame = VideoError::NoFrame { frame: *frame, count: index.frame_count() };
+            packets.push((index.frame(*frame).ok_or(no_frame)?.packet, *frame));
+        }
+        packets.sort_unstable();
+        let start = run.packets.start;
+        Ok(Self { packets, passed: 0, seen: 0, held: Vec::new(), frame: start, start })
+    }
+
+    fn restart(&mut self) {
+        self.seen = 0;
+        self.held.clear();
+        self.frame = self.start;
+    }
+
+    fn first_packet(&self) -> u64 {
+        self.packets.first().map_or(0, |(packet, _)| *packet)
+    }
+
+    fn has(&self, packet: u64) -> bool {
+        self.packets.binary_search_by_key(&packet, |(packet, _)| *packet).is_ok()
+    }
+
+    /// Passes the picture of a packet on, if it is kept.
+    fn show(&mut self, packet: u64, picture: Picture, sink: &mut dyn FnMut(u64, Picture)) {
+        let found = self.packets.binary_search_by_key(&packet, |(packet, _)| *packet);
+        let Some((_, frame)) = found.ok().and_then(|at| self.packets.get(at)) else { return };
+        self.seen += 1;
+        if self.seen > self.passed {
+            self.passed = self.seen;
+            sink(*frame, picture);
+        }
+    }
+
+    /// Holds a picture until the order of display up to it is known.
+    fn count(&mut self, coded: Coded, sink: &mut dyn FnMut(u64, Picture)) {
+        if coded.starts_group {
+            self.drain(sink);
+        }
+        let after = self.held.partition_point(|held| held.order <= coded.order);
+        self.held.insert(after, coded);
+        if self.held.len() as u64 > MAX_REORDERED {
+            let first = self.held.remove(0);
+            self.show_next(first, sink);
+        }
+    }
+
+    fn drain(&mut self, sink: &mut dyn FnMut(u64, Picture)) {
+        for held in std::mem::take(&mut self.held) {
+            self.show_next(held, sink);
+        }
+    }
+
+    fn show_next(&mut self, coded: Coded, sink: &mut dyn FnMut(u64, Picture)) {
+        // Where frames are counted, the number of a frame is that of a packet.
+        let frame = self.frame;
+        self.frame += 1;
+        self.show(frame, coded.picture, sink);
+    }
+}

@@ -1,0 +1,54 @@
+//! Decoded pictures.
+
+use crate::info::Color;
+
+/// The size of the planes of colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Chroma {
+    /// Half the width and half the height. Pictures without colours have these planes too.
+    Yuv420,
+    /// Half the width.
+    Yuv422,
+}
+
+/// A decoded picture: planes of luma and colour as they are coded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Picture {
+    /// Width in samples, after cropping.
+    pub width: u32,
+    /// Height in samples, after cropping.
+    pub height: u32,
+    /// Bits of a sample. Samples of more than 8 bits take two bytes, the low one first.
+    pub bit_depth: u8,
+    /// The size of the planes of colour.
+    pub chroma: Chroma,
+    /// The colours that the header of the codec states.
+    pub color: Color,
+    /// Y, U and V: rows from top to bottom without bytes between them.
+    pub planes: [Vec<u8>; 3],
+}
+
+/// A view of one plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the type says it")]
+pub struct Plane<'a> {
+    pub width: u32,
+    pub height: u32,
+    pub samples: &'a [u8],
+}
+
+impl Picture {
+    /// The planes with their sizes.
+    pub fn views(&self) -> [Plane<'_>; 3] {
+        let half_height = match self.chroma {
+            Chroma::Yuv420 => self.height.div_ceil(2),
+            Chroma::Yuv422 => self.height,
+        };
+        let [y, u, v] = &self.planes;
+        let colour =
+            |samples| Plane { width: self.width.div_ceil(2), height: half_height, samples };
+        [Plane { width: self.width, height: self.height, samples: y }, colour(u), colour(v)]
+    }
+}

@@ -1,0 +1,163 @@
+//! Frames equal FFmpeg's to the bit, in whatever order they are decoded.
+
+use std::collections::BTreeMap;
+
+use tl_video::{FrameDecoder, Limits, Picture, VideoError, VideoIndex};
+
+use crate::support::Clip;
+
+fn clips() -> impl Iterator<Item = Clip> {
+    Clip::all().into_iter().filter(|clip| clip.name.starts_with("h264"))
+}
+
+fn checksum(picture: &Picture) -> u64 {
+    let mut hasher = crc32fast::Hasher::new();
+    for plane in picture.views() {
+        let bytes = plane.width as usize * plane.height as usize;
+        let bytes = bytes * if picture.bit_depth > 8 { 2 } else { 1 };
+        assert_eq!(plane.samples.len(), bytes);
+        hasher.update(plane.samples);
+    }
+    hasher.finalize().into()
+}
+
+/// The checksums of frames by their numbers.
+fn decode(
+    decoder: &mut FrameDecoder,
+    index: &VideoIndex,
+    bytes: &[u8],
+    frames: &[u64],
+) -> Result<BTreeMap<u64, u64>, VideoError> {
+    let mut decoded = BTreeMap::new();
+    let plan = index.cost(frames)?;
+    decoder.decode(index, &plan, bytes, &mut |frame, picture| {
+        assert_eq!(decoded.insert(frame, checksum(&picture)), None, "each frame once");
+    })?;
+    Ok(decoded)
+}
+
+fn new(index: &VideoIndex) -> FrameDecoder {
+    FrameDecoder::new(index, &Limits::default()).unwrap()
+}
+
+#[test]
+fn all_frames_equal_those_of_ffmpeg() {
+    for clip in clips() {
+        let index = clip.index();
+        let frames: Vec<u64> = (0..index.frame_count()).collect();
+        let decoded = decode(&mut new(&index), &index, &clip.bytes, &frames);
+        let decoded = decoded.unwrap_or_else(|error| panic!("{}: {error}", clip.name));
+        let expected = clip.expected["frames"].as_array().unwrap();
+        assert_eq!(decoded.len(), expected.len(), "{}", clip.name);
+        for (number, expected) in (0..).zip(expected) {
+            assert_eq!(Some(decoded[&number]), expected[2].as_u64(), "{} {number}", clip.name);
+        }
+    }
+}
+
+#[test]
+fn a_seek_to_any_frame_equals_decoding_in_sequence() {
+    for clip in clips() {
+        let index = clip.index();
+        let expected = clip.expected["frames"].as_array().unwrap();
+        // With state of the frame before, which is of no use when seeking backwards.
+        let mut kept = new(&index);
+        for number in (0..index.frame_count()).rev() {
+            for decoder in [&mut kept, &mut new(&index)] {
+                let decoded = decode(decoder, &index, &clip.bytes, &[number]);
+                let decoded = decoded.unwrap_or_else(|error| panic!("{}: {error}", clip.name));
+                let expected = expected[number as usize][2].as_u64().unwrap();
+                assert_eq!(decoded[&number], expected, "{} {number}", clip.name);
+            }
+        }
+        // Forwards the state is used.
+        for number in (0..index.frame_count()).step_by(3) {
+            let decoded = decode(&mut kept, &index, &clip.bytes, &[number]).unwrap();
+            let expected = expected[number as usize][2].as_u64().unwrap();
+            assert_eq!(decoded[&number], expected, "{} {number}", clip.name);
+        }
+    }
+}
+
+#[test]
+fn other_codecs_are_refused_by_name() {
+    for clip in Clip::all().into_iter().filter(|clip| !clip.name.starts_with("h264")) {
+        let error = FrameDecoder::new(&clip.index(), &Limits::default()).unwrap_err();
+        let container = clip.index().container();
+        let expected =
+            format!("{container}: unsupported: decoding this codec (the video track at byte 0)");
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn pictures_have_the_colours_of_their_header() {
+    let clip = Clip::of("h264_rotated.mov");
+    let index = clip.index();
+    // The container says nothing of the range.
+    assert_eq!(index.info().color.full_range, None);
+    let plan = index.cost(&[0]).unwrap();
+    new(&index)
+        .decode(&index, &plan, &clip.bytes, &mut |_, picture| {
+            assert_eq!(picture.color.matrix, Some(1));
+            assert_eq!(picture.color.full_range, Some(true));
+        })
+        .unwrap();
+}
+
+#[test]
+fn damaged_packets_are_errors_or_pictures() {
+    let mut state = 7_u64;
+    let mut next = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 33) as usize
+    };
+    let mut errors = 0;
+    for name in ["h264_b.mp4", "h264_10_bits.mp4", "h264.avi"].into_iter().cycle().take(150) {
+        let clip = Clip::of(name);
+        let index = clip.index();
+        let frames: Vec<u64> = (0..index.frame_count()).collect();
+        let mut bytes = clip.bytes.clone();
+        let packet = index.packet(next() as u64 % index.packet_count()).unwrap();
+        let at = packet.offset as usize + next() % packet.bytes as usize;
+        // A flipped bit, or zeros up to the end of the packet.
+        if next() % 2 == 0 {
+            bytes[at] ^= 1 << (next() % 8);
+        } else {
+            bytes[at..(packet.offset + packet.bytes) as usize].fill(0);
+        }
+        let mut decoder = new(&index);
+        match decode(&mut decoder, &index, &bytes, &frames) {
+            Ok(decoded) => assert_eq!(decoded.len(), frames.len()),
+            Err(error) => {
+                errors += 1;
+                let is_named = matches!(
+                    error,
+                    VideoError::Decode { .. }
+                        | VideoError::NoPicture { .. }
+                        | VideoError::LimitExceeded { .. }
+                );
+                assert!(is_named && error.to_string().lines().count() == 1, "{error}");
+            }
+        }
+        // The decoder can be used afterwards.
+        let whole = decode(&mut decoder, &index, &clip.bytes, &[2]).unwrap();
+        assert_eq!(Some(whole[&2]), clip.expected["frames"][2][2].as_u64(), "{name}");
+    }
+    assert!(errors > 20, "{errors}");
+}
+
+#[test]
+fn limits_of_decoding_are_charged() {
+    let clip = Clip::of("h264_b.mp4");
+    let index = clip.index();
+    let error = |limits: Limits| {
+        let mut decoder = FrameDecoder::new(&index, &limits).unwrap();
+        decode(&mut decoder, &index, &clip.bytes, &[0]).unwrap_err().to_string()
+    };
+    let text = error(Limits { max_packet_bytes: 100, ..Limits::default() });
+    assert_eq!(text, "limit exceeded: max_packet_bytes is 100, this file needs 817");
+    let text = error(Limits { max_decoder_bytes: 100_000, ..Limits::default() });
+    // 4 reference pictures and 3 others of 96x64 samples, 3 bytes each.
+    assert_eq!(text, "limit exceeded: max_decoder_bytes is 100000, this file needs 129024");
+}
