@@ -1,12 +1,19 @@
-//! Indexes of videos.
+//! Videos: indexes, and the frames of H.264.
 
-use tl_video::{Limits, VideoIndex};
+use tl_video::{FrameDecoder, Limits, VideoIndex};
+
+const LIMITS: Limits = Limits {
+    max_packets: 1 << 16,
+    max_table_bytes: 1 << 20,
+    max_headers: 1 << 18,
+    max_packet_bytes: 1 << 20,
+    max_decoder_bytes: 1 << 22,
+};
 
 /// Opens `data` as a video of any container. An index lies in the file, its times ascend, and every
 /// frame has a plan that decodes it.
 pub fn video_index(data: &[u8]) {
-    let limits = Limits { max_packets: 1 << 16, max_table_bytes: 1 << 20, max_headers: 1 << 18 };
-    let Ok(index) = VideoIndex::open(data, &limits) else { return };
+    let Ok(index) = VideoIndex::open(data, &LIMITS) else { return };
     for number in 0..index.packet_count() {
         let packet = index.packet(number).expect("the packet is counted");
         assert!(packet.bytes > 0);
@@ -24,4 +31,30 @@ pub fn video_index(data: &[u8]) {
     }
     assert!(index.frame_at(0.5).is_none_or(|frame| frame < index.frame_count()));
     assert!(index.memory() <= 4096 + 64 * index.packet_count() as usize + data.len());
+}
+
+/// Decodes the first frames of `data`. Each arrives once, and with whole planes.
+pub fn video_frames(data: &[u8]) {
+    let Ok(index) = VideoIndex::open(data, &LIMITS) else { return };
+    let Ok(mut decoder) = FrameDecoder::new(&index, &LIMITS) else { return };
+    let frames: Vec<u64> = (0..index.frame_count().min(16)).collect();
+    let plan = index.cost(&frames).expect("the frames are counted");
+    if plan.packet_count() > 64 {
+        return;
+    }
+    let mut decoded = Vec::new();
+    let result = decoder.decode(&index, &plan, data, &mut |frame, picture| {
+        decoded.push(frame);
+        let bytes = if picture.bit_depth > 8 { 2 } else { 1 };
+        for plane in picture.views() {
+            let samples = plane.width as usize * plane.height as usize;
+            assert_eq!(plane.samples.len(), samples * bytes);
+        }
+    });
+    decoded.sort_unstable();
+    if result.is_ok() {
+        assert_eq!(decoded, frames);
+    }
+    decoded.dedup();
+    assert!(decoded.len() <= frames.len());
 }

@@ -72,8 +72,9 @@ fn rows_of_arrow_seeds_pass() {
 }
 
 #[test]
-fn indexes_of_videos_seeds_pass() {
+fn video_seeds_pass() {
     replay("video_index", fuzz_seeds::video_index);
+    replay("video_frames", fuzz_seeds::video_frames);
 }
 
 #[test]
