@@ -1,4 +1,8 @@
 //! Frames of H.264 in MP4, MOV, Matroska and AVI files.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_seeds::video_frames(data));
+// A panic of a codec is an error of its packet, so only panics that arrive here end the run.
+libfuzzer_sys::fuzz_target!(
+    init: std::panic::set_hook(Box::new(|panic| eprintln!("{panic}"))),
+    |data: &[u8]| fuzz_seeds::video_frames(data)
+);
