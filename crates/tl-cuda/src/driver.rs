@@ -160,6 +160,7 @@ impl Device {
             | DeviceReason::LocalRank { .. }
             | DeviceReason::NoNvJpeg { .. }
             | DeviceReason::NvJpeg { .. }
+            | DeviceReason::NvJpegFile { .. }
             | DeviceReason::Forked
             | DeviceReason::Erasures { .. }
             | DeviceReason::RowIndex { .. }

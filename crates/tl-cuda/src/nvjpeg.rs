@@ -4,6 +4,8 @@
 //! names it. The library is loaded at run time, and needs nothing but the driver.
 #![expect(unsafe_code, reason = "calls of a C library; docs/safety.md")]
 
+mod planar;
+
 use std::ffi::{c_int, c_uint, c_void};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,6 +15,7 @@ use tl_handoff::sync::Arc;
 use crate::driver::{Device, DeviceMemory, Stream};
 use crate::library::{Library, Opaque, functions};
 use crate::reason::DeviceReason;
+pub(crate) use planar::PlanarFile;
 
 /// The library by its name, newest first.
 const NAMES: [&str; 3] = ["libnvjpeg.so.13", "libnvjpeg.so.12", "libnvjpeg.so.11"];
@@ -20,6 +23,9 @@ const NAMES: [&str; 3] = ["libnvjpeg.so.13", "libnvjpeg.so.12", "libnvjpeg.so.11
 /// The library in NVIDIA's wheels, from the folder of packages on.
 const IN_WHEELS: [&str; 2] =
     ["nvidia/cu13/lib/libnvjpeg.so.13", "nvidia/nvjpeg/lib/libnvjpeg.so.12"];
+
+/// The oldest major version that is used: that of the oldest driver.
+const OLDEST: u32 = 11;
 
 /// `NVJPEG_MAX_COMPONENT`.
 const COMPONENTS: usize = 4;
@@ -127,6 +133,10 @@ impl NvJpegLibrary {
             Ok::<_, DeviceReason>(u32::try_from(value).unwrap_or(0))
         };
         let version = NvJpegVersion { major: number(0)?, minor: number(1)?, patch: number(2)? };
+        if version.major < OLDEST {
+            let error = format!("version {version}, expected {OLDEST}.0 or newer");
+            return Err(DeviceReason::NvJpeg { function: "nvjpegGetProperty", error });
+        }
         Ok(Self { functions, version })
     }
 
@@ -334,33 +344,9 @@ impl NvJpegDecoder {
             Target { channel: [address, 0, 0, 0], pitch: [pitch, 0, 0, 0] }
         };
         let mut targets: Vec<Target> = images.iter().map(target).collect();
-        let starts: Vec<*const u8> = files.iter().map(|file| file.as_ptr()).collect();
-        let lengths: Vec<usize> = files.iter().map(|file| file.len()).collect();
-        let count = c_int::try_from(files.len()).unwrap_or(c_int::MAX);
-        let decoded = nvjpeg.device.current(|| {
-            if files.is_empty() {
-                return Ok(());
-            }
-            let Functions { begin_batch, decode_batch, .. } = nvjpeg.library.functions;
-            // SAFETY: handle and state exist as long as `self`, which is borrowed mutably.
-            let status =
-                unsafe { begin_batch(nvjpeg.handle, self.state, count, 1, INTERLEAVED_RGB) };
-            check("nvjpegDecodeBatchedInitialize", status)?;
-            // SAFETY: as above; the arrays have a file and a target for each of the batch, whose memory
-            // has room for the rows of the size that the library has found in the file, and lives until
-            // the stream was waited for below.
-            let status = unsafe {
-                decode_batch(
-                    nvjpeg.handle,
-                    self.state,
-                    starts.as_ptr(),
-                    lengths.as_ptr(),
-                    targets.as_mut_ptr(),
-                    stream.raw(),
-                )
-            };
-            check("nvjpegDecodeBatched", status)
-        });
+        // SAFETY: the memory has room for the rows of the sizes that the library has found, and lives,
+        // as the files do, until the stream was waited for below.
+        let decoded = unsafe { self.enqueue(files, &mut targets, INTERLEAVED_RGB, stream) };
         // The library may have begun with what it does not take in the end.
         if let Err(reason) = stream.synchronize() {
             // A lost device, whose memory nobody gets.
@@ -368,6 +354,48 @@ impl NvJpegDecoder {
             return Err(reason);
         }
         decoded.map(|()| DecodedImages { memory, images })
+    }
+
+    /// Enqueues the decoding of files to pixels of `format`.
+    ///
+    /// # Safety
+    /// `targets` are as many as the files, and have room for images of the sizes that the library finds
+    /// in them. Files and memory live, and nobody else uses the memory, until the stream was waited for;
+    /// so does what this decoder has enqueued before.
+    unsafe fn enqueue(
+        &mut self,
+        files: &[&[u8]],
+        targets: &mut [Target],
+        format: c_int,
+        stream: &Stream,
+    ) -> Result<(), DeviceReason> {
+        assert_eq!(files.len(), targets.len(), "a target for each file");
+        if files.is_empty() {
+            return Ok(());
+        }
+        let Self { nvjpeg, state } = self;
+        let starts: Vec<*const u8> = files.iter().map(|file| file.as_ptr()).collect();
+        let lengths: Vec<usize> = files.iter().map(|file| file.len()).collect();
+        let count = c_int::try_from(files.len()).unwrap_or(c_int::MAX);
+        nvjpeg.device.current(|| {
+            let Functions { begin_batch, decode_batch, .. } = nvjpeg.library.functions;
+            // SAFETY: handle and state exist as long as `self`, which is borrowed mutably.
+            let status = unsafe { begin_batch(nvjpeg.handle, *state, count, 1, format) };
+            check("nvjpegDecodeBatchedInitialize", status)?;
+            // SAFETY: as above; the arrays have a file and a target for each of the batch, of which the
+            // caller vouches for the rest.
+            let status = unsafe {
+                decode_batch(
+                    nvjpeg.handle,
+                    *state,
+                    starts.as_ptr(),
+                    lengths.as_ptr(),
+                    targets.as_mut_ptr(),
+                    stream.raw(),
+                )
+            };
+            check("nvjpegDecodeBatched", status)
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod batch;
 pub(crate) mod decoder;
 mod descriptor;
+mod file;
 mod resizes;
 mod source;
 
@@ -13,6 +14,8 @@ use tl_simd::resample::{Rect, ResizeArea, Weights};
 use zerocopy::{Immutable, IntoBytes};
 
 use descriptor::{Descriptor, Frame, PLANES, Pixels};
+pub(crate) use file::FileCopy;
+use file::JpegFile;
 
 /// Bytes of the device that decoding one image may need, and of what is copied for it.
 const SCRATCH_LIMIT: u64 = 256 << 20;
@@ -63,6 +66,8 @@ pub struct Picture {
     payload: Vec<u8>,
     /// Bytes of the scratch memory.
     scratch: usize,
+    /// The file, if nvJPEG decodes it.
+    file: JpegFile,
 }
 
 /// A picture of a batch.
@@ -121,6 +126,7 @@ impl Picture {
         self.payload.clear();
         self.descriptor = Descriptor::default();
         self.scratch = 0;
+        self.file.clear();
     }
 
     /// Whether there is nothing to decode.
@@ -129,10 +135,10 @@ impl Picture {
         self.descriptor.count == 0
     }
 
-    /// Bytes that are copied for it.
+    /// Bytes that are copied for it, those of a file that nvJPEG reads included.
     #[must_use]
     pub fn copied_bytes(&self) -> usize {
-        self.payload.len()
+        self.payload.len() + self.file.bytes.len()
     }
 
     /// Bytes of the device's memory that decoding it takes.
@@ -144,7 +150,7 @@ impl Picture {
     /// Bytes of memory that are kept.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        size_of::<Self>() + self.payload.capacity()
+        size_of::<Self>() + self.payload.capacity() + self.file.bytes.capacity()
     }
 
     /// The pixels of the result.

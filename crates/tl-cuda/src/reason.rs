@@ -94,6 +94,16 @@ pub enum DeviceReason {
         /// The name of the error.
         error: String,
     },
+    /// nvJPEG does not decode a file that its decode mode gives to it.
+    #[error("sample {sample}: nvJPEG: {function}: {error}")]
+    NvJpegFile {
+        /// The number of the sample.
+        sample: u64,
+        /// The function.
+        function: &'static str,
+        /// The name of the error.
+        error: String,
+    },
     /// The process is a fork of the one that uses the device, and CUDA does not work in it.
     #[error("this process was forked from one that uses CUDA: start it with `spawn` instead")]
     Forked,

@@ -75,6 +75,8 @@ pub struct UploadStats {
     pub batches: u64,
     /// Images that were decoded on the device.
     pub pictures: u64,
+    /// Those of them that nvJPEG decoded.
+    pub nvjpeg: u64,
     /// Bytes that were copied.
     pub bytes: u64,
     /// Nanoseconds in which the device had a batch, from the start of its copy to the end of its
@@ -107,6 +109,7 @@ impl UploadStats {
         Self {
             batches: self.batches.saturating_sub(earlier.batches),
             pictures: self.pictures.saturating_sub(earlier.pictures),
+            nvjpeg: self.nvjpeg.saturating_sub(earlier.nvjpeg),
             bytes: self.bytes.saturating_sub(earlier.bytes),
             device_nanos: self.device_nanos.saturating_sub(earlier.device_nanos),
             allocated: self.allocated,
@@ -123,7 +126,11 @@ impl fmt::Display for UploadStats {
         write!(
             f,
             "{batches} batches, {megabytes} MB, {rate:.1} GB/s, {milliseconds:.1} ms of the device"
-        )
+        )?;
+        match self.nvjpeg {
+            0 => Ok(()),
+            images => write!(f, ", {images} images by nvJPEG"),
+        }
     }
 }
 
@@ -149,6 +156,7 @@ struct Shared {
     failed: Mutex<Option<DeviceReason>>,
     batches: AtomicU64,
     pictures: AtomicU64,
+    nvjpeg: AtomicU64,
     bytes: AtomicU64,
     device_nanos: AtomicU64,
 }
@@ -199,6 +207,7 @@ impl Uploader {
             failed: Mutex::default(),
             batches: AtomicU64::new(0),
             pictures: AtomicU64::new(0),
+            nvjpeg: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             device_nanos: AtomicU64::new(0),
         });
@@ -225,10 +234,11 @@ impl Uploader {
     /// The counters.
     #[must_use]
     pub fn stats(&self) -> UploadStats {
-        let Shared { device, batches, pictures, bytes, device_nanos, .. } = &*self.shared;
+        let Shared { device, batches, pictures, nvjpeg, bytes, device_nanos, .. } = &*self.shared;
         UploadStats {
             batches: batches.load(Ordering::Relaxed),
             pictures: pictures.load(Ordering::Relaxed),
+            nvjpeg: nvjpeg.load(Ordering::Relaxed),
             bytes: bytes.load(Ordering::Relaxed),
             device_nanos: device_nanos.load(Ordering::Relaxed),
             allocated: device.allocated(),
@@ -345,10 +355,12 @@ impl Shared {
         let Kept { source, copy, buffer } = kept;
         drop(begun);
         drop(own);
+        let by_nvjpeg = copy.as_ref().map_or(0, HostCopy::files);
         let verdict = copy.map(|copy| Arc::new(Verdict::new(copy)));
         let buffer = buffer.with_verdict(verdict.clone());
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.pictures.fetch_add(pictures.len() as u64, Ordering::Relaxed);
+        self.nvjpeg.fetch_add(by_nvjpeg, Ordering::Relaxed);
         self.bytes.fetch_add(copied as u64, Ordering::Relaxed);
         let images = images.cloned();
         let copy = Copy { start, end, source, _images: images, verdict };
@@ -375,7 +387,7 @@ impl Shared {
         assert!(images.is_some() || pictures.is_empty(), "pictures are images");
         if let Some(images) = images {
             let Images { conversion, decoder, count, pixels, .. } = images;
-            let LaneMemory { pixels: staging, payload, scratch, .. } = own;
+            let LaneMemory { pixels: staging, pictures: memory, .. } = own;
             let need = count * pixels * CHANNELS;
             let staging = match conversion {
                 Some(_) => self.reserve(stream, staging, need, need)?,
@@ -386,7 +398,6 @@ impl Shared {
             copied += unsafe { copy_images(stream, bytes, images, pictures, staging) }?;
             if let Some(copy) = copy.as_mut().filter(|_| !pictures.is_empty()) {
                 let decoder = decoder.as_ref().expect("pictures have a decoder");
-                let memory = [payload, scratch];
                 // SAFETY: as above; `upload` has made the copy, and keeps it and the decoder.
                 copied += unsafe { self.decode(stream, copy, decoder, memory, staging) }?;
             }

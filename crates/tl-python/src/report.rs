@@ -55,11 +55,12 @@ impl PyReport {
         self.report.stats().slabs_in_use
     }
 
-    /// The copies of batches to a device: how many, images decoded there, their bytes, nanoseconds of
-    /// the device for copies and conversions, and bytes of its memory. Empty without copies.
+    /// The copies of batches to a device: how many, images decoded there, those of them by nvJPEG, their
+    /// bytes, nanoseconds of the device for copies and conversions, and bytes of its memory. Empty
+    /// without copies.
     #[getter]
     fn copies(&self) -> BTreeMap<&'static str, u64> {
-        let UploadStats { batches, pictures, bytes, device_nanos, allocated } =
+        let UploadStats { batches, pictures, nvjpeg, bytes, device_nanos, allocated } =
             self.report.stats().uploads;
         if batches == 0 {
             return BTreeMap::new();
@@ -67,6 +68,7 @@ impl PyReport {
         BTreeMap::from([
             ("batches", batches),
             ("decoded", pictures),
+            ("nvjpeg", nvjpeg),
             ("bytes", bytes),
             ("device_nanos", device_nanos),
             ("allocated", allocated),

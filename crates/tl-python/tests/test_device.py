@@ -111,6 +111,7 @@ def test_a_loader_explains_what_the_device_does(photos, device, read):
         copies = r"^copies to the device: \d+ batches, \d+ MB, .* GB/s, .* ms of the device$"
         assert re.search(copies, str(loader.report()), re.MULTILINE)
         counted = loader.report().copies
+        assert counted.pop("nvjpeg") == 0
         assert min(counted.values()) > 0
         assert counted["batches"] >= loader.report().batches
     host = tl.DataLoader(photos, **options())

@@ -26,6 +26,11 @@ pub enum DecodeMode {
         /// [`DecodeMode::Exact`].
         decode_margin: f32,
     },
+    /// Files that NVIDIA's nvJPEG decodes on a device, which loaders need for such a recipe, have its
+    /// pixels, and others those of [`DecodeMode::Exact`]. Which is which depends on file and plan alone.
+    /// The pixels depend on the version of the library.
+    #[serde(rename = "nvjpeg")]
+    NvJpeg,
 }
 
 impl DecodeMode {
@@ -58,7 +63,7 @@ impl DecodeMode {
             Self::Fast { decode_margin } if !(1.0..=Self::MAX_MARGIN).contains(&decode_margin) => {
                 Err(RecipeError::DecodeMargin { value: decode_margin })
             }
-            Self::Fast { .. } | Self::Exact => Ok(self),
+            Self::Fast { .. } | Self::Exact | Self::NvJpeg => Ok(self),
         }
     }
 
@@ -71,6 +76,7 @@ impl fmt::Display for DecodeMode {
         match self {
             Self::Exact => f.write_str("exact"),
             Self::Fast { decode_margin } => write!(f, "fast, margin {decode_margin}"),
+            Self::NvJpeg => f.write_str("nvjpeg"),
         }
     }
 }
@@ -98,6 +104,19 @@ mod tests {
         check(margin(2.0), (4000, 800), Scale::QUARTER);
         check(margin(1.0), (10, 10), Scale::FULL);
         check(DecodeMode::Exact, (4000, 4000), Scale::FULL);
+    }
+
+    #[test]
+    fn nvjpeg_is_named_and_part_of_the_hash() {
+        let exact = Recipe::imagenet_eval(8).unwrap();
+        let recipe = exact.clone().with_decode(DecodeMode::NvJpeg).unwrap();
+        let json = serde_json::to_string(&recipe).unwrap();
+        assert!(json.contains(r#""decode":"nvjpeg""#), "{json}");
+        assert_eq!(serde_json::from_str::<Recipe>(&json).unwrap(), recipe);
+        assert_ne!(recipe.hash(), exact.hash());
+        assert!(recipe.to_string().starts_with("Decode(nvjpeg) -> "), "{recipe}");
+        let pass = Pass { resized: (1, 1), ..Pass::whole(4000, 4000) };
+        assert_eq!(DecodeMode::NvJpeg.scale(&pass), Scale::FULL);
     }
 
     #[test]

@@ -92,11 +92,14 @@ struct CopyFigures {
     device_ms: f64,
     /// Bytes of its memory.
     allocated: u64,
+    /// Images that nvJPEG decoded, for a recipe that says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nvjpeg: Option<u64>,
 }
 
 impl CopyFigures {
     fn of(report: &Report) -> Option<Self> {
-        let UploadStats { batches, bytes, allocated, .. } = report.stats().uploads;
+        let UploadStats { batches, bytes, allocated, nvjpeg, .. } = report.stats().uploads;
         let uploads = &report.stats().uploads;
         (batches > 0).then(|| Self {
             batches,
@@ -104,6 +107,7 @@ impl CopyFigures {
             gb_per_s: rounded(uploads.bytes_per_second() / 1e9, 2),
             device_ms: rounded(uploads.device_time().as_secs_f64() * 1e3, 3),
             allocated,
+            nvjpeg: (nvjpeg > 0).then_some(nvjpeg),
         })
     }
 }

@@ -5,8 +5,12 @@ use std::env;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tl_simd::resample::{Filter, Rect, Resize, ResizeArea};
+
 use super::*;
+use crate::picture::decoder::PictureDecoder;
 use crate::tests::{device, real_device};
+use crate::{BufferLimits, Images, Picture, PictureWeights, Placement, RowPicture, Uploader};
 
 /// A library that was compiled with these macros.
 fn library_with(macros: &[&str]) -> PathBuf {
@@ -79,6 +83,9 @@ fn libraries_that_do_not_work_are_named() {
     let lacking = loaded(&["nvjpegDecodeBatched=other"]).unwrap_err();
     assert_eq!(lacking, lacks("nvjpegDecodeBatched"));
     assert_eq!(lacking.to_string(), "nvJPEG: nvjpegDecodeBatched: not in the library");
+    let old = loaded(&["MAJOR=10"]).unwrap_err();
+    let expected = "nvJPEG: nvjpegGetProperty: version 10.4.7, expected 11.0 or newer";
+    assert_eq!(old.to_string(), expected);
     let failing = loaded(&["FAILING=\"nvjpegGetProperty\"", "STATUS=99"]).unwrap_err();
     assert_eq!(failing.to_string(), "nvJPEG: nvjpegGetProperty: status 99");
     let device = device();
@@ -139,6 +146,87 @@ fn files_that_the_library_does_not_take_are_errors_by_name() {
     let large = file(0xC0, 60_000, 60_000);
     let expected = "out of device memory: 10800000000 bytes are needed, and 100 are free";
     check(&large, 100, expected);
+}
+
+/// The picture of a file with this frame, with its columns from right to left.
+fn flipped(sample: u64, file: &[u8], width: u32, height: u32) -> Picture {
+    let window = Rect::of_size(width, height);
+    let size = (width, height);
+    let filter = Filter::Bilinear;
+    let whole: ResizeArea = Resize { region: window, resized: size, window, filter }.into();
+    let placement =
+        Placement { size, left: 0, top: 0, fill: [0; 3], flip: true, flip_vertical: false };
+    let mut picture = Picture::default();
+    let weights = &mut PictureWeights::default();
+    assert!(picture.prepare_file(sample, file, size, &whole, &placement, weights));
+    assert!(!picture.is_empty() && picture.copied_bytes() > file.len());
+    picture
+}
+
+/// The batch of these pictures, each of so many pixels.
+fn uploaded(macros: &[&str], pictures: &[Picture], pixels: usize) -> Result<Vec<u8>, DeviceReason> {
+    let device = device();
+    let limits = BufferLimits { scratch: 1 << 16, lanes: 1, ..BufferLimits::default() };
+    let uploader = Uploader::new(&device, limits)?;
+    let nvjpeg = Arc::new(NvJpeg::new(&device, loaded(macros)?)?);
+    let decoder = Some(Arc::new(PictureDecoder::new(&device)?.with_nvjpeg(nvjpeg)));
+    let count = pictures.len();
+    let area = count * pixels * CHANNELS;
+    let images = Images { conversion: None, decoder, count, pixels, width: pixels, area };
+    let rows = pictures.iter().enumerate();
+    let rows: Vec<_> = rows.map(|(row, picture)| RowPicture { row, picture }).collect();
+    let mut found = Vec::new();
+    for _ in 0..2 {
+        let source = Arc::new(vec![0; area]);
+        found = uploader.upload(source, Some(&images), &rows, &[])?.read()?;
+        found.truncate(area);
+    }
+    assert_eq!(uploader.stats().nvjpeg, 2 * count as u64);
+    Ok(found)
+}
+
+#[test]
+fn files_of_a_batch_are_decoded_to_planes_for_the_kernels() {
+    if real_device().is_some() {
+        return;
+    }
+    let sizes: [(u16, u16); 4] = [(6, 20), (60, 2), (1, 120), (120, 1)];
+    let files = sizes.map(|(width, height)| file(0xC0, width, height));
+    let pictures: Vec<Picture> = (0..)
+        .zip(&files)
+        .zip(sizes)
+        .map(|((sample, file), (width, height))| flipped(sample, file, width.into(), height.into()))
+        .collect();
+    let found = uploaded(&[], &pictures, 120).unwrap();
+    for ((image, file), (width, _)) in found.chunks(360).zip(&files).zip(sizes) {
+        let pixels: Vec<u8> = file.iter().copied().cycle().take(360).collect();
+        let flip = |row: &[u8]| row.rchunks(CHANNELS).flatten().copied().collect::<Vec<u8>>();
+        let rows = pixels.chunks(usize::from(width) * CHANNELS);
+        let expected: Vec<u8> = rows.flat_map(flip).collect();
+        assert!(image == expected, "{width}");
+    }
+}
+
+#[test]
+fn a_file_that_the_library_refuses_is_named_by_its_sample() {
+    if real_device().is_some() {
+        return;
+    }
+    let mut longer = file(0xC0, 4, 4);
+    longer.extend([0; 80]);
+    let pictures = [
+        flipped(7, &file(0xC0, 4, 4), 4, 4),
+        flipped(12, &longer, 4, 4),
+        flipped(13, &file(0xC0, 2, 8), 2, 8),
+    ];
+    let refused = format!("REFUSED={}", longer.len());
+    let error = uploaded(&[&refused], &pictures, 16).unwrap_err();
+    let expected = "sample 12: nvJPEG: nvjpegDecodeBatched: NVJPEG_STATUS_BAD_JPEG";
+    assert_eq!(error.to_string(), expected);
+    let other = [flipped(3, &file(0xC0, 4, 4), 2, 8)];
+    let error = uploaded(&[], &other, 16).unwrap_err();
+    let expected = "sample 3: nvJPEG: nvjpegGetImageInfo: an image of 4x4 pixels, expected 2x8";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]

@@ -5,18 +5,21 @@ use zerocopy::IntoBytes;
 
 use super::decoder::Threads;
 use super::descriptor::Descriptor;
-use super::{ALIGNMENT, RowPicture};
+use super::{ALIGNMENT, FileCopy, RowPicture};
 
 /// Pictures of a launch, at most: rows of a grid are three times as many.
 const MAX_PICTURES: usize = 20_000;
 
-/// The copy for a batch: a number for the fault of each picture, the descriptors, the payloads.
+/// The copy for a batch: a number for the fault of each picture, the descriptors, the payloads. After
+/// it are the files that nvJPEG reads on the host.
 #[derive(Debug)]
 pub(crate) struct Gathering<'a> {
     pictures: &'a [RowPicture<'a>],
     pub(crate) chunks: Vec<Chunk>,
     /// Bytes of the copy.
     pub(crate) bytes: usize,
+    /// Bytes of the files.
+    pub(crate) file_bytes: usize,
     /// Bytes of the scratch memory.
     pub(crate) scratch: usize,
     image: usize,
@@ -59,6 +62,7 @@ impl<'a> Gathering<'a> {
     pub(crate) fn new(pictures: &'a [RowPicture<'a>], pixels: usize, budget: usize) -> Self {
         let mut chunks = Vec::new();
         let mut bytes = Places::of(pictures.len()).payloads;
+        let mut file_bytes = 0;
         let mut scratch = 0;
         let mut chunk = Chunk::default();
         let mut filled = 0;
@@ -66,6 +70,7 @@ impl<'a> Gathering<'a> {
             assert!(!picture.is_empty(), "the picture of row {row} is empty");
             assert_eq!(picture.pixels(), pixels, "pixels of row {row}");
             bytes += picture.payload.len().next_multiple_of(ALIGNMENT);
+            file_bytes += picture.file.bytes.len();
             let need = picture.scratch.next_multiple_of(ALIGNMENT);
             let is_full = filled + need > budget || chunk.count == MAX_PICTURES;
             if is_full && chunk.count > 0 {
@@ -81,17 +86,19 @@ impl<'a> Gathering<'a> {
         if chunk.count > 0 {
             chunks.push(chunk);
         }
-        Self { pictures, chunks, bytes, scratch, image: 3 * pixels }
+        Self { pictures, chunks, bytes, file_bytes, scratch, image: 3 * pixels }
     }
 
-    /// Writes the copy to the front of `to`.
+    /// Writes the copy to the front of `to`, and the files after it, which it returns.
     ///
     /// # Panics
-    /// If it does not fit.
-    pub(crate) fn write(&self, to: &mut [u8]) {
+    /// If they do not fit.
+    pub(crate) fn write(&self, to: &mut [u8]) -> Vec<FileCopy> {
         let Places { descriptors, payloads } = Places::of(self.pictures.len());
         to[..descriptors].fill(0);
         let mut payload = payloads;
+        let mut files = Vec::new();
+        let mut file_at = self.bytes;
         for chunk in &self.chunks {
             let mut scratch = 0;
             for number in chunk.first..chunk.first + chunk.count {
@@ -105,10 +112,16 @@ impl<'a> Gathering<'a> {
                 let at = Places::of(self.pictures.len()).descriptor(number);
                 to[at..][..size_of::<Descriptor>()].copy_from_slice(descriptor.as_bytes());
                 to[payload..][..picture.payload.len()].copy_from_slice(&picture.payload);
+                if let Some(file) = picture.file_copy(number, file_at, scratch) {
+                    to[file.at..][..file.len].copy_from_slice(&picture.file.bytes);
+                    file_at += file.len;
+                    files.push(file);
+                }
                 payload += picture.payload.len().next_multiple_of(ALIGNMENT);
                 scratch += picture.scratch.next_multiple_of(ALIGNMENT);
             }
         }
+        files
     }
 
     /// Whether a picture has entropy-coded rows.

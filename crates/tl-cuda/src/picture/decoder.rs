@@ -9,6 +9,7 @@ use tl_handoff::sync::Arc;
 use super::batch::{Chunk, Places};
 use super::descriptor::{Axis, Descriptor, Resize, TABLE_BITS};
 use crate::driver::{BLOCK, Device, DeviceMemory, Kernel, Module, Stream};
+use crate::nvjpeg::NvJpeg;
 use crate::reason::DeviceReason;
 
 /// Threads of a warp.
@@ -57,6 +58,7 @@ pub struct PictureDecoder {
     kernels: [Kernel; STAGES.len()],
     /// Has the kernels.
     _module: Arc<Module>,
+    nvjpeg: Option<Arc<NvJpeg>>,
 }
 
 /// Memory of the device for the pictures of a batch.
@@ -117,7 +119,20 @@ impl PictureDecoder {
         let [codes, entropy, transform, colours, first, second, place] =
             STAGES.map(|stage| module.kernel(stage.name));
         let kernels = [codes?, entropy?, transform?, colours?, first?, second?, place?];
-        Ok(Self { stages: STAGES, kernels, _module: module })
+        Ok(Self { stages: STAGES, kernels, _module: module, nvjpeg: None })
+    }
+
+    /// The same with nvJPEG, for pictures that [`Picture::prepare_file`](super::Picture::prepare_file)
+    /// has made.
+    #[must_use]
+    pub fn with_nvjpeg(self, nvjpeg: Arc<NvJpeg>) -> Self {
+        Self { nvjpeg: Some(nvjpeg), ..self }
+    }
+
+    /// The library that decodes files, if there is one.
+    #[must_use]
+    pub fn nvjpeg(&self) -> Option<&Arc<NvJpeg>> {
+        self.nvjpeg.as_ref()
     }
 
     /// The same with other blocks for the kernel of this name.

@@ -87,6 +87,15 @@ fn of_component(weights: &Weights, component: &Component) -> Resize {
     Resize { source, source_stride: component.stride, ..of(weights, lead) }
 }
 
+/// A resize of a whole image's plane with rows of `stride` bytes.
+pub(super) fn of_image(weights: &Weights, stride: u32) -> Resize {
+    let Rect { x, y, .. } = weights.source();
+    let lead = x % GROUP;
+    // Within the plane, whose bytes the caller has limited.
+    let source = y * stride + x - lead;
+    Resize { source, source_stride: stride, ..of(weights, lead) }
+}
+
 /// A resize of what begins `lead` samples before the source of `weights`.
 fn of(weights: &Weights, lead: u32) -> Resize {
     let Rect { width, height, .. } = weights.source();

@@ -7,6 +7,7 @@
 use tl_handoff::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, lock, try_lock};
 
 use crate::driver::{Device, DeviceMemory, Stream};
+use crate::nvjpeg::NvJpegDecoder;
 use crate::reason::DeviceReason;
 
 /// The lanes of an uploader.
@@ -28,12 +29,20 @@ struct Lane {
 pub(super) struct LaneMemory {
     /// Pixels before they are converted.
     pub(super) pixels: Option<DeviceMemory>,
+    pub(super) pictures: PictureMemory,
+    /// Copies of what is erased.
+    pub(super) erasures: Option<DeviceMemory>,
+}
+
+/// The part of it for decoding.
+#[derive(Default)]
+pub(super) struct PictureMemory {
     /// Copies of pictures.
     pub(super) payload: Option<DeviceMemory>,
     /// Memory between the kernels that decode.
     pub(super) scratch: Option<DeviceMemory>,
-    /// Copies of what is erased.
-    pub(super) erasures: Option<DeviceMemory>,
+    /// The state of nvJPEG, with memory of its own.
+    pub(super) nvjpeg: Option<NvJpegDecoder>,
 }
 
 /// A lane that a batch is enqueued to; nobody else enqueues there.

@@ -5,14 +5,16 @@ use std::fmt;
 
 use tl_handoff::sync::{Mutex, lock};
 
+use super::lanes::PictureMemory;
 use super::memory::CopyMemory;
 use super::{ALIGNMENT, Images, Shared};
 use crate::conversion::CHANNELS;
 use crate::driver::{DeviceMemory, Stream};
 use crate::erasures::Gathering as Erased;
-use crate::picture::RowPicture;
+use crate::nvjpeg::{NvJpegDecoder, PlanarFile};
 use crate::picture::batch::{Chunk, Gathering};
 use crate::picture::decoder::{Memory, PictureDecoder};
+use crate::picture::{FileCopy, RowPicture};
 use crate::reason::DeviceReason;
 
 /// More than `bytes`, so that a larger batch often fits as well.
@@ -24,7 +26,7 @@ pub(super) fn with_room(bytes: usize) -> usize {
 #[derive(Debug)]
 pub(crate) struct HostCopy {
     memory: CopyMemory,
-    /// Bytes of the pictures, and the place of the erasures.
+    /// Bytes of the pictures, and the place of the erasures: files of nvJPEG are between them.
     bytes: usize,
     erasures: usize,
     scratch: usize,
@@ -32,6 +34,7 @@ pub(crate) struct HostCopy {
     samples: Vec<u64>,
     /// Whether rows are decoded by an index, which may be wrong.
     has_rows: bool,
+    files: Vec<FileCopy>,
 }
 
 /// The pictures of a batch, and once they are decoded the knowledge whether all rows were those of
@@ -75,6 +78,11 @@ impl fmt::Debug for Verdict {
 }
 
 impl HostCopy {
+    /// Images that nvJPEG decodes.
+    pub(super) fn files(&self) -> u64 {
+        self.files.len() as u64
+    }
+
     /// The first bytes of the erasures.
     pub(super) fn erasures(&self, bytes: usize) -> &[u8] {
         &self.memory[self.erasures..][..bytes]
@@ -105,22 +113,20 @@ impl Shared {
         let gathering = Gathering::new(pictures, pixels, self.scratch);
         let bytes = if pictures.is_empty() { 0 } else { gathering.bytes };
         let erased = erased.as_ref().filter(|erased| erased.bytes > 0);
-        let erasures = bytes.next_multiple_of(ALIGNMENT);
+        let erasures = (bytes + gathering.file_bytes).next_multiple_of(ALIGNMENT);
         let all = erasures + erased.map_or(0, |erased| erased.bytes);
         if all == 0 {
             return Ok(None);
         }
         let mut memory = self.copies.take(&self.device, all)?;
-        if !pictures.is_empty() {
-            gathering.write(&mut memory);
-        }
+        let files = gathering.write(&mut memory);
         if let Some(erased) = erased {
             erased.write(&mut memory[erasures..]);
         }
         let samples = gathering.samples();
         let has_rows = gathering.has_rows();
         let Gathering { chunks, scratch, .. } = gathering;
-        Ok(Some(HostCopy { memory, bytes, erasures, scratch, chunks, samples, has_rows }))
+        Ok(Some(HostCopy { memory, bytes, erasures, scratch, chunks, samples, has_rows, files }))
     }
 }
 
@@ -151,6 +157,44 @@ pub(super) unsafe fn copy_images(
     Ok(copied)
 }
 
+/// Enqueues the decoding of the files of a chunk to their places in `scratch`.
+///
+/// # Safety
+/// As for [`NvJpegDecoder::decode_planes`]: `scratch` is that of the copy, and what is enqueued on
+/// `stream` may use it before. `state` is used on this stream alone.
+unsafe fn decode_files(
+    stream: &Stream,
+    copy: &HostCopy,
+    chunk: &Chunk,
+    decoder: &PictureDecoder,
+    state: &mut Option<NvJpegDecoder>,
+    scratch: &DeviceMemory,
+) -> Result<(), DeviceReason> {
+    let numbers = chunk.first..chunk.first + chunk.count;
+    let files = copy.files.iter().filter(|file| numbers.contains(&file.picture));
+    let files: Vec<PlanarFile<'_>> = files
+        .map(|file| PlanarFile {
+            sample: copy.samples[file.picture],
+            bytes: &copy.memory[file.at..][..file.len],
+            size: file.size,
+            planes: scratch.address + file.planes as u64,
+            stride: file.stride(),
+            plane_bytes: file.plane_bytes(),
+        })
+        .collect();
+    if files.is_empty() {
+        return Ok(());
+    }
+    let nvjpeg = decoder.nvjpeg().expect("files are pictures for nvJPEG");
+    let state = match state {
+        Some(state) => state,
+        None => state.insert(nvjpeg.decoder()?),
+    };
+    // SAFETY: `Picture::prepare_file` has laid out planes of these sizes within the scratch memory of
+    // its picture; the caller vouches for the rest.
+    unsafe { state.decode_planes(&files, stream) }
+}
+
 impl Shared {
     /// Enqueues the copy of pictures and their decoding to `to`; the bytes of the copy.
     ///
@@ -162,9 +206,10 @@ impl Shared {
         stream: &Stream,
         copy: &mut HostCopy,
         decoder: &PictureDecoder,
-        [payload, scratch]: [&mut Option<DeviceMemory>; 2],
+        memory: &mut PictureMemory,
         to: &DeviceMemory,
     ) -> Result<usize, DeviceReason> {
+        let PictureMemory { payload, scratch, nvjpeg } = memory;
         let payload = self.reserve(stream, payload, copy.bytes, usize::MAX)?;
         let scratch = self.reserve(stream, scratch, copy.scratch, self.scratch)?;
         let pictures = copy.samples.len();
@@ -172,6 +217,9 @@ impl Shared {
         // SAFETY: the caller keeps the copy; the device's memory is freed only after a wait.
         unsafe { stream.copy_to_device(&copy.memory[..copy.bytes], payload, 0) }?;
         for chunk in &copy.chunks {
+            // SAFETY: the caller keeps the copy, whose scratch memory was reserved above for the chunks
+            // one after the other. The decoder stays with the lane, whose stream this is.
+            unsafe { decode_files(stream, copy, chunk, decoder, nvjpeg, scratch) }?;
             // SAFETY: `gather` has written the copy, whose scratch memory was reserved above;
             // the caller vouches for the rest.
             unsafe { decoder.enqueue(stream, chunk, memory, |_| ()) }?;

@@ -540,8 +540,9 @@ class Report:
     @property
     def copies(self, /) -> dict[str, int]:
         """
-        The copies of batches to a device: how many, images decoded there, their bytes, nanoseconds of
-        the device for copies and conversions, and bytes of its memory. Empty without copies.
+        The copies of batches to a device: how many, images decoded there, those of them by nvJPEG, their
+        bytes, nanoseconds of the device for copies and conversions, and bytes of its memory. Empty
+        without copies.
         """
     @property
     def rate(self, /) -> float:

@@ -80,6 +80,19 @@ impl Recipe {
         }
     }
 
+    /// The name of the first operation on pixels that takes more than a crop, a resize, a border and
+    /// flips, which are one pass over the decoded image; `None` without one.
+    #[must_use]
+    pub fn beyond_one_pass(&self) -> Option<&'static str> {
+        let on_pixels = self.ops.iter().take_while(|op| op.domain() != Domain::ToFloat);
+        let mut all = on_pixels.flat_map(Op::walk);
+        let found = all.find(|op| {
+            let erases = matches!(op, Op::RandomErasing(_) | Op::GridMask(_));
+            op.effect() != Effect::Geometry || erases
+        });
+        found.map(Op::name)
+    }
+
     /// Whether a part of the floats is erased.
     #[must_use]
     pub fn erases_floats(&self) -> bool {
