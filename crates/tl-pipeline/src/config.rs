@@ -9,6 +9,7 @@ use crate::collate::Collate;
 use crate::delivery::Delivery;
 use crate::error::PipelineError;
 use crate::fields::{Fields, ImageField};
+use crate::nvjpeg;
 use crate::order::Sampler;
 use crate::policy::{ErrorBudget, OnError};
 use crate::readers::{MAX_READERS, Readers};
@@ -215,7 +216,11 @@ impl LoaderConfig {
             }
             Work::Images(recipe) if recipe.ops().is_empty() => return Ok(()),
             Work::Images(recipe) if recipe.decode_mode() == DecodeMode::Exact => return Ok(()),
-            Work::Images(recipe) => format!("; this recipe decodes fast: `{recipe}`"),
+            Work::Images(recipe) => {
+                let is_nvjpeg = recipe.decode_mode() == DecodeMode::NvJpeg;
+                let mode = if is_nvjpeg { "with nvJPEG" } else { "fast" };
+                format!("; this recipe decodes {mode}: `{recipe}`")
+            }
         };
         let needed = "a cache of decoded images needs a recipe that decodes exactly";
         Err(PipelineError::Unusable(format!("{needed}{found}")))
@@ -298,6 +303,7 @@ impl LoaderConfig {
             }
         }
         self.fields.check(&self.work, self.batching.pads())?;
+        nvjpeg::check(&self)?;
         Ok(self)
     }
 }

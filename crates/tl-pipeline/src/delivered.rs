@@ -10,12 +10,11 @@ use tl_handoff::pool::{Lease, Pool};
 use tl_handoff::slab::Backing;
 use tl_handoff::sync::{Arc, Mutex, Ordering, lock};
 use tl_simd::normalize::Table;
-use tl_transform::Recipe;
 
 use crate::config::LoaderConfig;
 use crate::delivery::{Delivery, DeviceDecode, DeviceOptions};
 use crate::device_batch::{DeviceBatch, DeviceUse};
-use crate::device_part::{is_pixels, on_cpu, pixels_of};
+use crate::device_part::{is_pixels, on_cpu, pixels_for_device};
 use crate::device_work::{DeviceDecoding, DeviceWork};
 use crate::erasing::Erasing;
 use crate::error::PipelineError;
@@ -23,6 +22,7 @@ use crate::fields::FieldReaders;
 use crate::kept_indexes::KeptIndexes;
 use crate::layout::{BatchLayout, ImageSpec};
 use crate::note::LoaderNote;
+use crate::nvjpeg;
 use crate::policy::OnError;
 use crate::row::RowExtras;
 use crate::trace::Trace;
@@ -120,7 +120,8 @@ impl Delivered {
         reason: DeviceReason,
         notes: &mut Vec<LoaderNote>,
     ) -> Result<Self, PipelineError> {
-        if options.required {
+        // Nothing has the pixels of nvJPEG but nvJPEG.
+        if options.required || nvjpeg::recipe(config).is_some() {
             return Err(PipelineError::Device { reason });
         }
         notes.push(match config.delivery {
@@ -146,21 +147,27 @@ impl Delivered {
             return Ok(delivered);
         };
         let makes_pixels = is_pixels(recipe) && pixels_for_device(config, recipe).is_ok();
-        if options.decode == DeviceDecode::Never
+        let is_nvjpeg = nvjpeg::recipe(config).is_some();
+        if options.decode == DeviceDecode::Never && !is_nvjpeg
             || !(makes_pixels || delivered.conversion.is_some())
         {
             return Ok(delivered);
         }
-        if config.memory_budget.is_some() && options.decode == DeviceDecode::Auto {
+        if config.memory_budget.is_some() && options.decode == DeviceDecode::Auto && !is_nvjpeg {
             let reason = DeviceReason::Recipe { op: "a memory budget" };
             notes.push(on_cpu("decoding on the device", reason));
             return Ok(delivered);
         }
-        let decoder = Some(Arc::new(PictureDecoder::new(device)?));
+        let mut decoder = PictureDecoder::new(device)?;
+        if is_nvjpeg {
+            decoder = decoder.with_nvjpeg(nvjpeg::open(device, options)?);
+        }
+        let decoder = Some(Arc::new(decoder));
         let kept = options.row_indexes.unwrap_or(ROW_INDEXES);
         let kept = config.memory_budget.is_none().then(|| Arc::new(KeptIndexes::new(kept)));
         let decode = options.decode;
-        let decoding = DeviceDecoding { decode, kept, ..DeviceDecoding::default() };
+        let nvjpeg = is_nvjpeg;
+        let decoding = DeviceDecoding { decode, nvjpeg, kept, ..DeviceDecoding::default() };
         Ok(Self { decoder, decoding, ..delivered })
     }
 
@@ -320,7 +327,7 @@ impl Delivered {
     /// Whether rows own memory that is copied to the device: pictures, or numbers to erase.
     pub(crate) fn has_copies(&self, config: &LoaderConfig) -> bool {
         let DeviceWork { decoding, erasing } = self.work(config);
-        decoding.decode != DeviceDecode::Never || erasing.is_some()
+        decoding.decode != DeviceDecode::Never || decoding.nvjpeg || erasing.is_some()
     }
 
     /// The note on memory that could not be pinned, once; an error where it has to be.
@@ -345,6 +352,10 @@ impl Delivered {
             name: device.name().to_owned(),
             converts: self.conversion.is_some(),
             decodes: self.decoder.is_some(),
+            nvjpeg: self
+                .decoder
+                .as_ref()
+                .and_then(|decoder| decoder.nvjpeg().map(|nvjpeg| nvjpeg.library().version())),
         })
     }
 
@@ -418,15 +429,6 @@ impl Delivered {
         let decoded = pictures.len();
         let spec = self.converted.or(layout.spec);
         Ok(Some(DeviceBatch { buffer, spec, rows, start, is_elsewhere, decoded }))
-    }
-}
-
-/// The part of a recipe that makes 8-bit RGB pixels of one size, if a table for each channel makes the
-/// numbers of the batch of them; otherwise what stands against it.
-fn pixels_for_device(config: &LoaderConfig, recipe: &Recipe) -> Result<Recipe, &'static str> {
-    match pixels_of(recipe) {
-        _ if !config.fields.images.is_empty() => Err("further images"),
-        pixels => pixels,
     }
 }
 

@@ -69,6 +69,11 @@ pub struct DeviceOptions {
     pub memory: Option<u64>,
     /// The driver's library. Default `libcuda.so.1`, where the system's loader finds it.
     pub library: Option<PathBuf>,
+    /// The library of nvJPEG, for recipes that decode with it. Default that of NVIDIA's wheel in
+    /// `packages`, or where the system's loader finds it.
+    pub nvjpeg: Option<PathBuf>,
+    /// The folder of Python's packages, in which wheels of NVIDIA's have their libraries.
+    pub packages: Option<PathBuf>,
 }
 
 impl DeviceOptions {

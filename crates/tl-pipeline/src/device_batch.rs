@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tl_cuda::DeviceBuffer;
+use tl_cuda::{DeviceBuffer, NvJpegVersion};
 use tl_handoff::sync::Arc;
 
 use crate::device_part::DevicePart;
@@ -19,19 +19,22 @@ pub struct DeviceUse {
     pub converts: bool,
     /// Whether it decodes JPEG images.
     pub decodes: bool,
+    /// The version of nvJPEG, if the recipe decodes with it.
+    pub nvjpeg: Option<NvJpegVersion>,
 }
 
 impl From<&DeviceUse> for DevicePart {
     fn from(device: &DeviceUse) -> Self {
-        let DeviceUse { decodes, converts, .. } = *device;
-        Self { decodes, converts, op: None }
+        let DeviceUse { decodes, converts, ref nvjpeg, .. } = *device;
+        Self { decodes, converts, nvjpeg: nvjpeg.is_some(), op: None }
     }
 }
 
 impl fmt::Display for DeviceUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let work = DevicePart::from(self);
-        write!(f, "cuda:{} ({}), {work}", self.ordinal, self.name)
+        write!(f, "cuda:{} ({}), {work}", self.ordinal, self.name)?;
+        self.nvjpeg.map_or(Ok(()), |version| write!(f, ", version {version}"))
     }
 }
 

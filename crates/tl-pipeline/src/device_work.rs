@@ -18,6 +18,8 @@ pub(crate) struct DeviceWork {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeviceDecoding {
     pub(crate) decode: DeviceDecode,
+    /// Whether nvJPEG decodes the files of [`DecodeMode::NvJpeg`](tl_transform::DecodeMode::NvJpeg).
+    pub(crate) nvjpeg: bool,
     pub(crate) kept: Option<Arc<KeptIndexes>>,
     /// Bytes of the device's memory that decoding an image may take.
     pub(crate) scratch: usize,

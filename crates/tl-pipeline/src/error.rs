@@ -229,6 +229,15 @@ pub enum SampleFault {
         "it has {bytes} bytes, the memory budget and max_decoded_bytes leave {limit} for one sample"
     )]
     StoredSize { bytes: u64, limit: u64 },
+    /// The recipe decodes with nvJPEG, and is carried out without a device.
+    #[error("the recipe decodes with nvJPEG, which only loaders with a device do")]
+    NvJpeg,
+    /// nvJPEG does not decode its file, as it does others of the kind.
+    #[error(
+        "nvJPEG: {function}: {error}: this library does not decode the file, leave it out or decode \
+         exactly"
+    )]
+    NvJpegFile { function: &'static str, error: String },
     /// The work on it panicked: its source, a decoder, or this library.
     #[error("panicked: {message}")]
     Panicked { message: String },

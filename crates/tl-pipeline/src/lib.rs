@@ -31,6 +31,7 @@ mod memory;
 mod memory_limits;
 mod metrics;
 mod note;
+mod nvjpeg;
 mod observe;
 mod order;
 mod padding;
@@ -116,8 +117,8 @@ pub use table::{
 pub use table::{IdvBytes, IdvTable, TbfTable};
 pub use threads::{Cpus, CpusError, ThreadError};
 pub use tl_cuda::{
-    CudaVersion, DeviceBuffer, DeviceFigures, DeviceReason, DeviceSurvey, MemoryInfo, PinnedUse,
-    StreamHandle, UploadStats,
+    CudaVersion, DeviceBuffer, DeviceFigures, DeviceReason, DeviceSurvey, MemoryInfo,
+    NvJpegVersion, PinnedUse, StreamHandle, UploadStats,
 };
 pub use tl_handoff::slab::FieldPointers;
 pub use tokens::{TokenNumber, TokenRow, TokenWork};

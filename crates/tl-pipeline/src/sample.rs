@@ -3,6 +3,7 @@
 
 mod decoded;
 mod link;
+mod nvjpeg;
 mod outputs;
 mod pictures;
 mod reduced;
@@ -265,6 +266,7 @@ impl SampleRenderer {
         }
         self.damage = None;
         if let Input::Stored(stored) = &input {
+            self.check_nvjpeg()?;
             self.reduced.look_at(stored, self.decoder.options());
         }
         let Targets { first, others, pictures, .. } = targets;
@@ -436,7 +438,7 @@ impl SampleRenderer {
         let scale = self.scale(info);
         if let Some(pictures) = pictures
             && let Drawn::At(Draw { sample, .. }) = drawn
-            && self.prepare_pictures(sample, stored.bytes, &request, scale, pictures)?
+            && self.prepare_pictures(sample, stored.bytes, info, &request, scale, pictures)?
         {
             metrics.lap(Stage::Decode);
             return Ok(());
@@ -507,7 +509,7 @@ impl SampleRenderer {
             Channels::Grey => info.channels == 1,
             Channels::Rgba => false,
         };
-        if mode == DecodeMode::Exact || !has_planes {
+        if matches!(mode, DecodeMode::Exact | DecodeMode::NvJpeg) || !has_planes {
             return None;
         }
         // The largest one is enough for all images of the sample.

@@ -33,7 +33,7 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
         ],
         &["delivered", "memory_limits", "source_memory", "state", "token_gather"],
         &["device_work"],
-        &["batch", "collate", "config", "device_batch", "device_part", "layout"],
+        &["batch", "collate", "config", "device_batch", "device_part", "layout", "nvjpeg"],
         &["batching", "cache", "memory", "note", "policy", "schedule", "view"],
         &[
             "audit",

@@ -45,6 +45,7 @@ impl Fault for SampleFault {
             Self::Read(error) => error.kind(),
             Self::Column { source, .. } => source.kind(),
             Self::Panicked { .. } => ErrorKind::Internal,
+            Self::NvJpeg => ErrorKind::Setting,
             Self::Decode(_)
             | Self::Plan(_)
             | Self::Step(_)
@@ -52,6 +53,7 @@ impl Fault for SampleFault {
             | Self::OutputSize { .. }
             | Self::Annotation(_)
             | Self::BeyondBatch { .. }
+            | Self::NvJpegFile { .. }
             | Self::StoredSize { .. } => ErrorKind::Data,
         }
     }

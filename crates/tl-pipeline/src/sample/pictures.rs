@@ -1,7 +1,7 @@
 //! Images for a device that decodes: the parts of JPEG files that it gets instead of pixels.
 
 use tl_cuda::{Picture, PictureResize, PictureWeights, Placement};
-use tl_decode::{DecodeError, JpegDecoder, JpegParts, JpegRequest, OnDamaged, RowIndex};
+use tl_decode::{DecodeError, ImageInfo, JpegDecoder, JpegParts, JpegRequest, OnDamaged, RowIndex};
 use tl_handoff::sync::{Arc, Ordering};
 use tl_simd::jpeg::Scale;
 use tl_simd::resample::Resize;
@@ -15,22 +15,22 @@ use crate::kept_indexes::Kept;
 use crate::render::{plane_resize, samples_read};
 
 /// Bytes of a picture, at most: a batch in flight has as many as rows. The host decodes larger ones.
-const MOST_BYTES: usize = 4 << 20;
+pub(super) const MOST_BYTES: usize = 4 << 20;
 
 /// The memory for the parts of one image after the other.
 #[derive(Debug, Default)]
 pub(super) struct Pictures {
-    decoding: DeviceDecoding,
-    parts: JpegParts,
-    weights: PictureWeights,
+    pub(super) decoding: DeviceDecoding,
+    pub(super) parts: JpegParts,
+    pub(super) weights: PictureWeights,
     /// The row index that was made of a file.
-    index: Vec<u8>,
+    pub(super) index: Vec<u8>,
 }
 
 impl SampleRenderer {
     /// The same for a device that does this part of decoding.
     pub(crate) fn with_device(mut self, decoding: DeviceDecoding) -> Self {
-        let decodes = decoding.decode != DeviceDecode::Never;
+        let decodes = decoding.decode != DeviceDecode::Never || decoding.nvjpeg;
         self.pictures = decodes.then(|| Pictures { decoding, ..Pictures::default() });
         self
     }
@@ -41,6 +41,7 @@ impl SampleRenderer {
         &mut self,
         sample: u64,
         bytes: &[u8],
+        info: &ImageInfo,
         request: &JpegRequest<'_>,
         scale: Option<Scale>,
         pictures: &mut Vec<Picture>,
@@ -52,7 +53,11 @@ impl SampleRenderer {
             return Ok(false);
         }
         let jpeg = self.decoder.jpeg();
-        let file = File { sample, bytes, scale, plans };
+        let size = (info.width, info.height);
+        let file = File { sample, bytes, size, scale, plans };
+        if maker.has_nvjpeg() && maker.prepare_files(jpeg, &file, request, pictures) {
+            return Ok(true);
+        }
         let kept = maker.kept_index(jpeg, &file, request);
         if let Some(index) = kept.as_deref().and_then(|index| RowIndex::parse(index).ok()) {
             let request = JpegRequest { index: Some(index), ..*request };
@@ -71,15 +76,22 @@ impl SampleRenderer {
 }
 
 /// A JPEG file and its use.
-struct File<'a> {
-    sample: u64,
-    bytes: &'a [u8],
+pub(super) struct File<'a> {
+    pub(super) sample: u64,
+    pub(super) bytes: &'a [u8],
+    /// Width and height of the image.
+    pub(super) size: (u32, u32),
     /// The scale of its planes, if these are resized.
     scale: Option<Scale>,
-    plans: &'a [Plan],
+    pub(super) plans: &'a [Plan],
 }
 
 impl Pictures {
+    /// Whether nvJPEG decodes files.
+    pub(super) fn has_nvjpeg(&self) -> bool {
+        self.decoding.nvjpeg
+    }
+
     /// The row index of a file without one, made on the first call for a sample.
     fn kept_index(
         &mut self,
@@ -116,7 +128,7 @@ impl Pictures {
         is_trusted: bool,
         pictures: &mut Vec<Picture>,
     ) -> Result<bool, DecodeError> {
-        let File { sample, bytes, scale, plans } = *file;
+        let File { sample, bytes, scale, plans, .. } = *file;
         let stage = self.decoding.decode.stage(request.index.is_some() && is_trusted);
         let Some(stage) = stage else { return Ok(false) };
         pictures.resize_with(plans.len(), Picture::default);
@@ -149,11 +161,7 @@ impl Pictures {
     ) -> bool {
         let Self { decoding, parts, weights, .. } = self;
         let resize = match scale {
-            None => {
-                let Pass { region, resized, window, .. } = *pass;
-                let filter = pass.filter();
-                PictureResize::Pixels(Resize { region, resized, window, filter }.into())
-            }
+            None => PictureResize::Pixels(pixel_resize(pass).into()),
             Some(scale) => {
                 // Of grey images the others do not matter.
                 let [first, second, third] = [0, 1, 2].map(|number| {
@@ -166,12 +174,22 @@ impl Pictures {
                 PictureResize::Planes([first, second, third])
             }
         };
-        let Pass { padding, fill, flip, flip_vertical, .. } = *pass;
-        let size = pass.output_size();
-        let Padding { left, top, .. } = padding;
-        let placement = Placement { size, left, top, fill, flip, flip_vertical };
-        picture.prepare(sample, parts, &resize, &placement, weights)
+        picture.prepare(sample, parts, &resize, &placement(pass), weights)
             && picture.scratch_bytes() <= decoding.scratch
             && picture.copied_bytes() <= MOST_BYTES
     }
+}
+
+/// The resize of the image's pixels.
+pub(super) fn pixel_resize(pass: &Pass) -> Resize {
+    let Pass { region, resized, window, .. } = *pass;
+    Resize { region, resized, window, filter: pass.filter() }
+}
+
+/// The place of the resized window in the result.
+pub(super) fn placement(pass: &Pass) -> Placement {
+    let Pass { padding, fill, flip, flip_vertical, .. } = *pass;
+    let size = pass.output_size();
+    let Padding { left, top, .. } = padding;
+    Placement { size, left, top, fill, flip, flip_vertical }
 }

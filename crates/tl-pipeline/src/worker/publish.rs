@@ -12,6 +12,7 @@ use crate::collate::Collate;
 use crate::delivered::Traced;
 use crate::error::PipelineError;
 use crate::layout::BatchLayout;
+use crate::nvjpeg;
 use crate::row::{Finding, RowExtras};
 use crate::run::{Filled, Place, Run};
 use crate::scratch::Scratch;
@@ -112,7 +113,7 @@ fn delivered(
         note.into_iter().for_each(|note| shared.note(note));
         Ok(device)
     });
-    let device = device.map_err(|reason| PipelineError::Device { reason })?;
+    let device = device.map_err(|reason| nvjpeg::device_error(run.dataset(), reason))?;
     Ok(batch.with_device(device).with_pinned(shared.delivered.pinned(lease)))
 }
 

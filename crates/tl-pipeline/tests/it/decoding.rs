@@ -40,7 +40,7 @@ fn jpegs(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Every kind of JPEG file that the host decodes.
-fn kinds() -> Vec<(String, Vec<u8>)> {
+pub(crate) fn kinds() -> Vec<(String, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = jpegs(&root.join("testdata/jpeg"));
     files.extend(jpegs(&root.join("testdata/photos")).into_iter().take(6));
@@ -50,7 +50,7 @@ fn kinds() -> Vec<(String, Vec<u8>)> {
 }
 
 /// A TBL file of these, with the row indexes of those that can have one.
-fn indexed(path: &Path, files: &[(String, Vec<u8>)]) -> (Dataset, u64) {
+pub(crate) fn indexed(path: &Path, files: &[(String, Vec<u8>)]) -> (Dataset, u64) {
     let mut writer = StreamWriter::create(path, WriteOptions::default()).unwrap();
     let mut decoder = JpegDecoder::new(Limits::default());
     let mut count = 0;
@@ -69,7 +69,7 @@ fn indexed(path: &Path, files: &[(String, Vec<u8>)]) -> (Dataset, u64) {
 }
 
 /// A recipe of these operations, with floats if the numbers are some.
-fn recipe(ops: &[Op], dtype: Dtype, layout: Layout) -> Recipe {
+pub(crate) fn recipe(ops: &[Op], dtype: Dtype, layout: Layout) -> Recipe {
     let mut ops = ops.to_vec();
     if dtype != Dtype::U8 {
         ops.extend([ToFloat {}.into(), Normalize::IMAGENET.into()]);
@@ -77,7 +77,7 @@ fn recipe(ops: &[Op], dtype: Dtype, layout: Layout) -> Recipe {
     Recipe::new(ops, OutputSpec { dtype, layout }).unwrap()
 }
 
-fn cropped(side: u32) -> Vec<Op> {
+pub(crate) fn cropped(side: u32) -> Vec<Op> {
     vec![
         RandomResizedCrop::new(side).into(),
         RandomHorizontalFlip::default().into(),

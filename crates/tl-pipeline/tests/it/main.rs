@@ -33,6 +33,7 @@ mod lifetimes;
 mod memory;
 mod mixing;
 mod names;
+mod nvjpeg;
 mod observing;
 mod own_index;
 mod parquet_blocks;

@@ -54,6 +54,9 @@ Direction = Literal["outgoing", "incoming"]
 DeviceDecode = Literal["auto", "coefficients", "row_index", "never"]
 Credentials = Literal["auto", "instance"]
 
+# The library in NVIDIA's wheels.
+_NVJPEG = ("cu13/lib/libnvjpeg.so.13", "nvjpeg/lib/libnvjpeg.so.12")
+
 # Names of columns, or a dict from names to types.
 Requests = Sequence[str] | Mapping[str, Any]
 
@@ -239,6 +242,9 @@ class Device(Group):
         photograph. None for 1 GiB.
     library
         The driver's library, by default ``libcuda.so.1``.
+    nvjpeg
+        The library for ``decode_mode="nvjpeg"``, by default that of NVIDIA's wheel
+        (``pip install 'turboloader-rs[nvjpeg]'``), or the one that the system's loader finds.
 
     Examples
     --------
@@ -253,6 +259,7 @@ class Device(Group):
     memory: int | str | None = None
     row_indexes: int | str | None = None
     library: str | os.PathLike[str] | None = None
+    nvjpeg: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         name = str(self.name)
@@ -277,6 +284,14 @@ class Device(Group):
         if torch is None or not torch.cuda.is_initialized():
             return None
         return int(torch.cuda.current_device())
+
+    @property
+    def packages(self) -> str | None:
+        """The folder of packages with a wheel of NVIDIA's that has nvJPEG; nothing is imported."""
+        for folder in sys.path:
+            if any(os.path.exists(os.path.join(folder, "nvidia", one)) for one in _NVJPEG):
+                return os.path.abspath(folder)
+        return None
 
 
 @dataclass(frozen=True)

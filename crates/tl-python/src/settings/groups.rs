@@ -30,6 +30,8 @@ pub(super) struct DeviceSettings {
     memory: Option<u64>,
     row_indexes: Option<u64>,
     library: Option<PathBuf>,
+    nvjpeg: Option<PathBuf>,
+    packages: Option<PathBuf>,
 }
 
 impl ErrorSettings {
@@ -54,7 +56,7 @@ impl ErrorSettings {
 
 impl DeviceSettings {
     pub(super) fn options(&self) -> Result<DeviceOptions, Error> {
-        let Self { ordinal, required, ref decode, memory, row_indexes, ref library } = *self;
+        let Self { ordinal, required, ref decode, memory, row_indexes, .. } = *self;
         let decode = match decode.as_str() {
             "auto" => DeviceDecode::Auto,
             "coefficients" => DeviceDecode::Coefficients,
@@ -64,7 +66,17 @@ impl DeviceSettings {
                 return Err(none_of("decode", other, "auto, coefficients, row_index and never"));
             }
         };
-        let library = library.clone();
-        Ok(DeviceOptions { ordinal, required, decode, memory, row_indexes, library })
+        let [library, nvjpeg, packages] =
+            [&self.library, &self.nvjpeg, &self.packages].map(Option::clone);
+        Ok(DeviceOptions {
+            ordinal,
+            required,
+            decode,
+            memory,
+            row_indexes,
+            library,
+            nvjpeg,
+            packages,
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! The argument that selects exact or fast decoding.
+//! The argument that selects the decode mode.
 
 use clap::{Args, ValueEnum};
 use tl_transform::{DecodeMode, Recipe};
@@ -9,10 +9,10 @@ use crate::failure::Failure;
 pub(crate) const NO_DECODE_MODE: Failure =
     Failure::Usage { what: "--decode and --decode-margin need a recipe that resizes" };
 
-/// The choice between exact and fast decoding.
+/// The choice of a decode mode.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct DecodeModeArgs {
-    /// Decode JPEG photographs exactly or fast, for a recipe that resizes (default: fast for
+    /// Decode JPEG photographs exactly, fast or by nvJPEG, for a recipe that resizes (default: fast for
     /// training, exact for evaluation)
     #[arg(long, value_enum, value_name = "MODE", requires = "recipe")]
     decode: Option<DecodeChoice>,
@@ -29,6 +29,9 @@ pub(crate) enum DecodeChoice {
     Exact,
     /// From the smallest scale that has enough pixels, colours converted last
     Fast,
+    /// Baseline files by NVIDIA's library, near the pixels of Pillow; needs --device
+    #[value(name = "nvjpeg")]
+    NvJpeg,
 }
 
 impl DecodeModeArgs {
@@ -44,6 +47,11 @@ impl DecodeModeArgs {
             (Some(DecodeChoice::Exact), None) => DecodeMode::Exact,
             (Some(DecodeChoice::Exact), Some(_)) => {
                 let what = "--decode-margin: exact decoding has no margin";
+                return Err(Failure::Usage { what });
+            }
+            (Some(DecodeChoice::NvJpeg), None) => DecodeMode::NvJpeg,
+            (Some(DecodeChoice::NvJpeg), Some(_)) => {
+                let what = "--decode-margin: nvJPEG has no margin";
                 return Err(Failure::Usage { what });
             }
             (Some(DecodeChoice::Fast), None) => DecodeMode::FAST,

@@ -140,6 +140,49 @@ fn explain_says_what_runs_on_the_device_and_why() {
 }
 
 #[test]
+fn recipes_that_decode_with_nvjpeg_name_it() {
+    let empty = tempfile::tempdir().expect("a temporary folder");
+    let explain = |op: &str| {
+        let recipe = empty.path().join("recipe.toml");
+        let text = format!(
+            "decode = \"nvjpeg\"\noutput = {{dtype = \"u8\", layout = \"hwc\"}}\n\
+             [[ops]]\nop = \"random_resized_crop\"\nsize = 32\n{op}"
+        );
+        std::fs::write(&recipe, text).expect("the folder is writable");
+        let recipe = recipe.to_str().expect("a path in UTF-8");
+        let mut command = command(["explain", recipe, "--device", "cuda"]);
+        command.env("LD_LIBRARY_PATH", empty.path()).stdin(Stdio::null());
+        finished(command.output().expect("tl starts")).text()
+    };
+    let text = explain("");
+    assert!(text.contains("nvjpeg: baseline files by NVIDIA's library on a device"), "{text}");
+    let line = "\ndevice   decodes JPEG images there, baseline files by nvJPEG\n";
+    assert!(text.contains(line), "{text}");
+    let text = explain("[[ops]]\nop = \"grayscale\"\n");
+    let line = "refused by loaders: nvJPEG decodes there, and `Grayscale` runs on the CPU\n";
+    assert!(text.contains(line), "{text}");
+
+    let bench = |folder: &TempDir, more: &[&str]| {
+        tl(folder, &[&BENCH[..], &["--decode=nvjpeg"], more].concat())
+    };
+    let refused = bench(&empty, &[]).stderr;
+    assert!(refused.contains("needs batches on a device"), "{refused}");
+    let refused = bench(&empty, &["--decode-margin=2"]).stderr;
+    assert!(refused.contains("nvJPEG has no margin"), "{refused}");
+    let folder = driver(&[]);
+    let device = ["--device=cuda", "--json", "--report"];
+    let missing = bench(&folder, &device).stderr;
+    assert!(missing.contains("pip install 'turboloader-rs[nvjpeg]'"), "{missing}");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tl-cuda/kernels/nvjpeg.c");
+    let library = folder.path().join("libnvjpeg.so.12");
+    let options = ["-shared", "-fPIC", "-O2", "-fvisibility=hidden", "-o"];
+    let status = Command::new("cc").args(options).args([&library, &source]).status();
+    assert!(status.expect("the C compiler that links Rust").success());
+    let found = bench(&folder, &device).text();
+    assert!(found.contains("\"nvjpeg\":"), "{found}");
+}
+
+#[test]
 fn nothing_opens_the_driver_unless_a_device_is_asked_for() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let source = folder.path().join("abort.c");

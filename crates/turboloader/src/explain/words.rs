@@ -62,11 +62,14 @@ pub(super) fn pixels(recipe: &Recipe) -> String {
 /// The mode and what it means.
 pub(super) fn decode_mode(recipe: &Recipe) -> String {
     let mode = recipe.decode_mode();
-    let what = match (mode == DecodeMode::Exact, recipe.pixels()) {
-        (true, PixelType::U8) => "the pixels of Pillow",
-        (true, PixelType::U16 | PixelType::F32) => "nothing is scaled",
-        (false, _) if recipe.is_wide() => "not for these pixels, which are decoded exactly",
-        (false, _) => "from the smallest scale that is enough, colours converted last",
+    let what = match (mode, recipe.pixels()) {
+        (DecodeMode::NvJpeg, _) => {
+            "baseline files by NVIDIA's library on a device, near the pixels of Pillow; other files exactly"
+        }
+        (DecodeMode::Exact, PixelType::U8) => "the pixels of Pillow",
+        (DecodeMode::Exact, PixelType::U16 | PixelType::F32) => "nothing is scaled",
+        _ if recipe.is_wide() => "not for these pixels, which are decoded exactly",
+        _ => "from the smallest scale that is enough, colours converted last",
     };
     format!("{mode}: {what}")
 }
