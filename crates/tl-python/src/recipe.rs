@@ -33,6 +33,8 @@ struct Options {
     channels_last: Option<bool>,
     /// How many times the result's side a scaled photograph has to have; none decodes exactly.
     decode_margin: Option<f32>,
+    /// `exact`, `fast` or `nvjpeg`.
+    decode_mode: Option<String>,
     parity: Option<String>,
     /// 3, 1 for grey or 4 with alpha.
     channels: Option<u32>,
@@ -74,8 +76,8 @@ impl PyRecipe {
         let layout = if channels_last { Layout::Hwc } else { Layout::Chw };
         let mut recipe = Recipe::on_pixels(pixels, channels, ops, OutputSpec { dtype, layout })
             .map_err(|error| Error::from(as_given(error, inserted)))?;
-        if let Some(decode_margin) = options.decode_margin {
-            recipe = recipe.with_decode(DecodeMode::Fast { decode_margin })?;
+        if let Some(mode) = decode_mode(options.decode_mode.as_deref(), options.decode_margin)? {
+            recipe = recipe.with_decode(mode)?;
         }
         if let Some(parity) = options.parity {
             let parity: Parity = serde_json::from_value(Value::from(parity)).map_err(refused)?;
@@ -277,6 +279,27 @@ fn as_given(mut error: RecipeError, inserted: Option<usize>) -> RecipeError {
 }
 
 /// The type of this name in NumPy and PyTorch.
+/// The decode mode of this name; `fast` with a margin alone.
+fn decode_mode(name: Option<&str>, margin: Option<f32>) -> Result<Option<DecodeMode>, Error> {
+    Ok(match (name, margin) {
+        (None, None) => None,
+        (None | Some("fast"), Some(decode_margin)) => Some(DecodeMode::Fast { decode_margin }),
+        (Some("fast"), None) => Some(DecodeMode::FAST),
+        (Some("exact"), None) => Some(DecodeMode::Exact),
+        (Some("nvjpeg"), None) => Some(DecodeMode::NvJpeg),
+        (Some(name @ ("exact" | "nvjpeg")), Some(_)) => {
+            let message = format!(
+                "conflicting settings: decode_mode={name:?} has no decode_margin; pass only one"
+            );
+            return Err(Error::setting(&message));
+        }
+        (Some(other), _) => {
+            let message = format!("decode_mode is {other:?}, expected exact, fast or nvjpeg");
+            return Err(Error::setting(&message));
+        }
+    })
+}
+
 fn dtype(name: &str) -> Result<Dtype, Error> {
     Ok(match name {
         "float32" => Dtype::F32,

@@ -60,6 +60,7 @@ _P = ParamSpec("_P")
 
 OutputFormat = Literal["tensor", "numpy", "torch", "jax", "tf"]
 Tail = Literal["drop", "pad", "uneven"]
+DecodeMode = Literal["exact", "fast", "nvjpeg"]
 Parity = Literal["pil", "tensor"]
 FileFormat = Literal[
     "folder",
@@ -225,6 +226,7 @@ class Settings:
     channels_last: bool | None = None
     decode: bool = True
     decode_margin: float | None = None
+    decode_mode: DecodeMode | None = None
     parity: Parity | None = None
     exif: bool | None = None
     batch_transform: BatchTransform | Sequence[BatchTransform] = ()
@@ -441,8 +443,8 @@ class Settings:
         return rows
 
     def _of_recipes(self) -> dict[str, Any]:
-        names = ["dtype", "channels_last", "decode_margin", "parity", "channels", "pixels"]
-        names.append("batch_transform")
+        names = ["dtype", "channels_last", "decode_margin", "decode_mode", "parity", "channels"]
+        names += ["pixels", "batch_transform"]
         found = {name: getattr(self, name) for name in names}
         return {**found, "dtype": None} if self.has_tokens else found
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
 
     from ._native import Batch, Tensor, TensorField
-    from ._settings import FileFormat, OutputFormat, Parity, Tail
+    from ._settings import DecodeMode, FileFormat, OutputFormat, Parity, Tail
     from .dataset import Dataset, Labels
     from .fields import Field
     from .settings import (
@@ -152,6 +152,10 @@ class DataLoader(Generic[Format, Names]):
     decode_margin
         Decodes photographs at the smallest scale that is at least this many times the output size,
         which is faster and within a stated distance of exact decoding.
+    decode_mode
+        ``"exact"``, the default without a margin, ``"fast"`` for a margin of 2, or ``"nvjpeg"``:
+        NVIDIA's library decodes baseline JPEG files on ``device``, with pixels that differ a little
+        from the exact ones and depend on its version. Other files are decoded exactly.
     parity
         ``"pil"`` or ``"tensor"``: transforms give the bits of torchvision on Pillow images, or on
         tensors.
@@ -231,6 +235,7 @@ class DataLoader(Generic[Format, Names]):
             channels_last: bool | None = None,
             decode: bool = True,
             decode_margin: float | None = None,
+            decode_mode: DecodeMode | None = None,
             parity: Parity | None = None,
             exif: bool | None = None,
             batch_transform: BatchTransform | Sequence[BatchTransform] = (),

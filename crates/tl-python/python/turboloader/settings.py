@@ -288,9 +288,9 @@ class Device(Group):
     @property
     def packages(self) -> str | None:
         """The folder of packages with a wheel of NVIDIA's that has nvJPEG; nothing is imported."""
-        for folder in sys.path:
-            if any(os.path.exists(os.path.join(folder, "nvidia", one)) for one in _NVJPEG):
-                return os.path.abspath(folder)
+        for place in sys.path:
+            if any(os.path.exists(os.path.join(place, "nvidia", one)) for one in _NVJPEG):
+                return os.path.abspath(place)
         return None
 
 

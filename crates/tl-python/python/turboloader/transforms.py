@@ -533,6 +533,7 @@ def recipe(
     dtype: Any = None,
     channels_last: bool | None = None,
     decode_margin: float | None = None,
+    decode_mode: str | None = None,
     parity: str | None = None,
     channels: int | None = None,
     pixels: Any = None,
@@ -552,6 +553,10 @@ def recipe(
     decode_margin
         Decodes photographs at the smallest scale that is at least this many times the output size
         (1 or more), instead of exactly.
+    decode_mode
+        ``"exact"``, the default without a margin, ``"fast"`` for a margin of 2, or ``"nvjpeg"``:
+        NVIDIA's library decodes baseline JPEG files on the loader's device, with pixels that differ
+        a little from the exact ones and depend on its version. Other files are decoded exactly.
     parity
         ``"pil"``, the default, for torchvision's bits on Pillow images, ``"tensor"`` for those on
         tensors.
@@ -585,6 +590,7 @@ def recipe(
         "dtype": None if dtype is None else dtype_name(dtype),
         "channels_last": channels_last,
         "decode_margin": margin,
+        "decode_mode": decode_mode,
         "parity": parity,
         "channels": channels,
         "pixels": None if pixels is None else dtype_name(pixels),

@@ -1416,6 +1416,7 @@ def recipe(
     dtype: Dtype | None = ...,
     channels_last: bool | None = ...,
     decode_margin: float | None = ...,
+    decode_mode: Literal["exact", "fast", "nvjpeg"] | None = ...,
     parity: Literal["pil", "tensor"] | None = ...,
     channels: int | None = ...,
     pixels: Dtype | None = ...,
