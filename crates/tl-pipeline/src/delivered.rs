@@ -25,7 +25,7 @@ use crate::note::LoaderNote;
 use crate::nvjpeg;
 use crate::policy::OnError;
 use crate::row::RowExtras;
-use crate::trace::Trace;
+use crate::trace::{EventKind, Trace};
 use crate::work::Work;
 
 /// Batches on a device besides those in flight: the one that a training step uses, and the next, which
@@ -384,7 +384,11 @@ impl Delivered {
     /// The use of a published batch by the program, if it is in pinned memory for copies of its own.
     pub(crate) fn pinned(&self, lease: &Arc<Lease<RowExtras>>) -> Option<PinnedUse> {
         let keeper = self.keeper.as_ref().filter(|_| lease.is_backed())?;
-        Some(keeper.keep(Arc::new(Published { lease: Arc::clone(lease), traced: None })))
+        Some(keeper.keep(Arc::new(Published {
+            lease: Arc::clone(lease),
+            kind: EventKind::Copy,
+            traced: None,
+        })))
     }
 
     /// Enqueues the copy of a published batch of `rows` rows; none if it stays on the host.
@@ -420,7 +424,9 @@ impl Delivered {
             .filter(|(_, erasures)| !erasures.is_empty())
             .map(|(row, erasures)| RowErasures { first_image: row * views, erasures })
             .collect();
-        let source = Arc::new(Published { lease: Arc::clone(lease), traced });
+        let has_nvjpeg = self.decoder.as_ref().is_some_and(|decoder| decoder.nvjpeg().is_some());
+        let kind = if has_nvjpeg { EventKind::NvJpegCopy } else { EventKind::Copy };
+        let source = Arc::new(Published { lease: Arc::clone(lease), kind, traced });
         let buffer = Arc::new(uploader.upload(source, images.as_ref(), &pictures, &erasures)?);
         if let Some(reason) = uploader.take_unpinned() {
             lock(&self.pinning.failed).get_or_insert(reason);
@@ -444,6 +450,7 @@ fn not_pinned(reason: DeviceReason) -> LoaderNote {
 /// The memory of a published batch, which is kept until its copy is complete.
 struct Published {
     lease: Arc<Lease<RowExtras>>,
+    kind: EventKind,
     traced: Option<Traced>,
 }
 
@@ -460,7 +467,7 @@ impl HostBytes for Published {
 
     fn copied(&self, start: Instant, time: Duration) {
         if let Some(Traced { trace, batch }) = &self.traced {
-            trace.copy(start, time, *batch);
+            trace.copy(self.kind, start, time, *batch);
         }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) enum EventKind {
     WaitForBatch,
     /// The copy of a batch to the device, with its conversion there.
     Copy,
+    /// The same with decoding by nvJPEG.
+    NvJpegCopy,
     /// The consumer's work on a batch.
     Step,
     /// A number of batches that are ready.
@@ -49,6 +51,7 @@ impl EventKind {
             Self::WaitForReader => "wait for reader",
             Self::WaitForBatch => "wait for batch",
             Self::Copy => "copy to the device",
+            Self::NvJpegCopy => "copy to the device, nvJPEG",
             Self::Step => "step",
             Self::Ready => "ready batches",
             Self::ReadAhead => "samples read ahead",
@@ -62,6 +65,7 @@ impl EventKind {
             | Self::WaitForConsumer
             | Self::WaitForBatch
             | Self::Copy
+            | Self::NvJpegCopy
             | Self::Step => "batch",
             Self::Stage(_) | Self::WaitForReader => "sample",
             Self::Ready => "batches",
@@ -169,9 +173,9 @@ impl Trace {
         EventBuffer { trace: Arc::clone(self), thread, events }
     }
 
-    /// Adds the copy of a batch, which the device began with at `start`.
-    pub(crate) fn copy(&self, start: Instant, time: Duration, batch: u64) {
-        let copy = Event::new(EventKind::Copy, start, time, batch);
+    /// Adds the copy of a batch, of this kind, which the device began with at `start`.
+    pub(crate) fn copy(&self, kind: EventKind, start: Instant, time: Duration, batch: u64) {
+        let copy = Event::new(kind, start, time, batch);
         self.extend(&[Event { thread: DEVICE, ..copy }]);
     }
 
@@ -228,6 +232,7 @@ impl Trace {
             | EventKind::WaitForReader
             | EventKind::WaitForBatch
             | EventKind::Copy
+            | EventKind::NvJpegCopy
             | EventKind::Step => {
                 let time = micros(time);
                 write!(out, ",\n{{{common},\"dur\":{time},\"ph\":\"X\",")?;
