@@ -98,7 +98,8 @@ impl Image {
 
     /// Keeps the pixels of `region`, which lies in the image.
     pub(crate) fn crop(&mut self, region: Rect) {
-        let (row_bytes, pixel_bytes) = (self.row_bytes(), self.pixel_bytes());
+        let row_bytes = self.row_bytes();
+        let pixel_bytes = self.pixel_bytes();
         let kept = region.width as usize * pixel_bytes;
         for y in 0..region.height as usize {
             let from = (region.y as usize + y) * row_bytes + region.x as usize * pixel_bytes;

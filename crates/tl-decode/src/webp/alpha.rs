@@ -25,8 +25,8 @@ pub(super) fn decode(
     let Some((&header, data)) = chunk.data.split_first() else {
         return Err(Defect::Missing { format, what: "a header in the ALPH chunk" }.into());
     };
-    let (width, height) = (size.0 as usize, size.1 as usize);
-    let pixels = width * height;
+    let width = size.0 as usize;
+    let pixels = width * size.1 as usize;
     let value = |what, found: u8| {
         DecodeError::from(Defect::ValueAt { format, what, found: found.into(), offset })
     };
@@ -40,7 +40,8 @@ pub(super) fn decode(
     match header & 3 {
         RAW => {
             let Some(samples) = data.get(..pixels) else {
-                let (need, have) = (pixels as u64, data.len() as u64);
+                let need = pixels as u64;
+                let have = data.len() as u64;
                 let what = "raw alpha";
                 return Err(Defect::Truncated { format, what, offset, need, have }.into());
             };
@@ -83,7 +84,8 @@ fn restore_from_left(row: &mut [u8], first: u8) {
 }
 
 fn restore_gradient(row: &mut [u8], above: &[u8], first: u8) {
-    let (mut left, mut corner) = (i16::from(first), i16::from(first));
+    let mut left = i16::from(first);
+    let mut corner = left;
     for (sample, &above) in row.iter_mut().zip(above) {
         let above = i16::from(above);
         let [prediction, _] = (left + above - corner).clamp(0, 255).to_le_bytes();

@@ -97,7 +97,8 @@ impl Rest<'_> {
             // Bits of a byte that is not taken up whole come again.
             return (window | u64::from_be_bytes(*word) >> valid, valid + 8 * taken);
         }
-        let (mut window, mut valid) = (window & !(u64::MAX >> valid), valid);
+        let mut window = window & !(u64::MAX >> valid);
+        let mut valid = valid;
         while valid <= 56 {
             let byte = match self.bytes.split_first() {
                 Some((&byte, bytes)) => {

@@ -3,7 +3,7 @@
 use tl_simd::vp8::{Filter, FilterKind};
 
 use super::bools::{BoolReader, Bools};
-use super::tables::{AC_STEPS, BAND_OF, DC_STEPS, KINDS, NODES, TOKEN_UPDATES, TOKENS};
+use super::tables::{BAND_OF, KINDS, NODES, TOKEN_UPDATES, TOKENS};
 use crate::error::{DecodeError, Defect};
 use crate::format::Format;
 
@@ -80,9 +80,30 @@ pub(super) fn size(data: &[u8]) -> Option<(u32, u32)> {
     let &[tag, _, _, 0x9D, 0x01, 0x2A, w0, w1, h0, h1] = data.first_chunk()? else { return None };
     // The upper two bits ask for scaling, which no decoder of images does.
     let side = |low, high| u32::from(u16::from_le_bytes([low, high]) & 0x3FFF);
-    let (width, height) = (side(w0, w1), side(h0, h1));
+    let width = side(w0, w1);
+    let height = side(h0, h1);
     (tag & 1 == 0 && width > 0 && height > 0).then_some((width, height))
 }
+
+/// Steps of the first coefficient of a block (section 14.1).
+const DC_STEPS: [u8; 128] = [
+    4, 5, 6, 7, 8, 9, 10, 10, 11, 12, 13, 14, 15, 16, 17, 17, 18, 19, 20, 20, 21, 21, 22, 22, 23,
+    23, 24, 25, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 37, 38, 39, 40, 41, 42, 43, 44,
+    45, 46, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67,
+    68, 69, 70, 71, 72, 73, 74, 75, 76, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 91,
+    93, 95, 96, 98, 100, 101, 102, 104, 106, 108, 110, 112, 114, 116, 118, 122, 124, 126, 128, 130,
+    132, 134, 136, 138, 140, 143, 145, 148, 151, 154, 157,
+];
+
+/// Steps of the other coefficients (section 14.1).
+const AC_STEPS: [u16; 128] = [
+    4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28,
+    29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52,
+    53, 54, 55, 56, 57, 58, 60, 62, 64, 66, 68, 70, 72, 74, 76, 78, 80, 82, 84, 86, 88, 90, 92, 94,
+    96, 98, 100, 102, 104, 106, 108, 110, 112, 114, 116, 119, 122, 125, 128, 131, 134, 137, 140,
+    143, 146, 149, 152, 155, 158, 161, 164, 167, 170, 173, 177, 181, 185, 189, 193, 197, 201, 205,
+    209, 213, 217, 221, 225, 229, 234, 239, 245, 249, 254, 259, 264, 269, 274, 279, 284,
+];
 
 /// The header in the first partition.
 #[derive(Debug)]
@@ -130,7 +151,7 @@ struct FilterHeader {
     is_simple: bool,
     level: i32,
     sharpness: i32,
-    /// What is added to the level for macroblocks of key frames, and of those predicted in blocks.
+    /// Numbers added to the level: for all macroblocks, and for those predicted in blocks.
     deltas: [i32; 2],
 }
 
@@ -160,7 +181,8 @@ impl<'a> Frame<'a> {
         let first_bytes = (tag >> 5) as usize;
         let Some((first, tokens)) = rest.split_at_checked(first_bytes) else {
             let what = "first VP8 partition";
-            let (need, have) = (first_bytes as u64, rest.len() as u64);
+            let need = first_bytes as u64;
+            let have = rest.len() as u64;
             let offset = offset + FRAME_HEADER as u64;
             return Err(Defect::Truncated { format, what, offset, need, have }.into());
         };
@@ -206,9 +228,12 @@ impl Segments {
             segments.levels = [(); SEGMENTS].map(|()| bits.optional_number(6).unwrap_or(0));
         }
         if has_tree {
-            segments.tree = Some([(); 3].map(|()| {
-                if bits.flag() { bits.number(8).to_le_bytes()[0] } else { u8::MAX }
-            }));
+            segments.tree =
+                Some(
+                    [(); 3].map(|()| {
+                        if bits.flag() { bits.number(8).to_le_bytes()[0] } else { u8::MAX }
+                    }),
+                );
         }
         segments
     }
@@ -244,24 +269,24 @@ impl FilterHeader {
     /// The filter of a macroblock whose segment has this level (section 15.2).
     fn filter(&self, level: i32, in_blocks: bool) -> Filter {
         let [of_frame, of_blocks] = self.deltas;
-        let level = (level + of_frame + if in_blocks { of_blocks } else { 0 }).clamp(0, 63);
-        if level == 0 {
+        let strength = (level + of_frame + if in_blocks { of_blocks } else { 0 }).clamp(0, 63);
+        if strength == 0 {
             return Filter { inner: in_blocks, ..Filter::default() };
         }
-        let mut interior = level;
+        let mut interior = strength;
         if self.sharpness > 0 {
             interior >>= if self.sharpness > 4 { 2 } else { 1 };
             interior = interior.min(9 - self.sharpness);
         }
         let interior = interior.max(1);
-        let high_variance = match level {
+        let high_variance = match strength {
             40.. => 2,
             15.. => 1,
             _ => 0,
         };
         let byte = |value: i32| value.to_le_bytes()[0];
         Filter {
-            limit: byte(2 * level + interior),
+            limit: byte(2 * strength + interior),
             interior: byte(interior),
             high_variance,
             inner: in_blocks,
@@ -277,7 +302,8 @@ fn partitions(
     count: usize,
 ) -> Result<[Partition<'_>; PARTITIONS], DecodeError> {
     let truncated = || {
-        let (need, have) = (3 * (count as u64 - 1) + 1, data.len() as u64);
+        let need = 3 * (count as u64 - 1) + 1;
+        let have = data.len() as u64;
         let what = "VP8 token partitions";
         Defect::Truncated { format: Format::WebP, what, offset, need, have }
     };
@@ -314,8 +340,9 @@ fn settings(
         let q = segments.apply(quantizer, base);
         let level = segments.apply(level, filter.level);
         // Section 14.1, with the limits of section 9.6.
-        let dc = |delta: i32, most: i32| i32::from(DC_STEPS[(q + delta).clamp(0, most) as usize]);
-        let ac = |delta: i32| i32::from(AC_STEPS[(q + delta).clamp(0, 127) as usize]);
+        let place = |delta: i32, most: i32| (q + delta).clamp(0, most).cast_unsigned() as usize;
+        let dc = |delta: i32, most: i32| i32::from(DC_STEPS[place(delta, most)]);
+        let ac = |delta: i32| i32::from(AC_STEPS[place(delta, 127)]);
         *setting = Segment {
             luma: [dc(luma_dc, 127), ac(0)],
             luma_dc: [2 * dc(second_dc, 127), (ac(second_ac) * 155 / 100).max(8)],

@@ -88,7 +88,7 @@ pub(super) fn green_of(
     file.extend_from_slice(&bytes(chunk));
     file.push(0x2F);
     let with_alpha = 1 << 28;
-    file.extend_from_slice(&(size.0 - 1 | (size.1 - 1) << 14 | with_alpha).to_le_bytes());
+    file.extend_from_slice(&((size.0 - 1) | ((size.1 - 1) << 14) | with_alpha).to_le_bytes());
     file.extend_from_slice(data);
 
     let mut decoder = open(&file, size, limits)?;

@@ -10,8 +10,8 @@ use tl_simd::vp8::{
 
 use super::bools::BoolReader;
 use super::header::{Frame, Places, SEGMENTS, Segment, Steps};
-use crate::error::DecodeError;
 use super::tables::{BLOCK_MODE_PROBABILITIES, KINDS, ZIGZAG};
+use crate::error::DecodeError;
 
 /// Blocks of luma in a row or column of a macroblock.
 const LUMA: usize = 4;
@@ -231,18 +231,29 @@ fn coefficients(
     left: &mut Edge,
 ) {
     let blocks = to.coefficients.as_chunks_mut::<BLOCK>().0;
-    let (mut second, mut luma_dc) = ([0; BLOCK], [0; BLOCK]);
+    let mut second = [0; BLOCK];
+    let mut luma_dc = [0; BLOCK];
     let mut residues = Residues::NONE;
     let groups = [
-        Group { blocks: SECOND_BLOCK..SECOND_BLOCK + 1, kind: Kind::LumaDc, first: 0, steps: segment.luma_dc },
-        Group { blocks: 0..LUMA * LUMA, kind: if is_whole { Kind::LumaRest } else { Kind::Luma }, first: usize::from(is_whole), steps: segment.luma },
+        Group {
+            blocks: SECOND_BLOCK..SECOND_BLOCK + 1,
+            kind: Kind::LumaDc,
+            first: 0,
+            steps: segment.luma_dc,
+        },
+        Group {
+            blocks: 0..LUMA * LUMA,
+            kind: if is_whole { Kind::LumaRest } else { Kind::Luma },
+            first: usize::from(is_whole),
+            steps: segment.luma,
+        },
         Group { blocks: LUMA * LUMA..BLOCKS, kind: Kind::Chroma, first: 0, steps: segment.chroma },
     ];
     for group in &groups[usize::from(!is_whole)..] {
         let places = &probabilities[group.kind as usize];
         for i in group.blocks.clone() {
-            let (above, left) =
-                (&mut above[usize::from(ABOVE[i])], &mut left[usize::from(LEFT[i])]);
+            let above = &mut above[usize::from(ABOVE[i])];
+            let left = &mut left[usize::from(LEFT[i])];
             let block = blocks.get_mut(i).unwrap_or(&mut second);
             let count = read_block(bits, places, *above + *left, group, block);
             let has_any = u8::from(count > group.first);

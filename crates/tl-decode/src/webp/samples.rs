@@ -140,7 +140,7 @@ impl<'a> PixelWriter<'a> {
         let Some(out) = self.image.next() else { return };
         let (chroma_width, chroma_height) = self.wanted.chroma_size();
         let near = self.next / 2;
-        let far = if self.next % 2 == 0 { near.saturating_sub(1) } else { near + 1 };
+        let far = if self.next.is_multiple_of(2) { near.saturating_sub(1) } else { near + 1 };
         let far = samples.chroma(far.min(chroma_height - 1));
         let near = samples.chroma(near);
         let [u, v] = [0, 1].map(|plane| Chroma {

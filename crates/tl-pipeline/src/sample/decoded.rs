@@ -3,7 +3,9 @@
 use std::mem;
 
 use tbl_format::SampleFormat;
-use tl_decode::{Color, Damage, DecodeOptions, Decoder, Format, Image, JpegRequest, PixelType, RowIndex};
+use tl_decode::{
+    Color, Damage, DecodeOptions, Decoder, Format, Image, JpegRequest, PixelType, RowIndex,
+};
 use tl_transform::Plan;
 
 use super::{Drawn, Input, SampleRenderer, Stored, Targets};
