@@ -280,7 +280,7 @@ mod tests {
         let mut random = 1_u64;
         let mut next = || {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (random >> 40) as u8
+            random.to_be_bytes()[2]
         };
         let booleans: Vec<_> = (0..20_000)
             .map(|_| {
