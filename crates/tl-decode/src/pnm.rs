@@ -1,6 +1,6 @@
 //! PBM, PGM and PPM images, plain and raw (`P1` to `P6`), of up to 16 bits a sample.
 //!
-//! Samples are scaled to 8 bits with Pillow's arithmetic for colours. A file that goes on with a
+//! Samples are scaled to 8 bits with Pillow's arithmetic for colours. A file that continues with a
 //! further image is read up to the first.
 
 mod header;

@@ -108,15 +108,12 @@ impl WebpDecoder {
             return Err(DecodeError::Region { region, width, height });
         }
         let channels = request.color.channels();
-        if riff::is_animated(bytes) {
+        let still = if riff::is_animated(bytes) { None } else { Some(Still::find(bytes)?) };
+        let lossy = still.filter(|still| &still.image.kind == b"VP8 ");
+        let Some(Still { image: chunk, alpha }) = lossy else {
             self.decode_whole(bytes, &info, request, image)?;
             return Ok(info.orientation);
-        }
-        let Still { image: chunk, alpha } = Still::find(bytes)?;
-        if chunk.kind != *b"VP8 " {
-            self.decode_whole(bytes, &info, request, image)?;
-            return Ok(info.orientation);
-        }
+        };
         let is_whole = request.region.is_none() || request.color == Color::Rgba;
         let alpha = alpha.filter(|_| info.has_alpha && is_whole);
         self.limits.charge_pixels(info.width, info.height)?;

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(bool(REAL), reason="the library writes memory of
 
 
 def nvjpeg(library: pathlib.Path, *macros: str) -> pathlib.Path:
-    """Compile a library in the place of nvJPEG."""
+    """Compile a library that stands for nvJPEG."""
     library.parent.mkdir(parents=True, exist_ok=True)
     defined = [f"-D{macro}" for macro in macros]
     source = EMULATOR.parent / "nvjpeg.c"

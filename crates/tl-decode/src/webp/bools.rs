@@ -35,15 +35,15 @@ pub(super) struct Bools<'a> {
 ///
 /// The interval is held at the top of a word and the bits of the file at the top of another, so that
 /// the shift that makes the interval wide again is its number of leading zeros.
-/// What every boolean changes is here, for registers; the rest is elsewhere.
+/// It owns the numbers that every boolean changes, for registers, and borrows the rest.
 #[derive(Debug)]
 pub(super) struct BoolReader<'b, 'a> {
     rest: &'b mut Rest<'a>,
     place: Place,
 }
 
-/// 256 less the probability, in the place of the interval. A table, because the sum of that and the
-/// product is one step shorter than the product with the interval less 1.
+/// 256 less the probability, aligned with the interval. It is a table because adding it to the product
+/// takes one step less than the product with the interval less 1.
 static COMPLEMENTS: [u64; 256] = {
     let mut table = [0; 256];
     let mut probability = 0;
@@ -208,7 +208,7 @@ impl BoolReader<'_, '_> {
         if self.flag() { -number } else { number }
     }
 
-    /// [`BoolDecoder::signed_number`] after a flag that says whether it is there.
+    /// [`BoolReader::signed_number`] after a flag that says whether it is there.
     pub(super) fn optional_number(&mut self, bits: u32) -> Option<i32> {
         self.flag().then(|| self.signed_number(bits))
     }

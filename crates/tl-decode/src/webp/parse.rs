@@ -111,7 +111,7 @@ impl MacroblockRow {
 
     /// Prepares for the first row of a frame of `count` macroblocks a row.
     pub(super) fn reset(&mut self, count: usize) {
-        // A frame with an error leaves coefficients behind.
+        // A frame with an error leaves coefficients.
         self.macroblocks.clear();
         self.macroblocks.resize(count, Macroblock::default());
         self.filters.resize(count, Filter::default());

@@ -94,7 +94,8 @@ fn expected_size(name: &str, bytes: &[u8]) -> Option<(u16, u16)> {
     }
 }
 
-/// The files, and the same samples with the pixels that the library makes of them; how many it decodes.
+/// The files, the same samples with the pixels that the library makes of them, and the number that it
+/// decodes.
 fn pair(root: &Path, files: &[(String, Vec<u8>)], is_indexed: bool) -> (Dataset, Dataset, u64) {
     let paths = ["files.tbl", "pixels.tbl"].map(|name| root.join(name));
     let [mut of_files, mut of_pixels] =

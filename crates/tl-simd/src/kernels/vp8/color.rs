@@ -36,7 +36,7 @@ impl Chroma<'_> {
 ///
 /// # Panics
 ///
-/// When `luma` or the chroma rows are too short, chroma rows differ in length, or `out` has not
+/// If `luma` or the chroma rows are too short, chroma rows differ in length, or `out` has not
 /// three bytes per column.
 pub fn upsample_rgb(
     level: Level,

@@ -43,7 +43,7 @@ const OUTER: u8 = 4;
 ///
 /// # Panics
 ///
-/// When `columns` leave `filters` or the planes have no room for them.
+/// If `columns` leave `filters` or the planes are too small for them.
 pub fn filter(
     level: Level,
     kind: FilterKind,

@@ -46,7 +46,7 @@ impl Above {
 ///
 /// # Panics
 ///
-/// When the row is wider than [`Above::reset`] was told, or the planes have no room.
+/// If the row is wider than [`Above::reset`] was told, or the planes are too small.
 pub fn reconstruct(
     level: Level,
     macroblocks: &mut [Macroblock],

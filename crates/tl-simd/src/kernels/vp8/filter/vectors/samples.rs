@@ -1,5 +1,5 @@
 //! Samples of a macroblock to vectors and back: luma in the first half of each, chroma in the
-//! second. With the simple filter there is no chroma.
+//! second. The simple filter leaves chroma out.
 
 use crate::kernels::vp8::{CHROMA, LUMA, PlanesMut};
 use crate::vector::tile::Tile;
