@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use store_server::Options;
 use tl_benches::is_measuring;
 use tl_store::{RemoteStores, StoreOptions};
+use tl_store_server::Options;
 
 /// The first argument of the process that serves.
 pub(crate) const ARGUMENT: &str = "serve";

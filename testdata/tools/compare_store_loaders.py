@@ -3,7 +3,7 @@
     python3 -m venv venv
     venv/bin/pip install ./crates/tl-python torch boto3 webdataset==1.0.2 s3torchconnector==1.5.0 \
         litdata==0.2.76 mosaicml-streaming==0.13.0
-    cargo build --release -p store-server
+    cargo build --release -p tl-store-server
     venv/bin/python testdata/tools/compare_store_loaders.py PHOTOS WORK
 
 PHOTOS is a folder of files named `*.JPEG`. They are written to WORK eight times over in each loader's
@@ -642,7 +642,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("photos", type=pathlib.Path)
     parser.add_argument("work", type=pathlib.Path)
-    parser.add_argument("--store", default=ROOT / "target/release/store-server")
+    parser.add_argument("--store", default=ROOT / "target/release/tl-store-server")
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS))
     parser.add_argument("--loaders", nargs="+", choices=LOADERS, default=list(LOADERS))
     parser.add_argument("--rounds", type=int, default=3, help="besides the one with checksums")

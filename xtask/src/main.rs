@@ -12,6 +12,7 @@ mod demo;
 mod fuzz;
 mod goldens;
 mod prove;
+mod packages;
 mod ptx;
 mod python;
 mod test;
@@ -81,7 +82,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
             command::run(command::cargo(run).args(rest))
         }
         ("store", rest) => {
-            command::run(command::cargo("run --release --quiet -p store-server --").args(rest))
+            command::run(command::cargo("run --release --quiet -p tl-store-server --").args(rest))
         }
         ("ptx", []) => ptx::write(),
         ("ptx", [check]) if check == "--check" => ptx::check(),

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::command::{self, cargo, workspace_root};
-use crate::{prove, ptx, python, tidy};
+use crate::{packages, prove, ptx, python, tidy};
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
@@ -79,7 +79,7 @@ const QUICK: [Check; 9] = [
     Check { name: "python", run: || python_package(python::test) },
 ];
 
-const FULL: [Check; 9] = [
+const FULL: [Check; 10] = [
     Check { name: "slow tests", run: slow_tests },
     Check { name: "data", run: data },
     Check { name: "python lints", run: || python_package(python::lint) },
@@ -89,6 +89,7 @@ const FULL: [Check; 9] = [
     Check { name: "aarch64", run: aarch64 },
     Check { name: "benches", run: || run_cargo("test --package tl-benches --benches") },
     Check { name: "publish", run: publish },
+    Check { name: "packages", run: || packages::run(&SLOW).map(|()| Outcome::Passed) },
 ];
 
 /// The checks to run.

@@ -6,14 +6,15 @@
 
 use std::error::Error;
 use std::fs::File;
+use std::path::PathBuf;
 
 use idv_format::{IdvFile, Scratch};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/idv/legacy.idv");
-    let path = std::env::args().nth(1).unwrap_or_else(|| sample.to_owned());
+    let sample = tl_testdata::shipped!("idv/legacy.idv");
+    let path = std::env::args_os().nth(1).map_or(sample, PathBuf::from);
     let file = IdvFile::open(File::open(&path)?)?;
-    println!("{path}: version {}, {} rows", file.header().version, file.row_count());
+    println!("{}: version {}, {} rows", path.display(), file.header().version, file.row_count());
     let mut scratch = Scratch::new();
     for (index, entry) in file.columns().iter().enumerate() {
         let column = match file.column(index) {

@@ -81,7 +81,7 @@ impl Differences {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos");
+    let here = tl_testdata::shipped!("photos");
     let folder = arguments.first().unwrap_or(&here);
     let nvjpeg = arguments.get(1).map(PathBuf::as_path);
     let mut paths = Vec::new();

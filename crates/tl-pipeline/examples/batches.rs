@@ -4,7 +4,7 @@
 
 use std::error::Error;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use tl_pipeline::{Batch, Dataset, Loader, LoaderConfig, Shuffle, Work};
@@ -26,7 +26,7 @@ fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
 fn stream(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let mut paths: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     if paths.is_empty() {
-        paths.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos"));
+        paths.push(tl_testdata::shipped!("photos"));
     }
     let dataset = Dataset::open(&paths)?;
     writeln!(out, "{} samples, {} classes", dataset.len(), dataset.class_names().len())?;

@@ -11,7 +11,7 @@
 use std::error::Error;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use tl_pipeline::{
@@ -25,7 +25,7 @@ const TICKS: f64 = 100.0;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let photos = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos");
+    let photos = tl_testdata::shipped!("photos");
     let data = arguments.next().map_or(photos, PathBuf::from);
     let workers = arguments.next().map_or(Ok(1), |count| count.parse())?;
     let epochs = arguments.next().map_or(Ok(1), |count| count.parse())?;

@@ -8,7 +8,6 @@
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::error::Error;
-use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -28,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let repeat: u32 = arguments.next().map_or(Ok(1), |repeat| repeat.parse())?;
     let batch_size: usize = arguments.next().map_or(Ok(4), |size| size.parse())?;
-    let photos = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos");
+    let photos = tl_testdata::shipped!("photos");
     let ops = vec![
         Resize::new(256).into(),
         CenterCrop::new(SIDE).into(),

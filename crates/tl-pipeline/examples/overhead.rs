@@ -163,7 +163,7 @@ fn first_batch(path: &Path) -> Result<f64, Box<dyn Error>> {
 
 /// Milliseconds that dropping an epoch takes.
 fn stop_to_join(round: u32) -> Result<f64, Box<dyn Error>> {
-    let photographs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos");
+    let photographs = tl_testdata::shipped!("photos");
     let paths: Vec<PathBuf> = vec![photographs; 4];
     let work = Work::Images(Recipe::imagenet_train(224)?);
     let config = LoaderConfig { batch_size: 8, workers: 2, ..LoaderConfig::new(work) };

@@ -82,9 +82,8 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.is_empty() {
-        let file =
-            concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/parquet/pyarrow_gzip.parquet");
-        let cases = ["full", "block:source"].map(|shuffle| format!("{file}@{shuffle}"));
+        let file = tl_testdata::shipped!("parquet/pyarrow_gzip.parquet");
+        let cases = ["full", "block:source"].map(|shuffle| format!("{}@{shuffle}", file.display()));
         arguments = ["1", "1"].map(str::to_owned).into_iter().chain(cases).collect();
     }
     let [workers, rounds, names @ ..] = &*arguments else {

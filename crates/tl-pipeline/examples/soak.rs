@@ -351,7 +351,7 @@ fn append(hash: &mut Sha256, batch: &Batch) {
 /// Noise in BMP files of changing sizes, and photographs; one of a hundred is cut short.
 fn write(path: &Path) -> Outcome<()> {
     let mut photographs = Vec::new();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos");
+    let folder = tl_testdata::shipped!("photos");
     for class in fs::read_dir(folder)? {
         for file in fs::read_dir(class?.path()).into_iter().flatten() {
             photographs.push(file?.path());

@@ -5,9 +5,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use store_server::{Dialect, Service, serve};
 use tbl_io::{Location, Storage};
 use tl_store::{RemoteStores, StoreOptions};
+use tl_store_server::{Dialect, Service, serve};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let service = Arc::new(Service::new(Dialect::S3));

@@ -286,7 +286,7 @@ impl fmt::Debug for StoredObject {
 mod tests {
     use std::time::Duration;
 
-    use store_server::{Dialect, Service};
+    use tl_store_server::{Dialect, Service};
 
     use super::*;
     use crate::address::Address;

@@ -18,11 +18,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use store_server::{Dialect, Fault, Faults, Service, Speed};
 use tbl_io::{
     IndexError, IndexOptions, Location, RangeFault, Storage, Stores, index_shards, open_all_in,
     open_in,
 };
+use tl_store_server::{Dialect, Fault, Faults, Service, Speed};
 use tokio::time::Instant;
 
 use crate::address::{Address, Store};

@@ -37,7 +37,7 @@ pub(crate) enum Failure {
 /// ```
 /// use tl_video::{FrameDecoder, Limits, VideoIndex};
 ///
-/// let clip = include_bytes!("../../../testdata/video/h264_b.mp4");
+/// # let clip = tl_testdata::shipped_bytes!("video/h264_b.mp4");
 /// let limits = Limits::default();
 /// let index = VideoIndex::open(&clip[..], &limits)?;
 /// let mut decoder = FrameDecoder::new(&index, &limits)?;

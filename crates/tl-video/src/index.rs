@@ -12,7 +12,7 @@ use crate::{avi, matroska, mp4};
 /// The index of the frames of a video, in a few bytes for each.
 ///
 /// ```
-/// let clip = include_bytes!("../../../testdata/video/h264_b.mp4");
+/// # let clip = tl_testdata::shipped_bytes!("video/h264_b.mp4");
 /// let index = tl_video::VideoIndex::open(&clip[..], &tl_video::Limits::default())?;
 /// assert_eq!(index.frame_count(), 40);
 /// // The frame that is on display after one second, and the packets that decode it.

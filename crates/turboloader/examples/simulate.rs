@@ -15,11 +15,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use store_server::{Dialect, Service, serve};
 use tbl_format::SampleFormat;
 use tbl_io::{NewSample, Stores, StreamWriter, WriteOptions};
 use tl_pipeline::Shard;
 use tl_pipeline::simulate::{Cluster, Job, Simulated, simulate};
+use tl_store_server::{Dialect, Service, serve};
 use turboloader::{Dataset, Loader, LoaderConfig, RemoteStores, Shuffle, StoreOptions, Work};
 
 const USAGE: &str = "\

@@ -91,7 +91,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
 /// Crates without a line of unsafe code.
 const FORBID_UNSAFE: [&str; 14] = [
     "idv-format",
-    "store-server",
+    "tl-store-server",
     "tbf-format",
     "tbl-format",
     "tl-arrow",

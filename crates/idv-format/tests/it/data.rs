@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 /// The files that `testdata/tools/idv_files.py` makes.
 pub(crate) fn own_files() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/idv")
+    tl_testdata::shipped!("idv")
 }
 
 /// A file, and a JSON file next to it that describes its content.

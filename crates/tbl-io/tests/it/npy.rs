@@ -1,11 +1,9 @@
 //! Files that NumPy 2 wrote (`testdata/npy`), and damaged ones.
 
-use std::path::Path;
-
 use tbl_io::{NpyArray, NpyError, NpyKind, npz_member};
 
 fn file(name: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/npy");
+    let folder = tl_testdata::shipped!("npy");
     std::fs::read(folder.join(name)).unwrap()
 }
 

@@ -103,8 +103,7 @@ fn what_is_written_is_read() {
 #[test]
 fn a_file_of_an_earlier_version_reads_the_same_and_is_written_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    let golden =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/tbl/v2_row_indexes.tbl");
+    let golden = tl_testdata::shipped!("tbl/v2_row_indexes.tbl");
     assert_eq!(read_all(&golden), (0..5).map(row_index_of).collect::<Vec<_>>());
     write(&folder.path().join("t.tbl"), WriteOptions::default(), 5);
     assert!(std::fs::read(folder.path().join("t.tbl")).unwrap() == std::fs::read(golden).unwrap());

@@ -48,11 +48,11 @@ fn check(folder: &Path, table: &str) {
 
 #[test]
 fn every_archive_gives_what_its_manifest_says() {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/tar"));
+    let folder = tl_testdata::shipped!("tar");
     let manifest = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
     let tables: Vec<&str> = manifest.split("[[file]]").skip(1).collect();
     assert_eq!(tables.len(), 13);
     for table in tables {
-        check(folder, table);
+        check(&folder, table);
     }
 }

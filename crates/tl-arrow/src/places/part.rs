@@ -189,14 +189,13 @@ fn rows_of(slots: &[Slot], rows: usize) -> impl Iterator<Item = Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
     use tbl_io::{SampleSource, Source, Stores};
 
     use crate::RowSource;
 
     fn file(name: &str) -> Source {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/parquet");
+        let folder = tl_testdata::shipped!("parquet");
         Source::open(folder.join(name)).unwrap()
     }
 

@@ -8,7 +8,7 @@ use tbl_io::{ListOptions, Manifest, ReadError, SampleSource, Source, SourceKind,
 use tl_arrow::RowSource;
 
 pub(crate) fn folder(format: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(format)
+    tl_testdata::shipped!("").join(format)
 }
 
 /// A file and what it holds.

@@ -237,7 +237,7 @@ fn the_real_library_decodes_on_a_real_device() {
     let nvjpeg = Arc::new(NvJpeg::new(&device, library).unwrap());
     let mut decoder = nvjpeg.decoder().unwrap();
     let stream = device.stream().unwrap();
-    let photos = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos");
+    let photos = tl_testdata::shipped!("photos");
     let classes = std::fs::read_dir(photos)
         .unwrap()
         .filter_map(|entry| entry.unwrap().path().read_dir().ok());

@@ -1,6 +1,6 @@
 //! JPEG of every kind, scale and level against Pillow, and regions against whole images.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tl_decode::{
     Color, DecodeError, DecodeOptions, Decoder, Feature, Image, JpegDecoder, JpegRequest, Level,
@@ -17,7 +17,7 @@ pub(crate) const SCALES: [(Scale, &str); 4] = [
 ];
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jpeg")
+    tl_testdata::shipped!("jpeg")
 }
 
 pub(crate) fn entries() -> Vec<Entry> {

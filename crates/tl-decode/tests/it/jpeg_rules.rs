@@ -1,7 +1,7 @@
 //! Which JPEG files are whole: what libjpeg-turbo reads without a warning is read, with its pixels,
 //! and what it warns about is damage.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tl_decode::{
     Damage, DecodeError, Defect, Feature, Image, JpegDecoder, JpegRequest, Limit, Limits,
@@ -20,7 +20,7 @@ const KINDS: [&str; 5] = [
 ];
 
 fn read(name: &str) -> Vec<u8> {
-    let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jpeg");
+    let folder: PathBuf = tl_testdata::shipped!("jpeg");
     std::fs::read(folder.join(name)).expect("the file exists")
 }
 

@@ -180,7 +180,7 @@ mod tests {
     /// the text of `docs/pipeline/views.md`.
     #[test]
     fn splits_are_those_of_the_second_implementation() {
-        const VECTORS: &str = include_str!("../../../../testdata/order/splits.jsonl");
+        const VECTORS: &str = tl_testdata::shipped_text!("order/splits.jsonl");
         #[derive(serde::Deserialize)]
         struct Case {
             n: u64,

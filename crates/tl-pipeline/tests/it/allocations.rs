@@ -114,7 +114,7 @@ fn jpegs(count: usize) -> Dataset {
         ("each_scan_420", (35, 29)),
         ("progressive_deep_420", (75, 51)),
     ];
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jpeg");
+    let folder = tl_testdata::shipped!("jpeg");
     let read = |number: usize| {
         let (name, size) = FILES[number % FILES.len()];
         let bytes = std::fs::read(folder.join(name).with_extension("jpg")).unwrap();

@@ -51,9 +51,8 @@ pub(crate) fn tbl_with_fields(path: &Path, count: u32, format: SampleFormat, fie
     writer.finish().unwrap();
 }
 
-fn copy_files(from: &str, to: &Path) {
+fn copy_files(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(from);
     for file in fs::read_dir(from).unwrap() {
         let file = file.unwrap().path();
         if file.is_file() {
@@ -66,11 +65,11 @@ fn copy_files(from: &str, to: &Path) {
 /// crops of them are good.
 fn mixed_bag(root: &Path) -> PathBuf {
     let root = root.join("mixed bag");
-    copy_files("testdata/jpeg", &root.join("jpeg"));
+    copy_files(&tl_testdata::shipped!("jpeg"), &root.join("jpeg"));
     for format in ["png", "webp", "bmp", "tiff"] {
-        copy_files(&format!("crates/tl-decode/testdata/{format}"), &root.join(format));
+        copy_files(&tl_testdata::shipped!("images").join(format), &root.join(format));
     }
-    copy_files("testdata/photos", &root.join("photos"));
+    copy_files(&tl_testdata::shipped!("photos"), &root.join("photos"));
     let mut jpegs: Vec<_> = fs::read_dir(root.join("photos"))
         .unwrap()
         .map(|file| file.unwrap().path())

@@ -41,9 +41,8 @@ fn jpegs(folder: &Path) -> Vec<(String, Vec<u8>)> {
 
 /// Every kind of JPEG file that the host decodes.
 pub(crate) fn kinds() -> Vec<(String, Vec<u8>)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut files = jpegs(&root.join("testdata/jpeg"));
-    files.extend(jpegs(&root.join("testdata/photos")).into_iter().take(6));
+    let mut files = jpegs(&tl_testdata::shipped!("jpeg"));
+    files.extend(jpegs(&tl_testdata::shipped!("photos")).into_iter().take(6));
     let mut decoder = tl_decode::Decoder::new(DecodeOptions::default());
     files.retain(|(_, bytes)| decoder.decode_into(bytes, &mut tl_decode::Image::new()).is_ok());
     files
@@ -262,10 +261,9 @@ fn forge(index: &mut [u8]) {
 
 /// Photographs, of which every third has a forged index, one of them in the last batch.
 fn with_forged_indexes(path: &Path) -> Dataset {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut writer = StreamWriter::create(path, WriteOptions::default()).unwrap();
     let mut decoder = JpegDecoder::new(Limits::default());
-    let indexed = jpegs(&root.join("testdata/photos")).into_iter().filter_map(|(_, bytes)| {
+    let indexed = jpegs(&tl_testdata::shipped!("photos")).into_iter().filter_map(|(_, bytes)| {
         let mut index = Vec::new();
         decoder.row_index(&bytes, &mut index).unwrap().then_some((bytes, index))
     });

@@ -29,7 +29,7 @@ pub(crate) fn options_with(macros: &[&str]) -> DeviceOptions {
     if let (Ok(number), []) = (env::var("TURBOLOADER_TEST_DEVICE"), macros) {
         return DeviceOptions { ordinal: number.parse().ok(), ..DeviceOptions::default() };
     }
-    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tl-cuda/kernels");
+    let kernels = tl_testdata::shipped!("kernels");
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let name = format!("libcuda-{}-{number}.so", std::process::id());
     let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -57,7 +57,7 @@ pub(crate) fn on_device(options: DeviceOptions) -> Delivery {
 }
 
 pub(crate) fn photos() -> Dataset {
-    let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos");
+    let folder: PathBuf = tl_testdata::shipped!("photos");
     Dataset::open(&[folder]).unwrap()
 }
 

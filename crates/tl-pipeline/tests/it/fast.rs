@@ -1,6 +1,6 @@
 //! Photographs through exact and fast decoding: what each is equal to, and how far they are apart.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tbl_format::SampleFormat;
 use tl_decode::{DecodeOptions, Decoder, Exif, Image, JpegDecoder, Limits, OnDamaged, probe};
@@ -15,7 +15,7 @@ use crate::memory::{config, loader};
 const PIXELS: OutputSpec = OutputSpec { dtype: tl_transform::Dtype::U8, layout: Layout::Hwc };
 
 fn photos() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos")
+    tl_testdata::shipped!("photos")
 }
 
 /// The JPEG files among the published photographs.
@@ -34,7 +34,7 @@ fn jpegs() -> Vec<Vec<u8>> {
 
 /// Small files of every kind of JPEG that is decoded: samplings, scans, colours, lossless.
 fn kinds() -> Vec<(String, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jpeg");
+    let folder = tl_testdata::shipped!("jpeg");
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -132,7 +132,7 @@ fn neither_level_nor_row_index_changes_a_byte() {
 /// A region of planes holds the samples of its area and no more: a tap outside would panic.
 #[test]
 fn planes_of_a_region_hold_every_sample_that_is_read() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jpeg");
+    let folder = tl_testdata::shipped!("jpeg");
     // Their data belong to another subsampling, so most of the image is mid grey.
     let fractions =
         [[0x31, 0x21, 0x11], [0x41, 0x31, 0x11], [0x14, 0x13, 0x11], [0x23, 0x12, 0x11]].map(

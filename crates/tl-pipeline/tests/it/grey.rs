@@ -1,6 +1,6 @@
 //! Images of one channel.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tl_decode::{Color, DecodeOptions, Decoder, Image};
 use tl_pipeline::{
@@ -19,7 +19,7 @@ const FLOATS: OutputSpec = OutputSpec { dtype: Dtype::F32, layout: Layout::Chw }
 const PIXELS: OutputSpec = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
 
 fn photos() -> Dataset {
-    let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos");
+    let folder: PathBuf = tl_testdata::shipped!("photos");
     Dataset::open(&[folder]).unwrap()
 }
 

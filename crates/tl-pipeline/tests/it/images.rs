@@ -123,7 +123,7 @@ fn a_further_image_changes_nothing_about_the_first() {
 }
 
 fn photos() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos")
+    tl_testdata::shipped!("photos")
 }
 
 /// The same photographs through one recipe alone, at the draw of a further image.

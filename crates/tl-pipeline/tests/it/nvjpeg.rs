@@ -27,7 +27,7 @@ fn library(macros: &[&str]) -> PathBuf {
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let name = format!("libnvjpeg-{}-{number}.so", std::process::id());
     let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tl-cuda/kernels/nvjpeg.c");
+    let source = tl_testdata::shipped!("kernels/nvjpeg.c");
     let status = Command::new("cc")
         .args(["-shared", "-fPIC", "-O2", "-fvisibility=hidden"])
         .args(macros.iter().map(|text| format!("-D{text}")))

@@ -1,14 +1,14 @@
 //! Notes on images that lose something in the channels and pixels that are asked for.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tl_pipeline::{Dataset, Loader, LoaderConfig, LoaderNote, Work};
 use tl_transform::op::CenterCrop;
 use tl_transform::{Channels, PixelType, Recipe};
 
 fn png(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tl-decode/testdata/png").join(name)
+    tl_testdata::shipped!("images/png").join(name)
 }
 
 /// The notes after two epochs over copies of `first` and then one of `last`, in file order.

@@ -192,8 +192,7 @@ fn views_of_a_photograph_are_those_of_its_pixels() {
     let json = r#"{"ops": [{"op": "resize", "size": 64}, {"op": "ten_crop", "size": [48, 40]}],
         "output": {"dtype": "u8", "layout": "hwc"}}"#;
     let recipe: Recipe = serde_json::from_str(json).unwrap();
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let file = std::fs::read(folder.join("../../testdata/photos/animals/chelsea.jpg")).unwrap();
+    let file = std::fs::read(tl_testdata::shipped!("photos/animals/chelsea.jpg")).unwrap();
     let render = |recipe: &Recipe| {
         let (mut bytes, mut image) = (file.clone(), Image::new());
         let format = SampleFormat::Jpeg;

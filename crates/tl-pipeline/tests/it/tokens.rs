@@ -360,7 +360,7 @@ fn requests_that_do_not_fit_tokens_are_refused_by_name() {
     let fields = Fields { keys: true, ..Fields::default() };
     let fields = LoaderConfig { fields, ..config(TokenNumber::I64) };
     check(tokens(), fields, "fields go with samples of files; tokens have none");
-    let photos = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos");
+    let photos = tl_testdata::shipped!("photos");
     let photos = || Dataset::open(&[&photos]).unwrap();
     check(photos(), config(TokenNumber::I64), "photos: not a file of tokens");
     let short = open(&paths, windows(60, EpochOffset::None));

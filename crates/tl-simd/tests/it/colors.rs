@@ -42,12 +42,12 @@ fn steps(factor: f64) -> u8 {
 
 #[test]
 fn every_colour_changes_as_in_torchvision() {
-    let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/color_kernels/cases.txt");
+    let committed = tl_testdata::shipped!("color_kernels/cases.txt");
     let named = std::env::var_os("TL_SIMD_COLOR_CASES").map(PathBuf::from);
     // Other levels than the fastest take seconds, and are compared with it elsewhere.
     let all = named.is_some();
     let levels = Level::available().filter(|level| all || *level == Level::detect());
-    let path = named.unwrap_or_else(|| committed.into());
+    let path = named.unwrap_or(committed);
     let text = std::fs::read_to_string(path).expect("the cases can be read");
     for level in levels {
         let lines = text.lines().filter(|line| !line.starts_with('#'));

@@ -8,7 +8,7 @@ use tl_simd::gaussian::GaussianBlur;
 use tl_simd::mix::blend;
 use tl_simd::normalize::{Dtype, Layout};
 
-const CASES: &str = include_str!("../../../../testdata/filter/cases.txt");
+const CASES: &str = tl_testdata::shipped_text!("filter/cases.txt");
 const SEED: u64 = 3;
 
 /// The cases of a kind: their fields, and the CRC-32 at their ends.

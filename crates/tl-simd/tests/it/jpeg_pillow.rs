@@ -182,9 +182,8 @@ fn number<T: FromStr>(field: &str) -> T {
 
 /// The cases in the repository, or those of the file that `TL_SIMD_JPEG_CASES` names.
 fn cases() -> String {
-    let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/jpeg_kernels/cases.txt");
-    let path =
-        std::env::var_os("TL_SIMD_JPEG_CASES").map_or_else(|| committed.into(), PathBuf::from);
+    let committed = tl_testdata::shipped!("jpeg_kernels/cases.txt");
+    let path = std::env::var_os("TL_SIMD_JPEG_CASES").map_or(committed, PathBuf::from);
     std::fs::read_to_string(path).expect("the cases can be read")
 }
 

@@ -91,9 +91,8 @@ fn tensor_filter(name: &str) -> Filter {
 
 /// The cases in the repository, or those of the file that `variable` names.
 fn cases(variable: &str, committed: &str, filter: fn(&str) -> Filter) -> Vec<Case> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/resample");
-    let committed = PathBuf::from(folder).join(committed);
-    let path = std::env::var_os(variable).map_or(committed, PathBuf::from);
+    let folder = tl_testdata::shipped!("resample");
+    let path = std::env::var_os(variable).map_or(folder.join(committed), PathBuf::from);
     let text = std::fs::read_to_string(&path).expect("the cases can be read");
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| Case::parse(line, filter)).collect()
@@ -181,8 +180,8 @@ fn resize_wide(
 
 #[test]
 fn every_level_resizes_wide_pixels_with_the_bytes_of_pillow() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/resample/wide.txt");
-    let path = std::env::var_os("TL_SIMD_WIDE").map_or(path.into(), PathBuf::from);
+    let path = tl_testdata::shipped!("resample/wide.txt");
+    let path = std::env::var_os("TL_SIMD_WIDE").map_or(path, PathBuf::from);
     let text = std::fs::read_to_string(path).expect("the cases can be read");
     let mut count = 0;
     for line in text.lines().filter(|line| !line.starts_with('#')) {

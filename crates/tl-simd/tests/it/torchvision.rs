@@ -3,7 +3,7 @@
 use tl_simd::Level;
 use tl_simd::normalize::{Dtype, ImageWriter, Layout, PixelFormat, Table};
 
-const CASES: &str = include_str!("../../../../testdata/normalize/cases.txt");
+const CASES: &str = tl_testdata::shipped_text!("normalize/cases.txt");
 
 #[test]
 fn every_level_normalizes_with_the_bits_of_torchvision() {

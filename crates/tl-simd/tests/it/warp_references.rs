@@ -117,8 +117,8 @@ impl<'a> Case<'a> {
 
 #[test]
 fn every_level_warps_with_the_bytes_of_pillow_and_torchvision() {
-    let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/warp/cases.txt");
-    let path = std::env::var_os("TL_SIMD_WARPS").map_or(PathBuf::from(committed), PathBuf::from);
+    let committed = tl_testdata::shipped!("warp/cases.txt");
+    let path = std::env::var_os("TL_SIMD_WARPS").map_or(committed, PathBuf::from);
     let text = std::fs::read_to_string(&path).expect("the cases can be read");
     let cases: Vec<Case<'_>> =
         text.lines().filter(|line| !line.starts_with('#')).map(Case::parse).collect();

@@ -2,8 +2,8 @@
 
 use std::future::pending;
 
-use store_server::serve;
 use tbl_io::{PartReceiver, UnderWay};
+use tl_store_server::serve;
 
 use super::*;
 use crate::web::Web;

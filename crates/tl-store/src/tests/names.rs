@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use store_server::serve;
+use tl_store_server::serve;
 
 use super::*;
 use crate::gate::{is_loopback, is_metadata};

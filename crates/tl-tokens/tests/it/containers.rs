@@ -23,7 +23,7 @@ const WRITTEN: [&str; 7] = [
 ];
 
 pub(crate) fn testdata() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/tokens")
+    tl_testdata::shipped!("tokens")
 }
 
 pub(crate) fn expected(name: &str) -> Value {

@@ -15,7 +15,7 @@ use tl_tokens::{
 };
 
 pub(crate) fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/text").join(name)
+    tl_testdata::shipped!("text").join(name)
 }
 
 pub(crate) fn tokenizer(name: &str) -> Tokenizer {

@@ -1,5 +1,7 @@
 //! Boxes and masks against torchvision's results (`testdata/annotations/generate.py`).
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use tl_simd::pad::{Border, Margins};
 use tl_transform::{AnnotationError, BoundingBoxes, BoxFormat, Coordinates, Mask};
@@ -104,8 +106,8 @@ impl Move {
 
 /// The cases in the repository, or those of the file that `TL_TRANSFORM_ANNOTATIONS` names.
 fn cases() -> (Vec<BoxesCase>, Vec<MaskCase>) {
-    let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/annotations/cases.jsonl");
-    let path = std::env::var("TL_TRANSFORM_ANNOTATIONS").unwrap_or(committed.to_owned());
+    let committed = tl_testdata::shipped!("annotations/cases.jsonl");
+    let path = std::env::var_os("TL_TRANSFORM_ANNOTATIONS").map_or(committed, PathBuf::from);
     let text = std::fs::read_to_string(path).expect("the cases can be read");
     let (masks, boxes): (Vec<&str>, Vec<&str>) =
         text.lines().partition(|line| line.starts_with("{\"mask\""));

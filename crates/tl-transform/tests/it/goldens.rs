@@ -1,7 +1,6 @@
 //! Steps against the results of torchvision and Pillow on small images (`testdata/transforms`).
 
 use std::fs;
-use std::path::Path;
 
 use serde::Deserialize;
 use tl_simd::Level;
@@ -49,9 +48,8 @@ fn smooth(seed: u32, width: u32, height: u32) -> Vec<u8> {
 
 #[test]
 fn steps_give_the_pixels_of_torchvision_at_every_level() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/transforms");
-    let text =
-        fs::read_to_string(Path::new(folder).join("cases.jsonl")).expect("the goldens exist");
+    let folder = tl_testdata::shipped!("transforms");
+    let text = fs::read_to_string(folder.join("cases.jsonl")).expect("the goldens exist");
     let mut runners: Vec<(Level, Runner)> =
         Level::available().map(|level| (level, Runner::new().with_level(level))).collect();
     for line in text.lines() {

@@ -1,5 +1,7 @@
 //! Keypoints against torchvision's results (`testdata/annotations/keypoints.py`).
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use tl_transform::step::{Affine, Warp};
 use tl_transform::{AnnotationError, Coordinates, Keypoints, Pass, Plan, Step};
@@ -24,9 +26,8 @@ struct State {
 
 /// The cases in the repository, or those of the file that `TL_TRANSFORM_KEYPOINTS` names.
 fn cases() -> Vec<(String, Case)> {
-    let committed =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/annotations/keypoints.jsonl");
-    let path = std::env::var("TL_TRANSFORM_KEYPOINTS").unwrap_or(committed.to_owned());
+    let committed = tl_testdata::shipped!("annotations/keypoints.jsonl");
+    let path = std::env::var_os("TL_TRANSFORM_KEYPOINTS").map_or(committed, PathBuf::from);
     let text = std::fs::read_to_string(path).expect("the cases can be read");
     let case = |line: &str| (line.to_owned(), serde_json::from_str(line).expect("a case"));
     text.lines().map(case).collect()

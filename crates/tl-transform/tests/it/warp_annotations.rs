@@ -1,5 +1,7 @@
 //! Boxes and masks under warps, against torchvision (`testdata/annotations/warps.py`).
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use tl_simd::resample::Rect;
 use tl_transform::step::{Affine, Elastic, Mix, Rotate, Warp};
@@ -29,8 +31,8 @@ struct WarpStep {
 }
 
 fn cases() -> Vec<(String, Case)> {
-    let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/annotations/warps.jsonl");
-    let path = std::env::var_os("TL_TRANSFORM_WARPS").unwrap_or_else(|| committed.into());
+    let committed = tl_testdata::shipped!("annotations/warps.jsonl");
+    let path = std::env::var_os("TL_TRANSFORM_WARPS").map_or(committed, PathBuf::from);
     let text = std::fs::read_to_string(path).expect("the cases can be read");
     let case = |line: &str| (line.to_owned(), serde_json::from_str(line).expect("a case"));
     let cases: Vec<_> = text.lines().map(case).collect();

@@ -42,5 +42,5 @@ pub(crate) fn open(bytes: &[u8]) -> Result<VideoIndex, VideoError> {
 }
 
 fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/video")
+    tl_testdata::shipped!("video")
 }

@@ -99,8 +99,7 @@ fn dimensions_are_measured() {
 /// The index, `verify --decode`, which compares with it, and `decode` agree on a turned image.
 #[test]
 fn dimensions_of_a_tiff_image_are_those_of_its_decoded_pixels() {
-    let tiff =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../tl-decode/testdata/tiff/orientation6.tif");
+    let tiff = tl_testdata::shipped!("images/tiff/orientation6.tif");
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("a.tbl");
     let bytes = fs::read(tiff).unwrap();

@@ -130,7 +130,7 @@ fn a_file_is_written_only_as_a_ppm() {
 
 /// A TIFF file of the decoder's test data.
 fn tiff(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tl-decode/testdata/tiff").join(name)
+    tl_testdata::shipped!("images/tiff").join(name)
 }
 
 #[test]

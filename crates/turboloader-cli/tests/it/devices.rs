@@ -2,7 +2,6 @@
 //! system's loader finds it as it finds the real one.
 
 use std::ffi::OsStr;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -13,7 +12,7 @@ use crate::support::{Run, command, finished, json_lines, photos};
 /// A folder with a driver that was compiled with these macros.
 fn driver(macros: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let emulator = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tl-cuda/kernels/emulator.c");
+    let emulator = tl_testdata::shipped!("kernels/emulator.c");
     let options = ["-shared", "-fPIC", "-O2", "-fno-strict-aliasing", "-fvisibility=hidden"];
     let status = Command::new("cc")
         .args(options)
@@ -173,7 +172,7 @@ fn recipes_that_decode_with_nvjpeg_name_it() {
     let device = ["--device=cuda", "--json", "--report"];
     let missing = bench(&folder, &device).stderr;
     assert!(missing.contains("pip install 'turboloader-rs[nvjpeg]'"), "{missing}");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tl-cuda/kernels/nvjpeg.c");
+    let source = tl_testdata::shipped!("kernels/nvjpeg.c");
     let library = folder.path().join("libnvjpeg.so.12");
     let options = ["-shared", "-fPIC", "-O2", "-fvisibility=hidden", "-o"];
     let status = Command::new("cc").args(options).args([&library, &source]).status();

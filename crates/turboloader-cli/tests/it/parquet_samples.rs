@@ -1,11 +1,9 @@
 //! Parquet files of samples through the commands that take data sets.
 
-use std::path::PathBuf;
-
 use crate::support::{json_lines, sha256, tl};
 
 fn file(name: &str) -> String {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/parquet");
+    let folder = tl_testdata::shipped!("parquet");
     folder.join(name).to_str().expect("the path is UTF-8").to_owned()
 }
 

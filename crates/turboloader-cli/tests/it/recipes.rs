@@ -210,10 +210,11 @@ fn the_mixing_of_a_batch_is_the_one_of_training() {
     }
 }
 
+#[tl_testdata::needs_checkout("examples/recipes")]
 #[test]
 fn the_examples_are_recipes_that_run() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/recipes");
+    let examples = tl_testdata::checkout!("examples/recipes");
     let mut hashes = Vec::new();
     for (name, _) in files_below(&examples) {
         let path = examples.join(&name);

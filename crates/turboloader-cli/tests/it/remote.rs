@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use store_server::{Dialect, Service, Serving, serve};
+use tl_store_server::{Dialect, Service, Serving, serve};
 
 use crate::support::{Run, command, finished, json_lines, photos, tar, tl, write};
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{json_lines, tl};
 
 fn file(name: &str) -> String {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/parquet/tables");
+    let folder = tl_testdata::shipped!("parquet/tables");
     folder.join(format!("{name}.parquet")).to_str().expect("the path is UTF-8").to_owned()
 }
 
@@ -109,7 +109,7 @@ fn arrays_are_tables_of_one_column() {
 }
 
 fn array(name: &str) -> String {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/arrays");
+    let folder = tl_testdata::shipped!("arrays");
     folder.join(name).to_str().expect("the path is UTF-8").to_owned()
 }
 

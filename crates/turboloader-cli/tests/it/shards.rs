@@ -327,7 +327,7 @@ fn metadata_of_several_files_follows_in_order() {
 #[test]
 fn parquet_files_are_indexed_and_described() {
     let root = tempfile::tempdir().unwrap();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/parquet");
+    let folder = tl_testdata::shipped!("parquet");
     let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
     let names = ["datasets_5_2.parquet", "pyarrow_gzip.parquet"];
     for name in names {

@@ -68,7 +68,7 @@ fn a_recipe_shows_draws_that_depend_on_the_seed_alone() {
 #[test]
 fn recipes_of_wide_pixels_are_shown() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tl-decode/testdata/wide");
+    let stored = tl_testdata::shipped!("images/wide");
     for (file, pixels, channels) in [
         ("grey16.png", "u16", "grey"),
         ("rgb16.png", "u16", "rgb"),

@@ -122,5 +122,5 @@ pub(crate) fn files_below(folder: &Path) -> Vec<(String, Vec<u8>)> {
 
 /// The photographs that come with the source.
 pub(crate) fn photos() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos")
+    tl_testdata::shipped!("photos")
 }

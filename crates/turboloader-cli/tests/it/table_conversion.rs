@@ -344,7 +344,7 @@ fn tables_are_not_mixed_with_samples() {
 
 /// Every IDV file there is.
 fn samples() -> Vec<PathBuf> {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/idv");
+    let own = tl_testdata::shipped!("idv");
     let mut found = Vec::new();
     for folder in
         [own, tl_testdata::path!("formats/idv")].into_iter().filter(|folder| folder.is_dir())

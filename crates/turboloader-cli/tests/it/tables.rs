@@ -25,7 +25,7 @@ fn json_of(command: &str, path: &Path, args: &[&str]) -> Vec<Value> {
 }
 
 fn own_files() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/idv")
+    tl_testdata::shipped!("idv")
 }
 
 /// Every file of `folder` and the folders in it that has a description, without what stands in

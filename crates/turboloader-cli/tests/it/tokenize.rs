@@ -9,7 +9,7 @@ use crate::remote::{Store, service};
 use crate::support::{json_lines, tl, write};
 
 fn data(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name);
+    let path = tl_testdata::shipped!("").join(name);
     path.to_str().expect("the path is UTF-8").to_owned()
 }
 

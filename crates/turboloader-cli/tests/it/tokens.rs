@@ -40,7 +40,7 @@ fn info_states_type_and_number_without_documents() {
 
 #[test]
 fn files_of_other_libraries_are_described() {
-    let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/tokens");
+    let written = tl_testdata::shipped!("tokens");
     let info = |name: &str, more: &[&str]| -> Vec<Value> {
         let path = written.join(name);
         let path = path.to_str().expect("the path is UTF-8");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use store_server::{Fault, Faults, Service};
+use tl_store_server::{Fault, Faults, Service};
 
 use crate::remote::{Store, service};
 use crate::support::{finished, json_lines, tar, tl, write};

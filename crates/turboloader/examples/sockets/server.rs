@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use store_server::{Dialect, Fault, Faults, Service, serve};
+use tl_store_server::{Dialect, Fault, Faults, Service, serve};
 use turboloader::{RemoteStores, StoreOptions};
 
 use crate::Outcome;

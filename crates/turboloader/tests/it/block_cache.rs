@@ -4,9 +4,9 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use store_server::Dialect;
 use tbl_io::{NewSample, Stores, StreamWriter, WriteOptions};
 use tl_pipeline::{CacheConfig, CacheKind, DiskCache, Shard};
+use tl_store_server::Dialect;
 use turboloader::{Blocks, Dataset, Loader, LoaderConfig, Shuffle, StoreOptions, Work};
 
 use crate::remote::{Server, config, rows, served};

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use store_server::{Dialect, Fault, Faults};
 use tbl_format::SampleFormat;
 use tbl_io::{NewSample, Stores, StreamWriter, WriteOptions};
 use tl_pipeline::{Batch, CacheConfig, CacheKind, Deal, DiskCache, Epoch, LoaderState, Shard};
+use tl_store_server::{Dialect, Fault, Faults};
 use turboloader::{Blocks, Dataset, Loader, LoaderConfig, Shuffle, Work};
 
 use crate::remote::{Server, config, served};

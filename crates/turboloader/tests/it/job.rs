@@ -7,10 +7,10 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use store_server::Dialect;
 use tbl_io::{
     AsStored, Compression, ConvertOptions, Labels, Location, Placement, Selection, Stores, Target,
 };
+use tl_store_server::Dialect;
 use tl_transform::{Channels, PixelType};
 use turboloader::job::{
     Job, JobError, JobFolders, Outcome, OutputFormat, Report, Status, Task, Totals,
@@ -24,7 +24,7 @@ const TO_TBL: Task =
 
 /// Writes a part of the photographs as an archive, a TBL and a Parquet file, and a folder.
 fn sources(root: &Path) -> Vec<PathBuf> {
-    let photos = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos");
+    let photos = tl_testdata::shipped!("photos");
     let folder = root.join("folder");
     copy(&photos, &folder);
     let parquet = tl_pipeline::parquet_target().unwrap();

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use store_server::{Dialect, Fault, Faults, Service, Serving, serve};
 use tbl_io::{AsStored, Compression, ConvertOptions, Labels, Selection, Stores, Target};
 use tl_pipeline::{Deal, Shard, Tail};
+use tl_store_server::{Dialect, Fault, Faults, Service, Serving, serve};
 use turboloader::{
     Blocks, Dataset, Loader, LoaderConfig, OnError, PipelineError, Recipe, RemoteStores, Shuffle,
     StoreOptions, Work,
@@ -20,7 +20,7 @@ const SECRET: &str = "planted-secret";
 /// The photographs as a folder, a TAR archive, and TBL files, in this folder. Those of a folder have
 /// a final slash.
 fn containers(root: &Path) -> [&'static str; 4] {
-    let photos = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos");
+    let photos = tl_testdata::shipped!("photos");
     // More than the first bytes that come when an object is opened.
     for class in ["a", "b", "c", "d"] {
         copy(&photos, &root.join("folder").join(class));

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, Float64Array, Int64Array, RecordBatch, StructArray};
 use arrow_ipc::writer::FileWriter;
-use store_server::Dialect;
 use tbl_io::{AsStored, ConvertOptions, IndexOptions, Labels, Selection, Stores, index_shards};
 use tl_pipeline::{Columns, TokenNumber, TokenWork};
+use tl_store_server::Dialect;
 use tl_tokens::{TokenOptions, TokenType, Windows};
 use turboloader::{Blocks, Dataset, Loader, LoaderConfig, Shuffle, Work};
 
@@ -19,7 +19,7 @@ use crate::remote::{Server, config, copy, rows, served};
 
 /// Photographs in a Parquet file of several megabytes, in plain pages with an offset index.
 fn write_parquet(root: &Path) -> PathBuf {
-    let photos = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos");
+    let photos = tl_testdata::shipped!("photos");
     let folder = tempfile::tempdir().unwrap();
     for number in 10..30 {
         copy(&photos, &folder.path().join(format!("class {number}")));
@@ -141,7 +141,7 @@ fn columns(dataset: Dataset, shuffle: Shuffle) -> Vec<Vec<u8>> {
 #[test]
 fn tables_of_a_store_make_the_batches_of_local_files() {
     let root = tempfile::tempdir().unwrap();
-    let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/parquet/tables");
+    let tables = tl_testdata::shipped!("parquet/tables");
     fs::copy(tables.join("pyarrow_nulls.parquet"), root.path().join("a.parquet")).unwrap();
     let numbers = |first: i64| -> RecordBatch {
         let whole: ArrayRef = Arc::new(Int64Array::from_iter(first..first + 20_000));

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fork::Fork;
-use store_server::{Dialect, Service, Serving, serve};
 use tbl_format::SampleFormat;
 use tbl_io::{NewSample, Stores, StreamWriter, WriteOptions};
+use tl_store_server::{Dialect, Service, Serving, serve};
 use turboloader::{
     Batch, Dataset, Loader, LoaderConfig, PipelineError, RemoteStores, Shuffle, StoreOptions, Work,
 };

@@ -330,7 +330,7 @@ fn an_entry_that_no_index_can_have_costs_its_sample_only() {
 fn sound_archives_of_every_archiver_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("good.tar");
-    let archives = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/tar");
+    let archives = tl_testdata::shipped!("tar");
     let mut count = 0;
     for item in std::fs::read_dir(archives).unwrap() {
         let path = item.unwrap().path();

@@ -136,7 +136,7 @@ fn goldens() -> Vec<(&'static str, WriteOptions, Vec<Sample>, Vec<String>)> {
 }
 
 fn golden_folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/tbl")
+    tl_testdata::shipped!("tbl")
 }
 
 #[test]

@@ -235,7 +235,7 @@ pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 pub(super) fn repository(folder: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(folder)
+    tl_testdata::shipped!("").join(folder)
 }
 
 #[test]

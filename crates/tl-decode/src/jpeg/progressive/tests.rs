@@ -158,9 +158,9 @@ impl BlockSink for Collect<'_> {
 
 /// Small files with scan scripts of every kind.
 const FILES: [&[u8]; 3] = [
-    include_bytes!("../../../../../testdata/jpeg/progressive_bands_restart.jpg"),
-    include_bytes!("../../../../../testdata/jpeg/progressive_deep_420.jpg"),
-    include_bytes!("../../../../../testdata/jpeg/progressive_default_grey.jpg"),
+    tl_testdata::shipped_bytes!("jpeg/progressive_bands_restart.jpg"),
+    tl_testdata::shipped_bytes!("jpeg/progressive_deep_420.jpg"),
+    tl_testdata::shipped_bytes!("jpeg/progressive_default_grey.jpg"),
 ];
 
 fn levels() -> impl Iterator<Item = Level> {

@@ -60,7 +60,7 @@ fn files() -> Vec<PathBuf> {
     let names = ["420", "422", "444", "cmyk", "grey", "restart", "rgb", "scans"];
     let mut files =
         names.map(|name| crate_folder.join(format!("testdata/jpeg/{name}.jpg"))).to_vec();
-    let mut folders = vec![crate_folder.join("../../testdata/photos")];
+    let mut folders = vec![tl_testdata::shipped!("photos")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

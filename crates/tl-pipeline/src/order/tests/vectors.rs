@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::*;
 
-const VECTORS: &str = include_str!("../../../../../testdata/order/vectors.jsonl");
+const VECTORS: &str = tl_testdata::shipped_text!("order/vectors.jsonl");
 
 fn numbers(value: &Value) -> Vec<u64> {
     value.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()

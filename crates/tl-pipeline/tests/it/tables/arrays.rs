@@ -13,7 +13,7 @@ use crate::memory::config;
 use crate::store::MemoryStore;
 
 pub(super) fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/arrays")
+    tl_testdata::shipped!("arrays")
 }
 
 /// The rows of a column as the table has them.

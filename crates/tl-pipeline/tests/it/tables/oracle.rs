@@ -125,7 +125,7 @@ fn canonical(codec: &Codec, row: Option<&[u8]>, out: &mut Vec<u8>) {
 
 #[test]
 fn columns_of_idv_files_are_those_that_other_readers_find() {
-    let own = samples(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/idv"));
+    let own = samples(&tl_testdata::shipped!("idv"));
     let mut compared = 0;
     for (path, expected) in own.into_iter().chain(samples(&tl_testdata::path!("formats/idv"))) {
         let name = path.display();

@@ -10,7 +10,7 @@ use tl_pipeline::{Columns, ColumnsError, Dataset, Fields, LoaderConfig, Pipeline
 use super::files::{columns_of, loader_with};
 
 fn table(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/parquet/tables");
+    let folder = tl_testdata::shipped!("parquet/tables");
     folder.join(format!("{name}.parquet"))
 }
 

@@ -31,7 +31,7 @@ struct Magnitudes {
 }
 
 fn reference() -> Reference {
-    serde_json::from_str(include_str!("../../../../../testdata/transforms/policies.json")).unwrap()
+    serde_json::from_str(tl_testdata::shipped_text!("transforms/policies.json")).unwrap()
 }
 
 #[test]

@@ -66,9 +66,10 @@ fn bindings_have_forms_of_their_own_for_lists_and_for_code_alone() {
     assert_eq!(BatchOp::NAMES.len(), BatchOp::signatures().len());
 }
 
+#[tl_testdata::needs_checkout("docs/transforms.md")]
 #[test]
 fn the_documentation_has_every_operation_with_its_parameters() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/transforms.md");
+    let path = tl_testdata::checkout!("docs/transforms.md");
     let text = std::fs::read_to_string(path).expect("the document exists");
     for Signature { name, parameters, .. } in
         Op::signatures().into_iter().chain(BatchOp::signatures())

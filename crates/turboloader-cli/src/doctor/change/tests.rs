@@ -1,4 +1,3 @@
-use std::path::Path;
 use std::time::Duration;
 
 use clap::Parser;
@@ -10,8 +9,7 @@ use crate::cli::{Cli, Command};
 const FILES: &str = "testdata/photos";
 
 fn photos() -> Dataset {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(FILES);
-    Dataset::open(&[folder]).expect("the photographs exist")
+    Dataset::open(&[tl_testdata::shipped!("photos")]).expect("the photographs exist")
 }
 
 /// The report on eight workers that spent their time so, in milliseconds for 1,000 samples.

@@ -8,7 +8,7 @@ use super::*;
 fn counts_are_checked_before_the_decoder_uses_them() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out.idv");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/regressions/parquet");
+    let root = tl_testdata::shipped!("regressions/parquet");
     for (name, expected) in [
         ("booleans_without_bytes", "byte 41: damaged header: 3 booleans, expected no list"),
         ("delta-count-1.parquet", "values of DELTA_BYTE_ARRAY in a page, expected at most"),

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use super::*;
 
-const NONE: &str = include_str!("../../../../../../testdata/plans/none.txt");
-const BLOCK: &str = include_str!("../../../../../../testdata/plans/block.txt");
-const FULL: &str = include_str!("../../../../../../testdata/plans/full.txt");
+const NONE: &str = tl_testdata::shipped_text!("plans/none.txt");
+const BLOCK: &str = tl_testdata::shipped_text!("plans/block.txt");
+const FULL: &str = tl_testdata::shipped_text!("plans/full.txt");
 
 /// Two objects of 32 samples with 10 to 25 KB. Most gaps are 512 bytes; every 16th is
 /// larger than requests may have.

@@ -63,7 +63,7 @@ pub fn serve(service: Arc<Service>, port: u16) -> io::Result<Serving> {
     let listener = runtime.block_on(TcpListener::bind(address))?;
     let address = listener.local_addr()?;
     let (stop, stopped) = oneshot::channel();
-    let thread = thread::Builder::new().name("store-server".to_owned()).spawn(move || {
+    let thread = thread::Builder::new().name("tl-store-server".to_owned()).spawn(move || {
         runtime.block_on(async move {
             tokio::select! {
                 () = accept(listener, service) => {}

@@ -4,7 +4,7 @@
 
 use std::process::ExitCode;
 
-use store_server::Options;
+use tl_store_server::Options;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
