@@ -48,6 +48,7 @@ usage: cargo xtask <task>
   simulate [OPTION VALUE]...
                             simulate loaders of many machines that read from a store; simulate check
                             compares simulations with loaders on this machine
+  site                      make the site of the documentation in target/site
   ptx [--check]             compile the kernels of tl-cuda, or compare them with what is committed
   goldens                   write what torchvision and Pillow make of small images, for the tests";
 
@@ -86,6 +87,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         }
         ("ptx", []) => ptx::write(),
         ("ptx", [check]) if check == "--check" => ptx::check(),
+        ("site", []) => python::site(),
         ("goldens", []) => goldens::run(),
         ("fuzz", rest) => fuzz::run(&fuzz::Options::parse(rest)?),
         ("help" | "--help" | "-h", _) => {

@@ -51,6 +51,9 @@ fn checked_build() -> String {
     format!("--profile dev --features stubs,as-tested,{FEATURES} -- -C strip=debuginfo")
 }
 
+/// The packages that make the site of the documentation.
+const FOR_SITE: [&str; 2] = ["mkdocs-material>=9.7,<10", "mkdocstrings-python>=2,<3"];
+
 /// Linux with glibc 2.17 or later.
 const PLATFORM: &str = "manylinux2014";
 
@@ -132,6 +135,16 @@ pub(crate) fn wheel() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Makes the site of the documentation in `target/site`. A link that leads nowhere is an error.
+pub(crate) fn site() -> Result<(), Box<dyn Error>> {
+    let environment = Environment::make("site", PYTHON)?;
+    environment.install(&FOR_SITE)?;
+    // The theme's announcement of its successor.
+    let mut build = environment.python("mkdocs");
+    build.env("NO_MKDOCS_2_WARNING", "1").current_dir(workspace_root());
+    command::run(build.args(["build", "--quiet", "--config-file", "site/mkdocs.yml"]))
+}
+
 /// The interpreter of an environment that has these packages.
 pub(crate) fn interpreter(name: &str, packages: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
     let environment = Environment::make(name, PYTHON)?;
@@ -208,8 +221,11 @@ impl Environment {
     }
 
     fn check_style(&self) -> Result<(), Box<dyn Error>> {
-        self.module("ruff", &["check", "."])?;
-        self.module("ruff", &["format", "--check", "."])
+        // The hooks of the site have the settings of the package.
+        let places = [".", "../../site"];
+        let settings = ["--config", "pyproject.toml"];
+        self.module("ruff", &[&["check"], &places[..], &settings].concat())?;
+        self.module("ruff", &[&["format", "--check"], &places[..], &settings].concat())
     }
 
     fn lint(&self) -> Result<(), Box<dyn Error>> {

@@ -79,7 +79,7 @@ const QUICK: [Check; 9] = [
     Check { name: "python", run: || python_package(python::test) },
 ];
 
-const FULL: [Check; 10] = [
+const FULL: [Check; 11] = [
     Check { name: "slow tests", run: slow_tests },
     Check { name: "data", run: data },
     Check { name: "python lints", run: || python_package(python::lint) },
@@ -88,6 +88,7 @@ const FULL: [Check; 10] = [
     Check { name: "schedules", run: || prove::schedules().map(|()| Outcome::Passed) },
     Check { name: "aarch64", run: aarch64 },
     Check { name: "benches", run: || run_cargo("test --package tl-benches --benches") },
+    Check { name: "site", run: || python_package(python::site) },
     Check { name: "publish", run: publish },
     Check { name: "packages", run: || packages::run(&SLOW).map(|()| Outcome::Passed) },
 ];
