@@ -14,5 +14,6 @@ pub mod pad;
 pub mod resample;
 pub mod similarity;
 pub(crate) mod streams;
+pub mod video;
 pub mod vp8;
 pub mod warp;

@@ -8,6 +8,6 @@ mod vector;
 
 pub use kernels::{
     color, column, erase, gaussian, interleave, jpeg, mix, mixture, normal, normalize, pad,
-    resample, similarity, vp8, warp,
+    resample, similarity, video, vp8, warp,
 };
 pub use level::{LEVEL_VARIABLE, Level, LevelError};

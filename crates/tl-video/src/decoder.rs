@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::error::{CodecError, Limit, Name, VideoError};
 use crate::h264::H264;
 use crate::index::{Packet, VideoIndex};
-use crate::info::{Codec, FrameTimes};
+use crate::info::{Codec, Color, FrameTimes};
 use crate::limits::{Limits, check};
 use crate::picture::Picture;
 use crate::plan::{DecodePlan, MAX_REORDERED, Run};
@@ -54,6 +54,8 @@ pub(crate) enum Failure {
 pub struct FrameDecoder {
     limits: Limits,
     codec: H264,
+    /// The colours as the container states them.
+    color: Color,
     packet: Vec<u8>,
     /// The packets that the state of the codec is the result of.
     decoded: Option<Range<u64>>,
@@ -84,7 +86,8 @@ impl FrameDecoder {
             return Err(VideoError::Unsupported { container, feature, what, offset: 0 });
         }
         let codec = H264::new(&index.info().configuration);
-        Ok(Self { limits: *limits, codec, packet: Vec::new(), decoded: None })
+        let color = index.info().color;
+        Ok(Self { limits: *limits, codec, color, packet: Vec::new(), decoded: None })
     }
 
     /// Decodes a plan of `index`, for which the decoder was made, and passes each frame that is kept
@@ -188,11 +191,21 @@ impl FrameDecoder {
         let packet = &self.packet;
         let limits = &self.limits;
         let decoded = catch_unwind(AssertUnwindSafe(|| codec.decode(packet, limits)));
-        decoded.unwrap_or_else(|_| {
-            codec.restart();
-            let reason = "the decoder panicked".to_owned();
-            Err(Failure::Codec(CodecError { codec: "H.264", reason }))
-        })
+        let failed = |reason: &str| {
+            Err(Failure::Codec(CodecError { codec: "H.264", reason: reason.to_owned() }))
+        };
+        match decoded {
+            Ok(Ok(Some(coded))) if !coded.picture.is_whole() => failed("planes of another size"),
+            Ok(Ok(Some(mut coded))) => {
+                coded.picture.color = coded.picture.color.or(self.color);
+                Ok(Some(coded))
+            }
+            Ok(other) => other,
+            Err(_) => {
+                codec.restart();
+                failed("the decoder panicked")
+            }
+        }
     }
 }
 

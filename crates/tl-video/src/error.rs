@@ -62,6 +62,12 @@ pub enum VideoError {
     /// A packet without the picture that is to be shown.
     #[error("packet {packet} at byte {offset} has no picture")]
     NoPicture { packet: u64, offset: u64 },
+    /// A picture whose planes are not luma and chroma.
+    #[error(
+        "matrix coefficients {}: expected a matrix of luma and chroma, such as 1 or 6",
+        code_point.unwrap_or_default()
+    )]
+    NotLumaAndChroma { code_point: Option<u8> },
     /// The source did not give bytes.
     #[error("reading {bytes} bytes at byte {offset}: {source}")]
     Read { offset: u64, bytes: u64, source: io::Error },

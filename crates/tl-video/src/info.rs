@@ -81,6 +81,14 @@ pub struct Color {
 }
 
 impl Color {
+    /// These colours, and what they do not state from others.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            matrix: self.matrix.or(other.matrix),
+            full_range: self.full_range.or(other.full_range),
+        }
+    }
+
     /// A code point of a matrix, unless it is reserved or means that nothing is said.
     pub(crate) fn specified(matrix: u64) -> Option<u8> {
         u8::try_from(matrix).ok().filter(|matrix| !matches!(matrix, 2 | 3 | 15..))

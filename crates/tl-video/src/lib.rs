@@ -20,6 +20,8 @@ mod packets;
 mod picture;
 mod plan;
 mod read;
+#[cfg(feature = "h264")]
+mod rgb;
 
 pub use container::Container;
 #[cfg(feature = "h264")]
@@ -34,3 +36,6 @@ pub use limits::Limits;
 pub use picture::{Chroma, Picture, Plane};
 pub use plan::{DecodePlan, Run};
 pub use read::ReadAt;
+#[cfg(feature = "h264")]
+#[cfg_attr(docsrs, doc(cfg(feature = "h264")))]
+pub use rgb::{Parity, Region};

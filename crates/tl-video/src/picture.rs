@@ -24,7 +24,7 @@ pub struct Picture {
     pub bit_depth: u8,
     /// The size of the planes of colour.
     pub chroma: Chroma,
-    /// The colours that the header of the codec states.
+    /// The colours that the header of the codec states, or else the container.
     pub color: Color,
     /// Y, U and V: rows from top to bottom without bytes between them.
     pub planes: [Vec<u8>; 3],
@@ -39,16 +39,38 @@ pub struct Plane<'a> {
     pub samples: &'a [u8],
 }
 
+impl Chroma {
+    /// The numbers of halvings of width and height.
+    pub(crate) fn shift(self) -> [u32; 2] {
+        match self {
+            Self::Yuv420 => [1, 1],
+            Self::Yuv422 => [1, 0],
+        }
+    }
+}
+
 impl Picture {
+    /// Bytes of a sample.
+    pub(crate) fn sample_bytes(&self) -> usize {
+        if self.bit_depth > 8 { 2 } else { 1 }
+    }
+
+    /// Whether the planes have the samples of their size.
+    pub(crate) fn is_whole(&self) -> bool {
+        let size = self.sample_bytes();
+        self.views().iter().all(|plane| {
+            let samples = u64::from(plane.width) * u64::from(plane.height);
+            plane.samples.len() as u64 == samples * size as u64
+        })
+    }
+
     /// The planes with their sizes.
     pub fn views(&self) -> [Plane<'_>; 3] {
-        let half_height = match self.chroma {
-            Chroma::Yuv420 => self.height.div_ceil(2),
-            Chroma::Yuv422 => self.height,
-        };
         let [y, u, v] = &self.planes;
-        let colour =
-            |samples| Plane { width: self.width.div_ceil(2), height: half_height, samples };
+        let [columns, rows] = self.chroma.shift();
+        let width = self.width.div_ceil(1 << columns);
+        let height = self.height.div_ceil(1 << rows);
+        let colour = |samples| Plane { width, height, samples };
         [Plane { width: self.width, height: self.height, samples: y }, colour(u), colour(v)]
     }
 }

@@ -56,7 +56,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("tl-store", &["tbl-io"]),
     ("tl-tokens", &["tbl-format", "tbl-io"]),
     ("tl-transform", &["tl-simd"]),
-    ("tl-video", &[]),
+    ("tl-video", &["tl-simd"]),
     (
         "turboloader",
         &[

@@ -15,6 +15,7 @@ mod pillow;
 mod resample;
 mod similarity;
 mod torchvision;
+mod video;
 mod vp8;
 mod warp;
 mod warp_references;
