@@ -59,6 +59,9 @@ const TABLE: [Row; 14] = [
     Row(SampleFormat::Jxl, "JXL", &["jxl"]),
 ];
 
+/// The extensions of videos whose frames can be read.
+const VIDEOS: [&str; 6] = ["mp4", "m4v", "mov", "mkv", "webm", "avi"];
+
 impl SampleFormat {
     /// The format that `code` in an index entry stands for.
     ///
@@ -158,6 +161,31 @@ impl SampleFormat {
         }
     }
 
+    /// Whether a file with this name is a video, by its extension in any letter case. The original
+    /// writer gives videos no format, so that [`from_file_name`](Self::from_file_name) does not either.
+    ///
+    /// ```
+    /// use tbl_format::SampleFormat;
+    /// assert!(SampleFormat::is_video_name(b"clips/a.MP4"));
+    /// assert!(!SampleFormat::is_video_name(b"clips/a.jpg"));
+    /// ```
+    pub fn is_video_name(name: &[u8]) -> bool {
+        let base = name.rsplit(|&byte| byte == b'/').next().unwrap_or(name);
+        let Some(dot) = base.iter().rposition(|&byte| byte == b'.') else { return false };
+        let is_extension = |known: &&str| base[dot + 1..].eq_ignore_ascii_case(known.as_bytes());
+        VIDEOS.iter().any(is_extension)
+    }
+
+    /// Whether bytes begin as an MP4, MOV, Matroska, WebM or AVI file does.
+    pub fn is_video_magic(bytes: &[u8]) -> bool {
+        matches!(
+            bytes,
+            [_, _, _, _, b'f', b't', b'y', b'p', ..]
+                | [0x1a, 0x45, 0xdf, 0xa3, ..]
+                | [b'R', b'I', b'F', b'F', _, _, _, _, b'A', b'V', b'I', b' ', ..]
+        )
+    }
+
     /// The extension that files of this format are written with, without a dot: `bin` for formats
     /// without one.
     pub fn extension(self) -> &'static str {
@@ -245,6 +273,21 @@ mod tests {
         check("shard.png/readme", SampleFormat::Unknown);
         check("", SampleFormat::Unknown);
         check("clip.mp4", SampleFormat::Unknown);
+    }
+
+    #[test]
+    fn videos_are_known_by_name_and_by_their_first_bytes() {
+        for name in ["a/b.mp4", "B.MKV", "x.jpg.webm", ".avi"] {
+            assert!(SampleFormat::is_video_name(name.as_bytes()), "{name}");
+        }
+        for name in ["mp4", "a.mp4/b", "a.mp", "a.mp4.jpg", ""] {
+            assert!(!SampleFormat::is_video_name(name.as_bytes()), "{name}");
+        }
+        assert!(SampleFormat::is_video_magic(b"\0\0\0\x20ftypisom"));
+        assert!(SampleFormat::is_video_magic(b"\x1a\x45\xdf\xa3\x01"));
+        assert!(SampleFormat::is_video_magic(b"RIFF\0\0\0\0AVI LIST"));
+        assert!(!SampleFormat::is_video_magic(b"RIFF\0\0\0\0WEBP"));
+        assert!(!SampleFormat::is_video_magic(b"\0\0\0\x20fty"));
     }
 
     #[test]

@@ -19,6 +19,8 @@ const NPY: &str = "write its images into a folder, a TAR archive or a TBL file; 
 const PICKLE: &str = "of CIFAR, download the binary version; otherwise write its samples into a \
                       folder, a TAR archive or a TBL file";
 
+const VIDEO: &str = "name it .mp4, .mov, .mkv, .webm or .avi to load clips of it";
+
 const TOKENS: &str = "its tokens are read with `--tokens auto`, in Python by \
                       `turboloader.tokens(path, length=2048)`";
 
@@ -59,8 +61,8 @@ const MAGICS: [(usize, &[u8], Foreign); 39] = [
     (4, b"JXL ", ("a JPEG XL image", IMAGE)),
     (4, b"ftypheic", ("a HEIC image", IMAGE)),
     (4, b"ftypavif", ("an AVIF image", IMAGE)),
-    (4, b"ftyp", ("an MP4 video", "videos are not read")),
-    (8, b"AVI ", ("an AVI video", "videos are not read")),
+    (4, b"ftyp", ("an MP4 video", VIDEO)),
+    (8, b"AVI ", ("an AVI video", VIDEO)),
     (8, b"WAVE", ("a WAV file", "sound is not read")),
     (0, b"fLaC", ("a FLAC file", "sound is not read")),
     (0, b"ID3", ("an MP3 file", "sound is not read")),

@@ -41,7 +41,7 @@ impl Features {
         let mut features = Self::default();
         for (column, feature) in columns {
             match feature.get("_type").and_then(Value::as_str) {
-                Some("Image") => features.images.push(column.clone()),
+                Some("Image" | "Video") => features.images.push(column.clone()),
                 Some("ClassLabel") => {
                     let names =
                         feature.get("names").and_then(Value::as_array).into_iter().flatten();

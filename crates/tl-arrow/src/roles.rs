@@ -208,7 +208,7 @@ fn find_image<'f>(file: &'f dyn RowFile, features: &Features) -> Result<&'f Node
     }
 }
 
-/// Whether the first value of a column that is not null is an image. A structure of bytes and a path
+/// Whether the first value of a column that is not null is an image or a video. A structure of bytes and a path
 /// without a value counts as one too.
 fn looks_like_images(file: &dyn RowFile, node: &Node) -> Result<bool, ReadError> {
     let Some(column) = bytes_of(file, node) else { return Ok(false) };
@@ -219,7 +219,8 @@ fn looks_like_images(file: &dyn RowFile, node: &Node) -> Result<bool, ReadError>
     let mut is_image = column.path.is_some();
     file.each_value(column.bytes, &mut |value, _| {
         let Some(Value::Bytes(bytes)) = value else { return Ok(ControlFlow::Continue(())) };
-        is_image = SampleFormat::from_magic(bytes).is_image();
+        is_image =
+            SampleFormat::from_magic(bytes).is_image() || SampleFormat::is_video_magic(bytes);
         Ok(ControlFlow::Break(()))
     })?;
     Ok(is_image)

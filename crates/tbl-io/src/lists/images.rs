@@ -1,4 +1,4 @@
-//! Images that are named one by one: in sequence they are one source.
+//! Images and videos that are named one by one: in sequence they are one source.
 
 use std::ffi::OsStr;
 use std::io;
@@ -22,10 +22,10 @@ pub(crate) enum Piece {
     Others(Vec<Location>),
 }
 
-/// Images in sequence.
+/// Images or videos in sequence.
 pub(crate) struct Images(Vec<Location>);
 
-/// Splits locations into images and others, by the extensions of their names.
+/// Splits locations into images or videos and others, by the extensions of their names.
 pub(crate) fn pieces(locations: Vec<Location>) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for location in locations {
@@ -41,7 +41,9 @@ pub(crate) fn pieces(locations: Vec<Location>) -> Vec<Piece> {
 }
 
 fn is_image(location: &Location) -> bool {
-    let is_named = SampleFormat::from_file_name(location.as_os_str().as_bytes()).is_image();
+    let name = location.as_os_str().as_bytes();
+    let is_named =
+        SampleFormat::from_file_name(name).is_image() || SampleFormat::is_video_name(name);
     // The query of a signed URL is part of one object's name and of no other's.
     is_named
         && location.url().is_none_or(|url| !url.contains('?'))
