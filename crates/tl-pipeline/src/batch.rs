@@ -13,7 +13,7 @@ use tl_handoff::permits::{HeldBatch, Permit};
 use tl_handoff::pool::Lease;
 use tl_handoff::slab::FieldPointers;
 use tl_handoff::sync::Arc;
-use tl_transform::{Dtype, Layout, Mixing};
+use tl_transform::{Dtype, Mixing};
 use zerocopy::FromBytes;
 
 use crate::batching::PaddingStats;
@@ -38,7 +38,7 @@ pub struct Mixed {
 /// The dimensions of a batch's images.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Dimensions {
-    sizes: [usize; 5],
+    sizes: [usize; 6],
     rank: usize,
 }
 
@@ -312,22 +312,16 @@ impl Batch {
     }
 
     /// The dimensions of [`images`](Self::images), batch first, in the order of the layout. There
-    /// are four, or five where the recipe makes several images of a sample: their number is the
-    /// second.
+    /// are four, and up to two more after the first: where a sample becomes several images or clips
+    /// their number, and for clips that of their frames.
     #[must_use]
     pub fn shape(&self) -> Option<Dimensions> {
-        let ImageSpec { views, width, height, output, channels } = self.spec?;
-        let width = width as usize;
-        let height = height as usize;
-        let channels = channels.count() as usize;
-        let [a, b, c] = match output.layout {
-            Layout::Hwc => [height, width, channels],
-            Layout::Chw => [channels, height, width],
-        };
-        Some(match views {
-            1 => Dimensions { sizes: [self.len, a, b, c, 1], rank: 4 },
-            views => Dimensions { sizes: [self.len, views as usize, a, b, c], rank: 5 },
-        })
+        let of_sample = self.spec?.shape();
+        let mut sizes = [self.len; 6];
+        for (size, of_sample) in sizes.iter_mut().skip(1).zip(&of_sample) {
+            *size = *of_sample;
+        }
+        Some(Dimensions { sizes, rank: 1 + of_sample.len() })
     }
 
     /// The images in row order and the machine's byte order; empty if the samples differ in size, and

@@ -90,6 +90,7 @@ impl Buckets {
                 None
             }
             Work::Images(recipe) => Some(recipe.to_string()),
+            Work::Clips(_) => Some("clips".to_owned()),
             Work::Bytes | Work::Views => Some("bytes".to_owned()),
             Work::Columns(_) => Some("columns".to_owned()),
             Work::Tokens(_) => Some("tokens".to_owned()),

@@ -136,7 +136,8 @@ impl LoaderConfig {
 
     /// The user's transforms of the recipes.
     pub(crate) fn bind(&self) -> Result<BoundRecipes, PipelineError> {
-        let Work::Images(recipe) = &self.work else { return Ok(BoundRecipes::default()) };
+        let Some(recipe) = self.work.recipe() else { return Ok(BoundRecipes::default()) };
+        let recipe = &*recipe;
         let images = self
             .fields
             .images
@@ -179,10 +180,8 @@ impl LoaderConfig {
 
     /// The options of decoding, with the pixels that the recipe takes.
     pub(crate) fn decode_options(&self) -> DecodeOptions {
-        match &self.work {
-            Work::Images(recipe) => decode_options(recipe, self.decode),
-            Work::Bytes | Work::Views | Work::Columns(_) | Work::Tokens(_) => self.decode,
-        }
+        let recipe = self.work.recipe();
+        recipe.map_or(self.decode, |recipe| decode_options(&recipe, self.decode))
     }
 
     /// The bytes of blocks that are in memory until they are written; 0 without a cache of blocks.
@@ -214,6 +213,8 @@ impl LoaderConfig {
             Work::Bytes | Work::Views | Work::Columns(_) | Work::Tokens(_) => {
                 ", and stored bytes are not decoded".to_owned()
             }
+            // Any cache is refused with clips.
+            Work::Clips(_) => return Ok(()),
             Work::Images(recipe) if recipe.ops().is_empty() => return Ok(()),
             Work::Images(recipe) if recipe.decode_mode() == DecodeMode::Exact => return Ok(()),
             Work::Images(recipe) => {
@@ -224,6 +225,36 @@ impl LoaderConfig {
         };
         let needed = "a cache of decoded images needs a recipe that decodes exactly";
         Err(PipelineError::Unusable(format!("{needed}{found}")))
+    }
+
+    /// Refuses settings that clips cannot have.
+    fn check_clips(&self) -> Result<(), PipelineError> {
+        let Work::Clips(clips) = &self.work else { return Ok(()) };
+        clips.check()?;
+        let refused = |what: &str| {
+            Err(PipelineError::Unusable(format!(
+                "{what}, and of videos only the packets that a clip needs are read, by the \
+                workers: leave it at its default"
+            )))
+        };
+        if self.readers != Readers::Workers {
+            return refused("readers bring whole samples");
+        }
+        if self.cache != CacheConfig::default() {
+            return refused("caches keep whole samples");
+        }
+        Ok(())
+    }
+
+    /// Bytes of indexes of videos that are kept.
+    pub(crate) fn index_bytes(&self) -> u64 {
+        match &self.work {
+            Work::Clips(_) => {
+                let most = self.memory_budget.map(|budget| budget / INDEX_PART);
+                most.map_or(INDEX_BYTES, |most| most.min(INDEX_BYTES))
+            }
+            Work::Images(_) | Work::Bytes | Work::Views | Work::Columns(_) | Work::Tokens(_) => 0,
+        }
     }
 
     /// Replaces zeros by the defaults that they stand for.
@@ -304,6 +335,7 @@ impl LoaderConfig {
         }
         self.fields.check(&self.work, self.batching.pads())?;
         nvjpeg::check(&self)?;
+        self.check_clips()?;
         Ok(self)
     }
 }
@@ -328,6 +360,12 @@ pub(crate) struct BoundRecipes {
 
 /// Some 600 photographs: enough to keep any disk busy while a worker decodes the first of them.
 pub(crate) const READ_AHEAD_BYTES: u64 = 64 << 20;
+
+/// Indexes of some 30 000 videos of 10 seconds.
+const INDEX_BYTES: u64 = 64 << 20;
+
+/// The part of a memory budget for indexes of videos.
+const INDEX_PART: u64 = 16;
 
 /// Batches in flight where bytes bound them and nothing else does: each takes memory that the bytes
 /// do not count.

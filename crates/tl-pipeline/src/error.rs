@@ -1,6 +1,7 @@
 //! The errors of loading, from opening a data set to receiving its last batch.
 
 mod annotation;
+mod clip;
 mod empty;
 mod kinds;
 mod sampler;
@@ -15,10 +16,12 @@ use tl_decode::DecodeError;
 use tl_handoff::permits::BatchesHeld;
 use tl_handoff::sync::Arc;
 use tl_transform::{PlanError, StepError, UserFault, UserTransformError};
+use tl_video::VideoError;
 
 use crate::threads::ThreadError;
 
 pub use annotation::AnnotationFault;
+pub use clip::ClipFault;
 pub use empty::EmptyError;
 pub use sampler::SamplerError;
 pub use table::{ColumnsError, TableError};
@@ -229,6 +232,16 @@ pub enum SampleFault {
         "it has {bytes} bytes, the memory budget and max_decoded_bytes leave {limit} for one sample"
     )]
     StoredSize { bytes: u64, limit: u64 },
+    /// Its video cannot be read or decoded.
+    #[error("{}{source}", OfFrame(*frame))]
+    Video {
+        /// The number of the frame, if one is to blame.
+        frame: Option<u64>,
+        source: Box<VideoError>,
+    },
+    /// Its video does not have the clips that are asked for.
+    #[error(transparent)]
+    Clip(#[from] ClipFault),
     /// The recipe decodes with nvJPEG, and is carried out without a device.
     #[error("the recipe decodes with nvJPEG, which only loaders with a device do")]
     NvJpeg,
@@ -249,6 +262,9 @@ impl SampleFault {
         if let Self::Annotation(AnnotationFault::Image { source, .. }) = self {
             return source.is_limit();
         }
+        if let Self::Video { source, .. } = self {
+            return matches!(**source, VideoError::LimitExceeded { .. });
+        }
         matches!(
             self,
             Self::Decode(DecodeError::LimitExceeded { .. })
@@ -268,6 +284,15 @@ fn files_called(names: &[String]) -> String {
     match names {
         [] => "its samples have no names and no files".to_owned(),
         names => format!("the files are called: {}", names.join(", ")),
+    }
+}
+
+/// The frame that a fault is about.
+struct OfFrame(Option<u64>);
+
+impl std::fmt::Display for OfFrame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.map_or(Ok(()), |frame| write!(f, "frame {frame}: "))
     }
 }
 

@@ -174,7 +174,7 @@ impl<'r> RowSource<'r> {
         let dataset = self.run.dataset();
         match self.run.config().work {
             Work::Bytes => dataset.copy_into(self.sample(), bytes)?,
-            Work::Views | Work::Images(_) | Work::Columns(_) | Work::Tokens(_) => {
+            Work::Views | Work::Images(_) | Work::Clips(_) | Work::Columns(_) | Work::Tokens(_) => {
                 dataset.read_into(self.sample(), bytes)?;
             }
         }

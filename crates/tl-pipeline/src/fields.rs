@@ -263,6 +263,7 @@ impl Fields {
         let recipe = match work {
             Work::Images(recipe) if recipe.views() == 1 && recipe.batch_ops().is_empty() => recipe,
             Work::Images(recipe) => return unusable(recipe),
+            Work::Clips(_) => return unusable(&"clips"),
             Work::Bytes | Work::Views => return unusable(&"bytes"),
             Work::Columns(_) => return unusable(&"columns"),
             Work::Tokens(_) => return unusable(&"tokens"),

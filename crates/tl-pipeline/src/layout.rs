@@ -17,6 +17,8 @@ pub struct ImageSpec {
     /// Images that the recipe makes of one sample: 1, or more with crops such as
     /// [`FiveCrop`](tl_transform::op::FiveCrop).
     pub views: u32,
+    /// Frames of a clip; `None` for still images. Each view is then a clip.
+    pub frames: Option<u32>,
     /// The width in pixels.
     pub width: u32,
     /// The height in pixels.
@@ -45,7 +47,8 @@ impl ImageSpec {
             Layout::Chw => [channels, height, width],
         };
         let views = (self.views > 1).then_some(self.views as usize);
-        views.into_iter().chain(image).collect()
+        let frames = self.frames.map(|frames| frames as usize);
+        views.into_iter().chain(frames).chain(image).collect()
     }
 
     /// Bytes of the images of one sample, if that fits the address space.
@@ -53,7 +56,8 @@ impl ImageSpec {
         let width = self.width as usize;
         let height = self.height as usize;
         let channels = self.channels.count() as usize;
-        [self.views as usize, width, height, channels, self.output.dtype.bytes()]
+        let frames = self.frames.unwrap_or(1) as usize;
+        [self.views as usize, frames, width, height, channels, self.output.dtype.bytes()]
             .into_iter()
             .try_fold(1usize, usize::checked_mul)
     }
@@ -99,10 +103,8 @@ impl BatchLayout {
         keypoints: Arc<[KeypointLayout]>,
         rows: RowKind,
     ) -> Result<Self, PipelineError> {
-        let spec = match &config.work {
-            Work::Bytes | Work::Views | Work::Columns(_) | Work::Tokens(_) => None,
-            Work::Images(recipe) => ImageSpec::of(recipe),
-        };
+        let spec = config.work.recipe().and_then(|recipe| ImageSpec::of(&recipe));
+        let spec = spec.map(|spec| ImageSpec { frames: config.work.frames(), ..spec });
         let shape = shape(config, spec, &columns).ok_or(PipelineError::Setting {
             setting: "batch_size",
             value: config.batch_size as u64,
@@ -144,7 +146,8 @@ impl BatchLayout {
 fn spec_of(recipe: &Recipe, size: (u32, u32)) -> ImageSpec {
     let (width, height) = size;
     let channels = recipe.channels();
-    ImageSpec { views: recipe.views(), width, height, output: recipe.output(), channels }
+    let views = recipe.views();
+    ImageSpec { views, frames: None, width, height, output: recipe.output(), channels }
 }
 
 fn shape(

@@ -8,6 +8,7 @@ mod batching;
 mod bucket;
 mod bucketing;
 mod cache;
+mod clips;
 mod collate;
 mod config;
 mod crew;
@@ -57,6 +58,7 @@ mod threads;
 mod token_gather;
 mod tokens;
 mod trace;
+mod videos;
 mod view;
 mod work;
 mod worker;
@@ -67,6 +69,7 @@ pub use batching::{Batching, Buckets, PaddingStats};
 pub use cache::{
     CacheConfig, CacheFault, CacheKind, CacheStats, DiskCache, LevelStats, MemoryCache,
 };
+pub use clips::{Beyond, ClipSampling, ClipStart, ClipWork, Spacing};
 pub use collate::Collate;
 pub use config::LoaderConfig;
 pub use dataset::{Dataset, open_tokens, parquet_target, stores};
@@ -75,7 +78,7 @@ pub use device_batch::{DeviceBatch, DeviceUse};
 pub use device_part::DevicePart;
 pub use epoch::Epoch;
 pub use error::{
-    AnnotationFault, ColumnsError, EmptyError, FilterError, PipelineError, SampleError,
+    AnnotationFault, ClipFault, ColumnsError, EmptyError, FilterError, PipelineError, SampleError,
     SampleFault, SamplerError, TableError, ViewError,
 };
 pub use fault::Fault;

@@ -33,6 +33,7 @@ use crate::stats::Counters;
 use crate::table::{ColumnSpec, Columns, Gatherer};
 use crate::token_gather::{TokenGatherer, is_readable};
 use crate::trace::Trace;
+use crate::videos::VideoIndexes;
 use crate::view::DatasetView;
 use crate::work::Work;
 
@@ -90,10 +91,7 @@ impl Loader {
             config.readers = Readers::Planned;
         }
         let tokens = TokenGatherer::new(&dataset, &config)?;
-        if matches!(config.work, Work::Images(_)) {
-            dataset.require_images()?;
-        }
-        check_class_count(&dataset, &config)?;
+        check_images(&dataset, &config)?;
         let note = |note: &Note| LoaderNote::Labels { note: note.clone() };
         let mut notes: Vec<LoaderNote> = dataset.label_notes().iter().map(note).collect();
         notes.extend(LoaderNote::unindexed_archives(&dataset));
@@ -137,6 +135,7 @@ impl Loader {
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
         let caches = open_caches(&config, &dataset, &sequence, &mut notes);
         let shared = Shared {
+            videos: VideoIndexes::new(config.index_bytes()),
             dataset,
             config,
             sequence,
@@ -372,9 +371,10 @@ fn sampler_of(view: &DatasetView, sampler: Sampler) -> Result<Sampler, ViewError
     }
 }
 
-/// Checks that labels, if any, can be mixed like the images of the recipe.
-fn check_class_count(dataset: &Dataset, config: &LoaderConfig) -> Result<(), PipelineError> {
+/// Checks that there are images, and that labels, if any, can be mixed like those of the recipe.
+fn check_images(dataset: &Dataset, config: &LoaderConfig) -> Result<(), PipelineError> {
     let Work::Images(recipe) = &config.work else { return Ok(()) };
+    dataset.require_images()?;
     match recipe.batch_ops().first() {
         Some(op) if recipe.num_classes().is_none() && dataset.is_labelled() => {
             let found = match dataset.class_names().len() {
@@ -416,7 +416,7 @@ fn label_by(
 /// True if readers can bring what is read for a row.
 fn reads_samples(work: &Work, dataset: &Dataset) -> bool {
     match work {
-        Work::Columns(_) => false,
+        Work::Columns(_) | Work::Clips(_) => false,
         Work::Tokens(_) => dataset.sequences().is_none_or(is_readable),
         Work::Bytes | Work::Views | Work::Images(_) => true,
     }
@@ -461,9 +461,12 @@ fn gatherer(dataset: &Dataset, config: &LoaderConfig) -> Result<Option<Gatherer>
         }
         (Work::Columns(_), None) => Err(ColumnsError::NoTable { location: location() }.into()),
         (Work::Images(_), Some(_)) => refused("images"),
+        (Work::Clips(_), Some(_)) => refused("clips of videos"),
         (Work::Bytes | Work::Views, Some(_)) => refused("samples of bytes"),
         (Work::Tokens(_), Some(_)) => refused("tokens"),
-        (Work::Bytes | Work::Views | Work::Images(_) | Work::Tokens(_), None) => Ok(None),
+        (Work::Bytes | Work::Views | Work::Images(_) | Work::Clips(_) | Work::Tokens(_), None) => {
+            Ok(None)
+        }
     }
 }
 

@@ -72,7 +72,7 @@ impl MemoryLimits {
             Work::Bytes | Work::Views => true,
             Work::Tokens(_) => matches!(layout.rows, RowKind::Documents { .. }),
             Work::Columns(_) => config.fields != Fields::default(),
-            Work::Images(_) => {
+            Work::Images(_) | Work::Clips(_) => {
                 layout.spec.is_none() || config.fields != Fields::default() || has_copies
             }
         };
@@ -251,12 +251,13 @@ fn demand(config: &LoaderConfig, layout: &BatchLayout) -> Demand {
         beside: 0,
         caches: caches(config),
         readers: readers(config),
-        limits: matches!(config.work, Work::Images(_)).then_some(config.decode.limits),
+        limits: config.work.recipe().is_some().then_some(config.decode.limits),
     }
 }
 
 fn caches(config: &LoaderConfig) -> u64 {
-    config.cache.memory.map_or(0, |memory| memory.bytes).saturating_add(config.block_bytes())
+    let kept = config.cache.memory.map_or(0, |memory| memory.bytes);
+    kept.saturating_add(config.block_bytes()).saturating_add(config.index_bytes())
 }
 
 /// Buffers are up to twice as large as what they hold, and some lie between two uses, besides one for

@@ -17,7 +17,12 @@ use crate::work::Work;
 pub(crate) fn recipe(config: &LoaderConfig) -> Option<&Recipe> {
     match &config.work {
         Work::Images(recipe) if recipe.decode_mode() == DecodeMode::NvJpeg => Some(recipe),
-        Work::Images(_) | Work::Bytes | Work::Views | Work::Columns(_) | Work::Tokens(_) => None,
+        Work::Images(_)
+        | Work::Clips(_)
+        | Work::Bytes
+        | Work::Views
+        | Work::Columns(_)
+        | Work::Tokens(_) => None,
     }
 }
 

@@ -13,6 +13,7 @@ use crate::metrics::WorkerMetrics;
 use crate::sample::{SampleRenderer, SidecarImage};
 use crate::table::TableScratch;
 use crate::token_gather::TokenScratch;
+use crate::videos::ClipRenderer;
 use crate::work::Work;
 
 /// The memory of one worker, reused from sample to sample and from epoch to epoch.
@@ -22,6 +23,8 @@ pub(crate) struct Scratch {
     pub(crate) row_index: Vec<u8>,
     /// `None` where samples are not decoded.
     pub(crate) renderer: Option<SampleRenderer>,
+    /// `None` where samples are not clips.
+    pub(crate) clips: Option<ClipRenderer>,
     /// Rows of a batch as they were before it was mixed.
     pub(crate) unmixed: Vec<u8>,
     /// The erasing that a device does; `None` without any.
@@ -46,7 +49,7 @@ impl Scratch {
     ) -> Self {
         let decode = DecodeOptions { limits: limits.decode, ..config.decode };
         let renderer = match &config.work {
-            Work::Bytes | Work::Views | Work::Columns(_) | Work::Tokens(_) => None,
+            Work::Bytes | Work::Views | Work::Clips(_) | Work::Columns(_) | Work::Tokens(_) => None,
             Work::Images(recipe) => {
                 let renderer = SampleRenderer::new(recipe, decode).with_device(device.decoding);
                 let has_annotations = config.fields.has_annotations();
@@ -54,6 +57,11 @@ impl Scratch {
                 let renderer = renderer.with_transforms(bound, has_annotations);
                 Some(renderer.with_images(config, user_transforms))
             }
+        };
+        let clips = if let Work::Clips(work) = &config.work {
+            Some(ClipRenderer::new(work, user_transforms.first.clone(), &limits))
+        } else {
+            None
         };
         let annotator = Annotator::new(&config.fields, decode, fields);
         let images = SidecarImage::all(config, decode, user_transforms);
@@ -68,6 +76,7 @@ impl Scratch {
             bytes,
             row_index,
             renderer,
+            clips,
             unmixed,
             erasing,
             annotator,
@@ -95,6 +104,9 @@ impl Scratch {
         self.images.iter_mut().for_each(|image| image.trim(keep));
         if let Some(renderer) = &mut self.renderer {
             renderer.trim(keep);
+        }
+        if let Some(clips) = &mut self.clips {
+            clips.trim(keep);
         }
     }
 }

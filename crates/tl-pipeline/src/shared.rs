@@ -25,6 +25,7 @@ use crate::stats::Counters;
 use crate::table::Gatherer;
 use crate::token_gather::TokenGatherer;
 use crate::trace::Trace;
+use crate::videos::VideoIndexes;
 
 /// The state that a loader, its epochs and their workers have in common.
 pub(crate) struct Shared {
@@ -44,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) tokens: Option<TokenGatherer>,
     pub(crate) pool: Arc<Pool<RowExtras>>,
     pub(crate) delivered: Delivered,
+    /// The indexes of videos that were opened, for clips.
+    pub(crate) videos: VideoIndexes,
     pub(crate) memory: MemoryLimits,
     /// Workers' memory between runs.
     pub(crate) scratch: Mutex<Vec<Scratch>>,

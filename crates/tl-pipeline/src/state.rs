@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::batching::{Batching, Buckets};
+use crate::clips::ClipWork;
 use crate::config::LoaderConfig;
 use crate::error::PipelineError;
 use crate::fingerprint::Fingerprint;
@@ -107,6 +108,11 @@ pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
             hash.update([u8::from(config.decode.exif == tl_decode::Exif::Apply)]);
             config.fields.hash_images(&mut hash);
         }
+        Work::Clips(ClipWork { recipe, sampling }) => {
+            hash.update(b"clips");
+            hash.update(recipe.hash().0);
+            sampling.hash(&mut hash);
+        }
         Work::Columns(columns) => {
             hash.update(b"columns");
             columns.hash(&mut hash);
@@ -134,7 +140,12 @@ pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
 pub(crate) fn mixing_group(config: &LoaderConfig) -> u64 {
     match &config.work {
         Work::Images(recipe) if !recipe.batch_ops().is_empty() => config.mixing_group as u64,
-        Work::Images(_) | Work::Bytes | Work::Views | Work::Columns(_) | Work::Tokens(_) => 0,
+        Work::Images(_)
+        | Work::Clips(_)
+        | Work::Bytes
+        | Work::Views
+        | Work::Columns(_)
+        | Work::Tokens(_) => 0,
     }
 }
 

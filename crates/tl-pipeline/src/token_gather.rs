@@ -108,11 +108,14 @@ impl TokenGatherer {
                 let location = first.unwrap_or_default();
                 return unusable(format!("{location}: not a file of tokens, so it has no windows"));
             }
-            (Work::Images(_) | Work::Columns(_), Some(source)) => {
-                let what = "tokens are neither images nor columns of a table";
+            (Work::Images(_) | Work::Clips(_) | Work::Columns(_), Some(source)) => {
+                let what = "tokens are neither images nor clips nor columns of a table";
                 return unusable(format!("{}: {what}", source.location()));
             }
-            (Work::Bytes | Work::Views | Work::Images(_) | Work::Columns(_), _) => return Ok(None),
+            (
+                Work::Bytes | Work::Views | Work::Images(_) | Work::Clips(_) | Work::Columns(_),
+                _,
+            ) => return Ok(None),
         };
         if config.fields != Fields::default() {
             return unusable("fields go with samples of files; tokens have none".to_owned());

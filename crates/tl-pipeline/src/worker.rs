@@ -2,6 +2,7 @@
 
 mod again;
 mod cached;
+mod clips;
 mod fill;
 mod process;
 mod publish;

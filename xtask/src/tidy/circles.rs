@@ -29,6 +29,7 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
             "scratch",
             "shared",
             "stats",
+            "videos",
             "worker",
         ],
         &["delivered", "memory_limits", "source_memory", "state", "token_gather"],
@@ -37,6 +38,7 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
         &["batching", "cache", "memory", "note", "policy", "schedule", "view"],
         &[
             "audit",
+            "clips",
             "dataset",
             "error",
             "erasing",

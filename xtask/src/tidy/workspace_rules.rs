@@ -31,6 +31,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "tl-simd",
             "tl-tokens",
             "tl-transform",
+            "tl-video",
         ],
     ),
     (

@@ -48,6 +48,8 @@ impl Fault for SampleFault {
             Self::NvJpeg => ErrorKind::Setting,
             Self::Decode(_)
             | Self::Plan(_)
+            | Self::Video { .. }
+            | Self::Clip(_)
             | Self::Step(_)
             | Self::RawSize { .. }
             | Self::OutputSize { .. }

@@ -56,6 +56,7 @@ pub(super) fn fill<'a>(
         // Files of tokens are mapped: the processor is told of the row that most likely is the next.
         scratch.tokens.next = run.ahead(epoch, place, run.config().workers as u64);
     } else if run.window().is_none()
+        && scratch.clips.is_none()
         && let Some(Ordered { sample, .. }) = run.ahead(epoch, place, READ_AHEAD)
     {
         reader::catch_prefetch_panic(run, sample, || {

@@ -17,7 +17,7 @@ use crate::sample::{Drawn, Followers, Input, SampleRenderer, Target, Targets};
 use crate::scratch::{Scratch, trim};
 use crate::stage::Stage;
 use crate::work::Work;
-use crate::worker::cached;
+use crate::worker::{cached, clips};
 
 /// A sample that is in its row.
 pub(super) struct Processed {
@@ -127,6 +127,10 @@ fn process_image(
         scratch.metrics.lap(Stage::Read);
         return Ok(Processed { label, size: [0; 2], damage: None });
     }
+    if scratch.clips.is_some() {
+        let size = clips::render(source, scratch, out)?;
+        return Ok(Processed { label, size, damage: None });
+    }
     if run.memory().is_bounded() {
         check_stored(&dataset.facts(index)?, scratch.limits.stored)?;
     }
@@ -169,7 +173,7 @@ fn process_image(
 
 /// Checks the memory for reading a sample: the stored bytes of a compressed one follow the unpacked
 /// ones.
-fn check_stored(facts: &Facts, limit: u64) -> Result<(), SampleFault> {
+pub(super) fn check_stored(facts: &Facts, limit: u64) -> Result<(), SampleFault> {
     let packed = if facts.stored_bytes == facts.bytes { 0 } else { facts.stored_bytes };
     let bytes = facts.bytes.saturating_add(packed);
     if bytes > limit { Err(SampleFault::StoredSize { bytes, limit }) } else { Ok(()) }

@@ -1,0 +1,24 @@
+//! Videos that do not have the clips that are asked for.
+
+/// The reason why a video does not have the clips that are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
+pub enum ClipFault {
+    /// No frame is on display at the time that clips start at.
+    #[error(
+        "no frame is on display at {seconds} s, the video shows frames from {first} s to {end} s"
+    )]
+    NoFrameAt { seconds: f64, first: f64, end: f64 },
+    /// The video ends before the clip, which must not be filled.
+    #[error("the clip from frame {start} on has {have} of {frames} frames, the video has {count}")]
+    TooShort { start: u64, have: u32, frames: u32, count: u64 },
+    /// Frames of different sizes, for which operations are drawn once.
+    #[error(
+        "frame {frame} has {width}x{height} pixels, the clip began with {first_width}x{first_height}"
+    )]
+    Size { frame: u64, width: u32, height: u32, first_width: u32, first_height: u32 },
+    /// The decoder did not return a frame of the index.
+    #[error("frame {frame} has no picture")]
+    NoPicture { frame: u64 },
+}

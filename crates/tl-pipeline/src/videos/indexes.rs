@@ -1,0 +1,88 @@
+//! The indexes of videos, made when a video is first opened, and kept.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tl_handoff::sync::{Arc, Mutex, lock};
+use tl_video::{Limits, ReadAt, VideoError, VideoIndex};
+
+/// Bytes that an entry takes besides what its index says.
+const ENTRY: usize = 256;
+
+/// The indexes that were used last. They follow from the files alone, so that which of them are kept
+/// changes no clip.
+#[derive(Debug, Default)]
+pub(crate) struct VideoIndexes {
+    most: usize,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// By sample, with the time of the last use.
+    indexes: HashMap<u64, Used>,
+    /// The samples in the order of their last use.
+    uses: BTreeMap<u64, u64>,
+    /// Counts uses.
+    now: u64,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Used {
+    at: u64,
+    index: Arc<VideoIndex>,
+}
+
+impl VideoIndexes {
+    pub(crate) fn new(most: u64) -> Self {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        Self { most, kept: Mutex::default() }
+    }
+
+    /// The index of sample `sample`, which has these bytes.
+    pub(super) fn get(
+        &self,
+        sample: u64,
+        video: &dyn ReadAt,
+        limits: &Limits,
+    ) -> Result<Arc<VideoIndex>, VideoError> {
+        if let Some(index) = lock(&self.kept).get(sample) {
+            return Ok(index);
+        }
+        let index = Arc::new(VideoIndex::open(video, limits)?);
+        lock(&self.kept).put(sample, &index, self.most);
+        Ok(index)
+    }
+}
+
+impl Kept {
+    fn get(&mut self, sample: u64) -> Option<Arc<VideoIndex>> {
+        let used = self.indexes.get_mut(&sample)?;
+        self.uses.remove(&used.at);
+        self.now += 1;
+        used.at = self.now;
+        self.uses.insert(self.now, sample);
+        Some(Arc::clone(&used.index))
+    }
+
+    fn put(&mut self, sample: u64, index: &Arc<VideoIndex>, most: usize) {
+        let need = bytes_of(index);
+        if need > most || self.indexes.contains_key(&sample) {
+            return;
+        }
+        while self.bytes + need > most {
+            let Some((_, oldest)) = self.uses.pop_first() else { break };
+            if let Some(used) = self.indexes.remove(&oldest) {
+                self.bytes -= bytes_of(&used.index);
+            }
+        }
+        self.bytes += need;
+        self.now += 1;
+        self.indexes.insert(sample, Used { at: self.now, index: Arc::clone(index) });
+        self.uses.insert(self.now, sample);
+    }
+}
+
+fn bytes_of(index: &VideoIndex) -> usize {
+    index.memory() + size_of::<VideoIndex>() + ENTRY
+}

@@ -1,0 +1,227 @@
+//! From a video to the rows of its clips: which frames, decode, convert, resample.
+
+use std::collections::BTreeSet;
+
+use tl_simd::resample::Rect;
+use tl_transform::{BoundTransforms, Draw, Plan, Recipe};
+use tl_video::{Color, FrameDecoder, Limits, Picture, ReadAt, VideoError};
+
+use super::indexes::VideoIndexes;
+use super::pixels::{Pixels, Turn};
+use super::stored::fault;
+use crate::clips::{ClipSampling, ClipWork, frames};
+use crate::error::{ClipFault, SampleFault};
+use crate::memory::SampleLimits;
+use crate::metrics::WorkerMetrics;
+use crate::render::Renderer;
+use crate::stage::Stage;
+
+/// Bytes that a packet takes while an index is made.
+const PACKET_BYTES: u64 = 48;
+
+/// Makes the clips of one video after the other, and keeps its memory. Nothing of a video decides
+/// about the next.
+#[derive(Debug)]
+pub(crate) struct ClipRenderer {
+    sampling: ClipSampling,
+    recipe: Recipe,
+    renderer: Renderer,
+    pixels: Pixels,
+    limits: SampleLimits,
+}
+
+impl ClipRenderer {
+    pub(crate) fn new(
+        work: &ClipWork,
+        user_transforms: BoundTransforms,
+        limits: &SampleLimits,
+    ) -> Self {
+        let recipe = work.recipe_of_clips().into_owned();
+        let renderer = Renderer::new(&recipe)
+            .with_memory_limit(limits.decode.max_decoded_bytes)
+            .with_user_transforms(user_transforms);
+        let pixels = Pixels::default();
+        Self { sampling: work.sampling, recipe, renderer, pixels, limits: *limits }
+    }
+
+    /// Makes the clips of a sample, and returns height and width of its frames in the batch.
+    pub(crate) fn render(
+        &mut self,
+        videos: &VideoIndexes,
+        video: &dyn ReadAt,
+        draw: Draw,
+        out: &mut [u8],
+        metrics: &mut WorkerMetrics,
+    ) -> Result<[u32; 2], SampleFault> {
+        let limits = video_limits(&self.limits);
+        let index = videos.get(draw.sample, video, &limits).map_err(|error| fault(None, error))?;
+        metrics.lap(Stage::Read);
+        let frames = frames(&self.sampling, &index, draw)?;
+        let failed = |error: VideoError| {
+            let (VideoError::Decode { packet, .. } | VideoError::NoPicture { packet, .. }) = error
+            else {
+                return fault(None, error);
+            };
+            let of_packet =
+                |frame: &u64| index.frame(*frame).is_some_and(|frame| frame.packet == packet);
+            fault((0..index.frame_count()).find(of_packet), error)
+        };
+        let plan = index.cost(&frames).map_err(failed)?;
+        let mut decoder = FrameDecoder::new(&index, &limits).map_err(failed)?;
+        let Self { sampling, recipe, renderer, pixels, limits, .. } = self;
+        let mut clips = Clips {
+            turn: Turn::of(index.info().rotation),
+            color: index.info().color,
+            max_bytes: limits.decode.max_decoded_bytes,
+            frames_of_clip: sampling.frames as usize,
+            slots: slots(&frames),
+            recipe,
+            renderer,
+            pixels,
+            plans: Vec::new(),
+            size: (0, 0),
+            out,
+            metrics,
+            left: frames.iter().collect::<BTreeSet<_>>().len(),
+            failed: None,
+        };
+        let decoded = decoder.decode(&index, &plan, video, &mut |frame, picture| {
+            clips.take(frame, picture, draw);
+        });
+        clips.metrics.lap(Stage::Decode);
+        match (clips.failed, decoded) {
+            (Some(fault), _) => Err(fault),
+            (None, Err(error)) => Err(failed(error)),
+            (None, Ok(())) if clips.left > 0 => {
+                let frame = frames.first().copied().unwrap_or(0);
+                Err(ClipFault::NoPicture { frame }.into())
+            }
+            (None, Ok(())) => {
+                let size = clips.plans.first().map_or((0, 0), Plan::output_size);
+                Ok([size.1, size.0])
+            }
+        }
+    }
+
+    /// Gives back buffers larger than `bytes`.
+    pub(crate) fn trim(&mut self, bytes: usize) {
+        self.renderer.trim(bytes);
+        self.pixels.trim(bytes);
+    }
+}
+
+/// The limits of a video, of which a part is read.
+fn video_limits(limits: &SampleLimits) -> Limits {
+    let most = Limits::default();
+    let is_bounded = limits.stored < u64::MAX;
+    let working = limits.decode.max_working_bytes;
+    Limits {
+        max_packets: most.max_packets.min(limits.decode.max_decoded_bytes / PACKET_BYTES),
+        max_table_bytes: most.max_table_bytes.min(limits.stored),
+        max_packet_bytes: most.max_packet_bytes.min(limits.stored),
+        max_decoder_bytes: if is_bounded { working } else { most.max_decoder_bytes },
+        ..most
+    }
+}
+
+/// The places of frames in the clips, in the order of the frames.
+fn slots(frames: &[u64]) -> Vec<(u64, usize)> {
+    let mut slots: Vec<(u64, usize)> = frames.iter().copied().zip(0..).collect();
+    slots.sort_unstable();
+    slots
+}
+
+/// The clips of a video in the making.
+struct Clips<'a> {
+    turn: Turn,
+    color: Color,
+    max_bytes: u64,
+    frames_of_clip: usize,
+    /// Frames with their places in the clips, ascending.
+    slots: Vec<(u64, usize)>,
+    recipe: &'a Recipe,
+    renderer: &'a mut Renderer,
+    pixels: &'a mut Pixels,
+    /// One for each clip, made for the size of the first picture.
+    plans: Vec<Plan>,
+    /// Width and height of the pictures.
+    size: (u32, u32),
+    out: &'a mut [u8],
+    metrics: &'a mut WorkerMetrics,
+    /// How many frames are still to come.
+    left: usize,
+    failed: Option<SampleFault>,
+}
+
+impl Clips<'_> {
+    /// Takes a decoded frame, unless another was refused.
+    fn take(&mut self, frame: u64, picture: Picture, draw: Draw) {
+        self.metrics.lap(Stage::Decode);
+        if self.failed.is_none() {
+            self.failed = self.render(frame, picture, draw).err();
+            self.left -= 1;
+        }
+    }
+
+    /// Puts a frame into all its places.
+    fn render(&mut self, frame: u64, mut picture: Picture, draw: Draw) -> Result<(), SampleFault> {
+        self.plan(frame, &picture, draw)?;
+        // The codec has the last word on colours, the container says what it leaves open.
+        picture.color.matrix = picture.color.matrix.or(self.color.matrix);
+        picture.color.full_range = picture.color.full_range.or(self.color.full_range);
+        let first = self.slots.partition_point(|(other, _)| *other < frame);
+        let places = self.slots[first..].iter().take_while(|(other, _)| *other == frame);
+        let places: Vec<usize> = places.map(|(_, place)| *place).collect();
+        let mut done: Option<usize> = None;
+        for place in places {
+            let clip = place / self.frames_of_clip;
+            let plan = &self.plans[clip];
+            let bytes = self.renderer.output_bytes(plan.output_size());
+            match done {
+                // The same frame again, of the same clip.
+                Some(other) if other / self.frames_of_clip == clip => {
+                    let start = other * bytes;
+                    self.out.copy_within(start..start + bytes, place * bytes);
+                }
+                _ => {
+                    let Rect { x, y, width, height } = plan.head.source();
+                    let region = Rect { x, y, width, height };
+                    let pixels = self.pixels.of(&picture, region, self.turn);
+                    let view = self.renderer.view(pixels, width, height).at(x, y);
+                    let row = &mut self.out[place * bytes..(place + 1) * bytes];
+                    self.renderer.render_view(plan, view, row, self.metrics)?;
+                }
+            }
+            done = Some(place);
+        }
+        Ok(())
+    }
+
+    /// Makes the plans for the first picture, and checks that others have its size.
+    fn plan(&mut self, frame: u64, picture: &Picture, draw: Draw) -> Result<(), SampleFault> {
+        let size = (picture.width, picture.height);
+        if !self.plans.is_empty() {
+            let (width, height) = size;
+            let (first_width, first_height) = self.size;
+            return if size == self.size {
+                Ok(())
+            } else {
+                Err(ClipFault::Size { frame, width, height, first_width, first_height }.into())
+            };
+        }
+        self.size = size;
+        let displayed = self.turn.displayed(size.0, size.1);
+        for clip in 0..self.recipe.views() {
+            let mut plan = Plan::whole(displayed.0, displayed.1);
+            self.recipe.plan_view_into(displayed, draw, clip, &mut plan)?;
+            let bytes = self.recipe.scratch_bytes(&plan)?;
+            let bytes = bytes.max(Pixels::bytes(plan.head.source(), self.turn));
+            let limit = self.max_bytes;
+            if bytes > limit {
+                return Err(SampleFault::OutputSize { bytes, limit });
+            }
+            self.plans.push(plan);
+        }
+        Ok(())
+    }
+}
