@@ -8,6 +8,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 use tl_decode::PixelType;
 use tl_transform::{Channels, DecodeMode, Recipe};
+use tl_video::Parity;
 
 use crate::error::PipelineError;
 
@@ -24,6 +25,9 @@ pub struct ClipWork {
     pub recipe: Recipe,
     /// The choice of frames.
     pub sampling: ClipSampling,
+    /// The conversion of frames to RGB. [`ClipWork::new`] takes FFmpeg's, which models are mostly
+    /// trained with.
+    pub parity: Parity,
 }
 
 /// The frames of each video that become its clips.
@@ -101,9 +105,15 @@ impl Default for ClipSampling {
 }
 
 impl ClipWork {
+    /// Clips with FFmpeg's colours.
+    #[must_use]
+    pub fn new(recipe: Recipe, sampling: ClipSampling) -> Self {
+        Self { recipe, sampling, parity: Parity::Ffmpeg }
+    }
+
     /// Refuses what makes no clips.
     pub(crate) fn check(&self) -> Result<(), PipelineError> {
-        let Self { recipe, sampling } = self;
+        let Self { recipe, sampling, .. } = self;
         sampling.check()?;
         let unusable = |why: &dyn fmt::Display| {
             Err(PipelineError::Unusable(format!("clips of videos: recipe `{recipe}` {why}")))

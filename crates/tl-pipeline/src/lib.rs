@@ -124,6 +124,7 @@ pub use tl_cuda::{
     NvJpegVersion, PinnedUse, StreamHandle, UploadStats,
 };
 pub use tl_handoff::slab::FieldPointers;
+pub use tl_video::Parity as ColorParity;
 pub use tokens::{TokenNumber, TokenRow, TokenWork};
 pub use view::{DatasetView, Filter, Fold, Split};
 pub use work::Work;

@@ -1,6 +1,7 @@
 //! The state of a training run: where in which epoch of which order the consumer is.
 
 use serde::{Deserialize, Serialize};
+use tl_video::Parity;
 
 use crate::batching::{Batching, Buckets};
 use crate::clips::ClipWork;
@@ -108,10 +109,11 @@ pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
             hash.update([u8::from(config.decode.exif == tl_decode::Exif::Apply)]);
             config.fields.hash_images(&mut hash);
         }
-        Work::Clips(ClipWork { recipe, sampling }) => {
+        Work::Clips(ClipWork { recipe, sampling, parity }) => {
             hash.update(b"clips");
             hash.update(recipe.hash().0);
             sampling.hash(&mut hash);
+            hash.update([u8::from(*parity == Parity::Exact)]);
         }
         Work::Columns(columns) => {
             hash.update(b"columns");

@@ -86,3 +86,28 @@ impl Kept {
 fn bytes_of(index: &VideoIndex) -> usize {
     index.memory() + size_of::<VideoIndex>() + ENTRY
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_indexes_that_were_used_last_are_kept() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/video/h264_b.mp4");
+        let video = std::fs::read(file).unwrap();
+        let limits = Limits::default();
+        let index = Arc::new(VideoIndex::open(&video[..], &limits).unwrap());
+        let videos = VideoIndexes::new(3 * bytes_of(&index) as u64);
+        let has = |sample| lock(&videos.kept).indexes.contains_key(&sample);
+        for sample in 0..3 {
+            assert_eq!(*videos.get(sample, &&video[..], &limits).unwrap(), *index);
+        }
+        videos.get(0, &&video[..], &limits).unwrap();
+        videos.get(7, &&video[..], &limits).unwrap();
+        assert_eq!([0, 1, 2, 7].map(has), [true, false, true, true]);
+        assert_eq!(lock(&videos.kept).bytes, 3 * bytes_of(&index));
+        let none = VideoIndexes::new(1);
+        none.get(0, &&video[..], &limits).unwrap();
+        assert!(lock(&none.kept).indexes.is_empty());
+    }
+}

@@ -1,7 +1,7 @@
 //! From decoded pictures to the RGB pixels of a region as it is displayed.
 
 use tl_simd::resample::Rect;
-use tl_video::{Chroma, Picture};
+use tl_video::{Parity, Picture, Region, VideoError};
 
 const CHANNELS: usize = 3;
 
@@ -81,15 +81,21 @@ impl Pixels {
     }
 
     /// The pixels of `region`, in coordinates of the displayed picture, in rows without gaps.
-    pub(super) fn of(&mut self, picture: &Picture, region: Rect, turn: Turn) -> &[u8] {
+    pub(super) fn of(
+        &mut self,
+        picture: &Picture,
+        region: Rect,
+        turn: Turn,
+        parity: Parity,
+    ) -> Result<&[u8], VideoError> {
         let Rect { x, y, width, height } = turn.coded(region, picture.width, picture.height);
         self.coded.resize(width as usize * height as usize * CHANNELS, 0);
-        rgb(picture, Rect { x, y, width, height }, &mut self.coded);
+        picture.rgb(Region { left: x, top: y, width, height }, parity, &mut self.coded)?;
         if turn == Turn::None {
-            return &self.coded;
+            return Ok(&self.coded);
         }
         turn.turn(&self.coded, width, height, &mut self.turned);
-        &self.turned
+        Ok(&self.turned)
     }
 
     /// Gives back buffers larger than `bytes`.
@@ -99,39 +105,41 @@ impl Pixels {
     }
 }
 
-/// FFmpeg's conversion on x86.
-fn rgb(picture: &Picture, region: Rect, out: &mut [u8]) {
-    let is_full = picture.color.full_range == Some(true);
-    let [cy, vr, ub, ug, vg] = match (picture.color.matrix == Some(1), is_full) {
-        (false, false) => [9539, 13075, 16525, -3209, -6660],
-        (true, false) => [9539, 14686, 17305, -1747, -4366],
-        (false, true) => [8192, 11485, 14516, -2819, -5850],
-        (true, true) => [8192, 12901, 15201, -1535, -3835],
-    };
-    let offset = if is_full { 0 } else { 128 };
-    let [luma, blue, red] = picture.views();
-    let half_rows = u32::from(picture.chroma == Chroma::Yuv420);
-    let sample = |plane: &tl_video::Plane<'_>, x: u32, y: u32| -> i32 {
-        let at = y as usize * plane.width as usize + x as usize;
-        match picture.bit_depth {
-            8 => plane.samples.get(at).copied().unwrap_or(0).into(),
-            depth => {
-                let bytes = plane.samples.get(2 * at..2 * at + 2).unwrap_or(&[0, 0]);
-                i32::from(u16::from_le_bytes([bytes[0], bytes[1]])) >> (depth - 8)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An image turned clockwise by a quarter: its left column, from the bottom up, is the first row.
+    fn quarter(image: &[Vec<[u8; 3]>]) -> Vec<Vec<[u8; 3]>> {
+        let columns = 0..image[0].len();
+        columns.map(|x| image.iter().rev().map(|row| row[x]).collect()).collect()
+    }
+
+    #[test]
+    fn a_turned_region_is_the_region_of_the_turned_picture() {
+        let coded: Vec<Vec<[u8; 3]>> =
+            (0..4).map(|y| (0..6).map(|x| [x, y, 10 * y + x]).collect()).collect();
+        let mut displayed = coded.clone();
+        for degrees in [0, 90, 180, 270] {
+            let turn = Turn::of(degrees);
+            let (width, height) = turn.displayed(6, 4);
+            assert_eq!((displayed[0].len(), displayed.len()), (width as usize, height as usize));
+            for (x, y) in [(0, 0), (1, 2), (2, 1)] {
+                let region = Rect { x, y, width: width - x - 1, height: height - y };
+                let Rect { x: left, y: top, width: across, height: down } =
+                    turn.coded(region, 6, 4);
+                let rows = &coded[top as usize..][..down as usize];
+                let part = rows.iter().flat_map(|row| &row[left as usize..][..across as usize]);
+                let part: Vec<u8> = part.flatten().copied().collect();
+                let mut found = Vec::new();
+                turn.turn(&part, across, down, &mut found);
+                let rows = &displayed[y as usize..][..region.height as usize];
+                let expected =
+                    rows.iter().flat_map(|row| &row[x as usize..][..region.width as usize]);
+                let expected: Vec<u8> = expected.flatten().copied().collect();
+                assert_eq!(found, expected, "{degrees} degrees, {region:?}");
             }
-        }
-    };
-    let clip = |value: i32| u8::try_from(value.clamp(0, 255)).unwrap_or(0);
-    for (row, out) in out.chunks_exact_mut(region.width as usize * CHANNELS).enumerate() {
-        let y = region.y + u32::try_from(row).unwrap_or(0);
-        for (column, pixel) in out.chunks_exact_mut(CHANNELS).enumerate() {
-            let x = region.x + u32::try_from(column).unwrap_or(0);
-            let luma = (((sample(&luma, x, y) << 3) - offset) * cy) >> 16;
-            let u = (sample(&blue, x / 2, y >> half_rows) << 3) - 1024;
-            let v = (sample(&red, x / 2, y >> half_rows) << 3) - 1024;
-            pixel[0] = clip(luma + ((v * vr) >> 16));
-            pixel[1] = clip(luma + ((u * ug) >> 16) + ((v * vg) >> 16));
-            pixel[2] = clip(luma + ((u * ub) >> 16));
+            displayed = quarter(&displayed);
         }
     }
 }

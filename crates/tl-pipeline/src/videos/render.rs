@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tl_simd::resample::Rect;
 use tl_transform::{BoundTransforms, Draw, Plan, Recipe};
-use tl_video::{Color, FrameDecoder, Limits, Picture, ReadAt, VideoError};
+use tl_video::{FrameDecoder, Limits, Parity, Picture, ReadAt, VideoError};
 
 use super::indexes::VideoIndexes;
 use super::pixels::{Pixels, Turn};
@@ -24,6 +24,7 @@ const PACKET_BYTES: u64 = 48;
 #[derive(Debug)]
 pub(crate) struct ClipRenderer {
     sampling: ClipSampling,
+    parity: Parity,
     recipe: Recipe,
     renderer: Renderer,
     pixels: Pixels,
@@ -41,7 +42,8 @@ impl ClipRenderer {
             .with_memory_limit(limits.decode.max_decoded_bytes)
             .with_user_transforms(user_transforms);
         let pixels = Pixels::default();
-        Self { sampling: work.sampling, recipe, renderer, pixels, limits: *limits }
+        let ClipWork { sampling, parity, .. } = *work;
+        Self { sampling, parity, recipe, renderer, pixels, limits: *limits }
     }
 
     /// Makes the clips of a sample, and returns height and width of its frames in the batch.
@@ -68,10 +70,10 @@ impl ClipRenderer {
         };
         let plan = index.cost(&frames).map_err(failed)?;
         let mut decoder = FrameDecoder::new(&index, &limits).map_err(failed)?;
-        let Self { sampling, recipe, renderer, pixels, limits, .. } = self;
+        let Self { sampling, parity, recipe, renderer, pixels, limits } = self;
         let mut clips = Clips {
             turn: Turn::of(index.info().rotation),
-            color: index.info().color,
+            parity: *parity,
             max_bytes: limits.decode.max_decoded_bytes,
             frames_of_clip: sampling.frames as usize,
             slots: slots(&frames),
@@ -134,7 +136,7 @@ fn slots(frames: &[u64]) -> Vec<(u64, usize)> {
 /// The clips of a video in the making.
 struct Clips<'a> {
     turn: Turn,
-    color: Color,
+    parity: Parity,
     max_bytes: u64,
     frames_of_clip: usize,
     /// Frames with their places in the clips, ascending.
@@ -158,17 +160,14 @@ impl Clips<'_> {
     fn take(&mut self, frame: u64, picture: Picture, draw: Draw) {
         self.metrics.lap(Stage::Decode);
         if self.failed.is_none() {
-            self.failed = self.render(frame, picture, draw).err();
+            self.failed = self.render(frame, &picture, draw).err();
             self.left -= 1;
         }
     }
 
     /// Puts a frame into all its places.
-    fn render(&mut self, frame: u64, mut picture: Picture, draw: Draw) -> Result<(), SampleFault> {
-        self.plan(frame, &picture, draw)?;
-        // The codec has the last word on colours, the container says what it leaves open.
-        picture.color.matrix = picture.color.matrix.or(self.color.matrix);
-        picture.color.full_range = picture.color.full_range.or(self.color.full_range);
+    fn render(&mut self, frame: u64, picture: &Picture, draw: Draw) -> Result<(), SampleFault> {
+        self.plan(frame, picture, draw)?;
         let first = self.slots.partition_point(|(other, _)| *other < frame);
         let places = self.slots[first..].iter().take_while(|(other, _)| *other == frame);
         let places: Vec<usize> = places.map(|(_, place)| *place).collect();
@@ -184,9 +183,10 @@ impl Clips<'_> {
                     self.out.copy_within(start..start + bytes, place * bytes);
                 }
                 _ => {
-                    let Rect { x, y, width, height } = plan.head.source();
-                    let region = Rect { x, y, width, height };
-                    let pixels = self.pixels.of(&picture, region, self.turn);
+                    let region = plan.head.source();
+                    let Rect { x, y, width, height } = region;
+                    let pixels = self.pixels.of(picture, region, self.turn, self.parity);
+                    let pixels = pixels.map_err(|error| fault(Some(frame), error))?;
                     let view = self.renderer.view(pixels, width, height).at(x, y);
                     let row = &mut self.out[place * bytes..(place + 1) * bytes];
                     self.renderer.render_view(plan, view, row, self.metrics)?;

@@ -17,7 +17,7 @@ use tl_transform::op::{
     CenterCrop, RandomHorizontalFlip, RandomResizedCrop, RandomRotation, Resize, Size,
 };
 use tl_transform::{Draw, Dtype, Layout, Op, OutputSpec, Recipe, Rng};
-use tl_video::{FrameDecoder, Limits, Picture, VideoIndex};
+use tl_video::{FrameDecoder, Limits, Parity, Picture, Region, VideoIndex};
 
 use crate::content::{Record, record, record_rest};
 use crate::parquet_files::{Form, Row, write_parquet};
@@ -25,7 +25,7 @@ use crate::store::{MemoryStore, upload};
 
 const SEED: u64 = 42;
 
-/// Clips of H.264 with 8 bits in the order of their names: with B pictures, open groups, edits, and one turned.
+/// Clips of H.264 in the order of their names: with B pictures, open groups, edits, and one turned.
 const CLIPS: [&str; 8] = [
     "h264.mkv",
     "h264_b.mp4",
@@ -67,7 +67,7 @@ fn train(side: u32) -> Recipe {
 }
 
 fn config(recipe: Recipe, sampling: ClipSampling) -> LoaderConfig {
-    let work = Work::Clips(ClipWork { recipe, sampling });
+    let work = Work::Clips(ClipWork::new(recipe, sampling));
     let sampler = Shuffle::Full.into();
     LoaderConfig { sampler, seed: SEED, batch_size: 3, workers: 2, ..LoaderConfig::new(work) }
 }
@@ -96,7 +96,9 @@ fn displayed(bytes: &[u8]) -> (Vec<Vec<u8>>, u32, u32) {
         let plan = index.cost(&[frame]).unwrap();
         let mut sink = |_, picture: Picture| {
             let (width, height) = (picture.width as usize, picture.height as usize);
-            let pixels = rgb(&picture);
+            let mut pixels = vec![[0; 3]; width * height];
+            let whole = Region::whole(&picture);
+            picture.rgb(whole, Parity::Ffmpeg, pixels.as_flattened_mut()).unwrap();
             let turned: Vec<[u8; 3]> = if index.info().rotation == 0 {
                 pixels
             } else {
@@ -114,31 +116,6 @@ fn displayed(bytes: &[u8]) -> (Vec<Vec<u8>>, u32, u32) {
         decoder.decode(&index, &plan, bytes, &mut sink).unwrap();
     }
     (frames, u32::try_from(size.0).unwrap(), u32::try_from(size.1).unwrap())
-}
-
-fn rgb(picture: &Picture) -> Vec<[u8; 3]> {
-    let [y, u, v] = picture.views();
-    let is_full = picture.color.full_range == Some(true);
-    assert_eq!(picture.color.matrix, is_full.then_some(1));
-    let (cy, vr, ub, ug, vg, offset) = if is_full {
-        (8192, 12901, 15201, -1535, -3835, 0)
-    } else {
-        (9539, 13075, 16525, -3209, -6660, 128)
-    };
-    let pixel = |at: u32| {
-        let (column, row) = (at % y.width, at / y.width);
-        let chroma = (row / 2 * u.width + column / 2) as usize;
-        let luma = (((i32::from(y.samples[at as usize]) << 3) - offset) * cy) >> 16;
-        let blue = (i32::from(u.samples[chroma]) << 3) - 1024;
-        let red = (i32::from(v.samples[chroma]) << 3) - 1024;
-        let clip = |value: i32| u8::try_from(value.clamp(0, 255)).unwrap();
-        [
-            clip(luma + ((red * vr) >> 16)),
-            clip(luma + ((blue * ug) >> 16) + ((red * vg) >> 16)),
-            clip(luma + ((blue * ub) >> 16)),
-        ]
-    };
-    (0..y.width * y.height).map(pixel).collect()
 }
 
 #[test]
@@ -377,6 +354,9 @@ fn states_go_with_the_choice_of_frames() {
         let error = load(&path, config(train(16), other)).check(&state).unwrap_err();
         assert!(matches!(error, PipelineError::StateMismatch { what: "recipe", .. }), "{error}");
     }
+    let exact = ClipWork { parity: Parity::Exact, ..ClipWork::new(train(16), sampling) };
+    let exact = LoaderConfig { work: Work::Clips(exact), ..config(train(16), sampling) };
+    assert!(load(&path, exact).check(&state).is_err());
     load(&path, config(train(16), sampling)).check(&state).unwrap();
 }
 
@@ -449,12 +429,12 @@ fn refusal(change: impl FnOnce(&mut LoaderConfig)) -> String {
 
 fn of_recipe(recipe: Recipe) -> String {
     refusal(|config| {
-        config.work = Work::Clips(ClipWork { recipe, sampling: ClipSampling::default() });
+        config.work = Work::Clips(ClipWork::new(recipe, ClipSampling::default()));
     })
 }
 
 fn of_sampling(sampling: ClipSampling) -> String {
-    refusal(|config| config.work = Work::Clips(ClipWork { recipe: train(16), sampling }))
+    refusal(|config| config.work = Work::Clips(ClipWork::new(train(16), sampling)))
 }
 
 #[test]
