@@ -1,5 +1,6 @@
 //! The settings of a loader from Python, and its configuration.
 
+mod clips;
 mod groups;
 
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use crate::error::Error;
 use crate::recipe::{PyRecipe, channels, orientation, pixels, token_number};
 use crate::remote::StoreSettings;
 use crate::user::UserTransforms;
+use clips::ClipSettings;
 use groups::{DeviceSettings, ErrorSettings};
 
 /// The settings of a loader, by the names of the arguments of `DataLoader`, with groups as objects;
@@ -42,6 +44,7 @@ pub(crate) struct Settings<'py> {
     keys: bool,
     buckets: Option<BucketSettings>,
     cache: Option<CacheSettings>,
+    clips: Option<ClipSettings>,
     columns: Option<ColumnSettings>,
     errors: Option<ErrorSettings>,
     memory: Option<MemorySettings>,
@@ -248,9 +251,15 @@ impl Settings<'_> {
         if let Some(columns) = &self.columns {
             return Err(columns.without_table());
         }
-        let recipe = self.recipe.as_ref().map(|recipe| Work::Images(recipe.get().recipe.clone()));
+        let recipe = self.recipe.as_ref().map(|recipe| recipe.get().recipe.clone());
+        let work = match (&self.clips, recipe) {
+            (Some(clips), Some(recipe)) => Work::Clips(clips.work(recipe)?),
+            // Settings of images without decoding are refused in Python.
+            (None, Some(recipe)) => Work::Images(recipe),
+            (_, None) => Work::Bytes,
+        };
         let files = self.stored.iter().map(|stored| stored.1.clone()).collect();
-        Ok((recipe.unwrap_or(Work::Bytes), files))
+        Ok((work, files))
     }
 
     fn shard(&self) -> Result<Shard, Error> {

@@ -26,6 +26,7 @@ DOCUMENTS = [
     ROOT / "crates" / "tl-python" / "README.md",
     ROOT / "docs" / "python.md",
     ROOT / "docs" / "trainers.md",
+    ROOT / "docs" / "video.md",
     *sorted((ROOT / "docs" / "migration").glob("*.md")),
 ]
 BLOCK = re.compile(r"^```python(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

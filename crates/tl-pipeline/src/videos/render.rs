@@ -88,7 +88,7 @@ impl ClipRenderer {
             failed: None,
         };
         let decoded = decoder.decode(&index, &plan, video, &mut |frame, picture| {
-            clips.take(frame, picture, draw);
+            clips.take(frame, &picture, draw);
         });
         clips.metrics.lap(Stage::Decode);
         match (clips.failed, decoded) {
@@ -157,10 +157,10 @@ struct Clips<'a> {
 
 impl Clips<'_> {
     /// Takes a decoded frame, unless another was refused.
-    fn take(&mut self, frame: u64, picture: Picture, draw: Draw) {
+    fn take(&mut self, frame: u64, picture: &Picture, draw: Draw) {
         self.metrics.lap(Stage::Decode);
         if self.failed.is_none() {
-            self.failed = self.render(frame, &picture, draw).err();
+            self.failed = self.render(frame, picture, draw).err();
             self.left -= 1;
         }
     }

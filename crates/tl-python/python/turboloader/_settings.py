@@ -40,6 +40,7 @@ from .fields import Field, Request
 from .settings import (
     Buckets,
     Cache,
+    Clips,
     Columns,
     Device,
     Errors,
@@ -114,6 +115,7 @@ _KINDS = {
 _GROUPS: Final[dict[str, type[Group]]] = {
     "buckets": Buckets,
     "cache": Cache,
+    "clips": Clips,
     "columns": Columns,
     "device": Device,
     "errors": Errors,
@@ -238,6 +240,7 @@ class Settings:
     readers: int = 0
     buckets: Buckets | int | None = None
     cache: Cache | int | str | None = None
+    clips: Clips | int | None = None
     columns: Columns | Requests | None = None
     errors: Errors | OnError | None = None
     memory: Memory | int | str | None = None
@@ -389,6 +392,13 @@ class Settings:
         first, images = images_of(self.transform, request, last, **self._of_recipes())
         if first != "image":
             request.renamed["image"] = first
+        if self.clips is not None:
+            if first != "image":
+                raise SettingError(
+                    "conflicting settings: clips, and names of images in transform; pass only one "
+                    "transform, whose clips are called video"
+                )
+            request.renamed["image"] = "video"
         _, transform = groups(self.transform)[0]
         moved = {one.name: one.lambd for one in moving(transform)}
         if moved and (followers := [one["name"] for one in images if one["moves"]]):
@@ -449,7 +459,7 @@ class Settings:
         return {**found, "dtype": None} if self.has_tokens else found
 
     def _of_images(self) -> dict[str, Any]:
-        said = {"transform": self.transform, "image_size": self.image_size}
+        said = {"transform": self.transform, "image_size": self.image_size, "clips": self.clips}
         return {**said, **self._of_recipes(), "exif": self.exif or None}
 
 

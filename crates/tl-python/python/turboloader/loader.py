@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .settings import (
         Buckets,
         Cache,
+        Clips,
         Columns,
         Device,
         Errors,
@@ -182,6 +183,9 @@ class DataLoader(Generic[Format, Names]):
         Groups images of similar sizes and pads them: `Buckets`, or its window in batches.
     cache
         Keeps samples for the next epochs: `Cache`, or its size in memory such as ``"2GB"``.
+    clips
+        Makes clips of videos, ``batch["video"]``: `Clips`, or their number of frames. Videos are
+        MP4, MOV, Matroska and AVI files with H.264.
     columns
         The columns of a table: `Columns`, or a list of names.
     errors
@@ -247,6 +251,7 @@ class DataLoader(Generic[Format, Names]):
             readers: int = 0,
             buckets: Buckets | int | None = None,
             cache: Cache | int | str | None = None,
+            clips: Clips | int | None = None,
             columns: Columns | Requests | None = None,
             errors: Errors | OnError | None = None,
             memory: Memory | int | str | None = None,

@@ -40,6 +40,7 @@ from .exceptions import SettingError
 __all__ = [
     "Buckets",
     "Cache",
+    "Clips",
     "Columns",
     "Device",
     "Errors",
@@ -53,6 +54,9 @@ OnError = Literal["raise", "skip", "replace", "fill"]
 Direction = Literal["outgoing", "incoming"]
 DeviceDecode = Literal["auto", "coefficients", "row_index", "never"]
 Credentials = Literal["auto", "instance"]
+ClipStart = Literal["random", "regular", "center"]
+ClipColors = Literal["ffmpeg", "exact"]
+ClipPolicy = Literal["repeat_last", "wrap", "error"]
 
 # The library in NVIDIA's wheels.
 _NVJPEG = ("cu13/lib/libnvjpeg.so.13", "nvjpeg/lib/libnvjpeg.so.12")
@@ -116,6 +120,90 @@ class Cache(Group):
         usual = os.path.join(home, "turboloader") if disk else None
         of_disk = usual if self.folder is None else folder("Cache: folder", self.folder)
         self._set(memory=memory, disk=disk, folder=of_disk)
+
+
+@dataclass(frozen=True)
+class Clips(Group):
+    """The frames of each video that become its clips: ``batch["video"]``.
+
+    The transform of the loader is drawn once for all frames of a clip. Shapes are ``(batch, frames,
+    channels, height, width)``, with the number of clips after the batch if there are several, or
+    with channels last.
+
+    Parameters
+    ----------
+    frames
+        The number of frames of a clip.
+    clips
+        The number of clips of each video.
+    stride
+        The distance between frames, in frames of the video. By default 1.
+    seconds
+        The distance between frames in seconds: those on display then. Instead of ``stride``.
+    fps
+        The frames a second of a clip, whatever the rate of the video. Instead of ``stride``.
+    start
+        ``"random"``: anywhere, drawn anew in each epoch; ``"regular"``: at equal distances from the
+        first to the last possible frame; ``"center"``: in the middle of equal parts of the video;
+        or a time in seconds.
+    policy
+        The frames after the end of a video that is too short, in the words of torchcodec:
+        ``"repeat_last"``, ``"wrap"`` for the clip again, or ``"error"``.
+    colors
+        The conversion to RGB: ``"ffmpeg"`` for the bits of FFmpeg, or ``"exact"`` for the nearest
+        levels.
+
+    Examples
+    --------
+    >>> clips = Clips(16, fps=10)
+    >>> clips.frames, clips.start, clips.policy
+    (16, 'random', 'repeat_last')
+    """
+
+    frames: int = 16
+    _: KW_ONLY
+    clips: int = 1
+    stride: int | None = None
+    seconds: float | None = None
+    fps: float | None = None
+    start: ClipStart | float = "random"
+    policy: ClipPolicy = "repeat_last"
+    colors: ClipColors = "ffmpeg"
+
+    def __post_init__(self) -> None:
+        for name, most in (("frames", 65536), ("clips", 256)):
+            self._set(**{name: one_or_more(f"Clips: {name}", getattr(self, name), most)})
+        spacings = {name: getattr(self, name) for name in ("stride", "seconds", "fps")}
+        given = [name for name, value in spacings.items() if value is not None]
+        if len(given) > 1:
+            raise SettingError(f"Clips: conflicting settings: {' and '.join(given)}; pass only one")
+        if given in ([], ["stride"]):
+            stride = 1 if self.stride is None else self.stride
+            self._set(stride=one_or_more("Clips: stride", stride, (1 << 32) - 1))
+        for name in ("seconds", "fps"):
+            if spacings[name] is not None:
+                self._set(**{name: _number(f"Clips: {name}", spacings[name])})
+                if getattr(self, name) <= 0:
+                    raise SettingError(
+                        f"Clips: {name} is {spacings[name]!r}, expected a positive number"
+                    )
+        if isinstance(self.start, str):
+            check_choice("Clips: start", self.start, ("random", "regular", "center"))
+        else:
+            self._set(start=_number("Clips: start", self.start))
+        check_choice("Clips: policy", self.policy, ("repeat_last", "wrap", "error"))
+        check_choice("Clips: colors", self.colors, ("ffmpeg", "exact"))
+
+
+def _number(setting: str, value: Any) -> float:
+    """Return a finite number."""
+    try:
+        number = math.nan if isinstance(value, (bool, str, bytes)) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise SettingError(f"{setting} is {value!r}, expected a number")
+    return number
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ impl Contents {
         let fields = &config.fields;
         let (samples, recipe) = match &config.work {
             Work::Images(recipe) => (Samples::Images, Some(recipe)),
+            Work::Clips(clips) => (Samples::Images, Some(&clips.recipe)),
             Work::Columns(_) => (Samples::Rows, None),
             Work::Tokens(_) => (Samples::Tokens, None),
             Work::Bytes | Work::Views | _ => (Samples::Bytes, None),

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use tl_pipeline::{Columns, Dataset, DevicePart, Loader, LoaderNote, TokenNumber, TokenWork, Work};
+use tl_pipeline::{
+    Beyond, ClipSampling, ClipStart, ClipWork, Columns, Dataset, DevicePart, Loader, LoaderNote,
+    Spacing, TokenNumber, TokenWork, Work,
+};
 use tl_tokens::Sequences;
 use turboloader::Explanation;
 
@@ -24,6 +27,30 @@ fn columns_in_words(columns: &Columns) -> String {
         text += &format!("; neighbors {:?}", neighbors.fanouts);
     }
     text
+}
+
+/// The choice of frames, in words.
+fn clips_in_words(sampling: &ClipSampling) -> String {
+    let ClipSampling { frames, clips, spacing, start, beyond } = sampling;
+    let distance = match spacing {
+        Spacing::Frames(1) => "consecutive frames".to_owned(),
+        Spacing::Frames(distance) => format!("frames, every {distance}th"),
+        Spacing::Seconds(seconds) => format!("frames, {seconds} s apart"),
+        Spacing::Fps(fps) => format!("frames at {fps} a second"),
+        other => format!("frames, {other:?}"),
+    };
+    let start = match start {
+        ClipStart::At(seconds) => format!("from {seconds} s on"),
+        ClipStart::Uniform => "at equal distances".to_owned(),
+        ClipStart::Center => "in the middle".to_owned(),
+        ClipStart::Random | _ => "at random places".to_owned(),
+    };
+    let beyond = match beyond {
+        Beyond::Error => "short videos are errors",
+        Beyond::Wrap => "short videos again and again",
+        Beyond::RepeatLast | _ => "short videos with their last frame again",
+    };
+    format!("{clips} of {frames} {distance}, {start}; {beyond}")
 }
 
 /// The sequences of tokens and their type, in words.
@@ -69,6 +96,10 @@ pub(super) fn explain(loader: &Loader) -> String {
     );
     match &config.work {
         Work::Images(recipe) => line(&mut text, "recipe", recipe),
+        Work::Clips(ClipWork { recipe, sampling, .. }) => {
+            line(&mut text, "clips", &clips_in_words(sampling));
+            line(&mut text, "recipe", recipe);
+        }
         Work::Columns(columns) => line(&mut text, "columns", &columns_in_words(columns)),
         Work::Tokens(tokens) => line(&mut text, "tokens", &tokens_in_words(dataset, *tokens)),
         Work::Bytes | Work::Views | _ => line(&mut text, "recipe", &"the stored bytes"),
