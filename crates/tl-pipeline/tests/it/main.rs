@@ -39,6 +39,7 @@ mod observing;
 mod own_index;
 mod parquet_blocks;
 mod parquet_files;
+mod pictures_ahead;
 mod places;
 mod readers;
 mod reading_ahead;
