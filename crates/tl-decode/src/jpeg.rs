@@ -233,10 +233,7 @@ impl JpegDecoder {
             return Ok(Decoded { orientation: opened.reader.prologue.orientation(), damage: None });
         }
         geometry.require_upsampling()?;
-        // Damage may leave out blocks, and the rows of a ring would show those of other rows.
-        let in_order = opened.frame.process == Process::Progressive
-            || opened.is_one_scan() && request.on_damaged == OnDamaged::Error;
-        let extent = if in_order { Extent::Ring { mcu_rows: 2 } } else { Extent::Whole };
+        let extent = Extent::of_pixels(&opened, request.on_damaged);
         let plane_bytes = output::prepare(&mut self.planes, &geometry, extent, &self.limits)?;
         if request.on_damaged == OnDamaged::Keep {
             output::clear(&mut self.planes, &geometry);

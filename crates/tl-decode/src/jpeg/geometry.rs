@@ -25,6 +25,16 @@ impl Upsampling {
             Self::Replicate(across, _) => across,
         }
     }
+
+    /// Samples that a filter reads besides those under a pixel, on every side: across and down.
+    pub(super) fn margin(self) -> [u32; 2] {
+        match self {
+            Self::None | Self::Replicate(..) => [0, 0],
+            Self::H2V1 => [1, 0],
+            Self::H1V2 => [0, 1],
+            Self::H2V2 | Self::Fractional => [1, 1],
+        }
+    }
 }
 
 /// One component of a scaled image.
@@ -170,13 +180,7 @@ impl ComponentGeometry {
     /// Says which samples the region needs: those under its pixels and, for a filter, one more on
     /// every side.
     fn require(&mut self, region: &Rect) {
-        let margin = match self.upsampling {
-            Upsampling::None | Upsampling::Replicate(..) => [0, 0],
-            Upsampling::H2V1 => [1, 0],
-            Upsampling::H1V2 => [0, 1],
-            Upsampling::H2V2 | Upsampling::Fractional => [1, 1],
-        };
-        self.reserve(region, margin);
+        self.reserve(region, self.upsampling.margin());
     }
 
     /// Asks for the samples that the region touches and `margin` more on every side.

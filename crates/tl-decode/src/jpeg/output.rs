@@ -5,11 +5,12 @@ use std::ops::Range;
 use tl_simd::Level;
 use tl_simd::jpeg::idct;
 
+use super::frame::Process;
 use super::geometry::{ComponentGeometry, Geometry};
 use super::planes::Plane;
 use super::rows::RowWriter;
-use super::scan::{Block, BlockSink, MAX_COMPONENTS};
-use super::scans::FrameSink;
+use super::scan::{Block, BlockSink, MAX_COMPONENTS, OnDamaged};
+use super::scans::{FrameSink, Opened};
 use super::tables::Quantizer;
 use crate::error::DecodeError;
 use crate::limits::Limits;
@@ -30,6 +31,16 @@ pub(super) enum Extent {
     Whole,
 }
 
+impl Extent {
+    /// That of planes that pixels are made of.
+    pub(super) fn of_pixels(opened: &Opened<'_>, on_damaged: OnDamaged) -> Self {
+        // Damage may leave out blocks, and the rows of a ring would show those of other rows.
+        let in_order = opened.frame.process == Process::Progressive
+            || opened.is_one_scan() && on_damaged == OnDamaged::Error;
+        if in_order { Self::Ring { mcu_rows: 2 } } else { Self::Whole }
+    }
+}
+
 /// The samples of one component: a ring of rows that may be as long as the region is high.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PlaneBuffer {
@@ -42,24 +53,12 @@ pub(super) struct PlaneBuffer {
 }
 
 impl PlaneBuffer {
-    /// Takes on the shape that a component needs, without memory for it; says how many bytes that
-    /// will be.
-    fn shape(&mut self, component: &ComponentGeometry, extent: Extent) -> u64 {
-        let columns = component.block_columns();
-        let rows = component.block_rows();
+    /// Takes on the shape that a component needs, without memory for it.
+    fn shape(&mut self, component: &ComponentGeometry, extent: Extent) {
         let side = component.side();
-        let row_bytes = (length(&columns) * side) as usize;
-        self.stride = row_bytes.next_multiple_of(STRIDE_UNIT);
-        let block_rows = match extent {
-            Extent::Whole => length(&rows),
-            Extent::Ring { mcu_rows } => {
-                let in_flight = mcu_rows * component.block_rows_per_mcu();
-                length(&rows).min(in_flight)
-            }
-        };
-        self.rows = block_rows * side;
-        self.first = (columns.start * side, rows.start * side);
-        self.stride as u64 * u64::from(self.rows)
+        self.stride = stride(component);
+        self.rows = rows(component, extent);
+        self.first = (component.block_columns().start * side, component.block_rows().start * side);
     }
 
     fn allocate(&mut self) {
@@ -93,6 +92,30 @@ fn length(range: &Range<u32>) -> u32 {
     range.end - range.start
 }
 
+/// Bytes from row to row of a component.
+fn stride(component: &ComponentGeometry) -> usize {
+    let row_bytes = (length(&component.block_columns()) * component.side()) as usize;
+    row_bytes.next_multiple_of(STRIDE_UNIT)
+}
+
+/// Rows of a component that are held.
+fn rows(component: &ComponentGeometry, extent: Extent) -> u32 {
+    let block_rows = length(&component.block_rows());
+    let block_rows = match extent {
+        Extent::Whole => block_rows,
+        Extent::Ring { mcu_rows } => block_rows.min(mcu_rows * component.block_rows_per_mcu()),
+    };
+    block_rows * component.side()
+}
+
+/// Bytes of the samples of a region.
+pub(super) fn bytes(geometry: &Geometry, extent: Extent) -> u64 {
+    let components = geometry.components().iter();
+    let bytes =
+        components.map(|component| stride(component) as u64 * u64::from(rows(component, extent)));
+    bytes.sum()
+}
+
 /// Takes the blocks of an image.
 pub(super) struct Output<'a> {
     pub(super) level: Level,
@@ -114,10 +137,10 @@ pub(super) fn prepare(
     extent: Extent,
     limits: &Limits,
 ) -> Result<u64, DecodeError> {
-    let pairs = planes.iter_mut().zip(geometry.components());
-    let bytes = pairs.map(|(plane, component)| plane.shape(component, extent)).sum();
+    let bytes = bytes(geometry, extent);
     limits.charge_working(bytes)?;
-    for plane in &mut planes[..geometry.components().len()] {
+    for (plane, component) in planes.iter_mut().zip(geometry.components()) {
+        plane.shape(component, extent);
         plane.allocate();
     }
     Ok(bytes)

@@ -257,6 +257,15 @@ impl<'a, 'b> Scans<'a, 'b> {
         Ok(())
     }
 
+    /// Charges the data of the first scan of a sequential image in addition to the result, as decoding
+    /// it begins.
+    pub(super) fn charge_first(&self, result_bytes: u64) -> Result<(), DecodeError> {
+        if self.image.frame.process == Process::Progressive {
+            return Ok(());
+        }
+        self.charge_data(&self.image.first_scan, result_bytes)
+    }
+
     /// Charges what the data of a sequential scan may take in addition to the result.
     fn charge_data(&self, scan: &Scan, result_bytes: u64) -> Result<(), DecodeError> {
         let rest = self.image.bytes.len().saturating_sub(scan.data_at);

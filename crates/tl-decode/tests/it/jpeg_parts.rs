@@ -5,8 +5,8 @@ mod reference;
 use std::path::{Path, PathBuf};
 
 use tl_decode::{
-    DecodeError, Image, JpegDecoder, JpegParts, JpegRequest, Limits, OnDamaged, PartStage, Rect,
-    RowIndex,
+    DecodeError, Image, JpegDecoder, JpegParts, JpegRequest, Limit, Limits, OnDamaged, PartStage,
+    Rect, RowIndex,
 };
 
 use crate::jpeg::{Numbers, SCALES, decoder, each_damaged, entries, for_each, read};
@@ -305,4 +305,140 @@ fn the_memory_of_parts_is_kept_and_limits_leave_the_image_to_the_host() {
     let reached = decoder.parts(&bytes, &request, stage, true, &mut parts).expect("no error");
     assert_eq!(reached, None);
     assert_eq!(parts.coefficients.rows.capacity(), 0, "nothing is allocated before");
+}
+
+/// The parts of two regions that are cut out of those of the rectangle around both.
+#[test]
+fn parts_that_are_cut_out_of_others_are_those_of_their_region() {
+    let mut bench = Bench::new();
+    let mut numbers = Numbers(11);
+    let mut cut = [0; 2];
+    for_each(|file, bytes, scale| {
+        let index = bench.index(bytes);
+        let index = index.as_ref().map(|index| RowIndex::parse(index).expect(file));
+        let info = tl_decode::probe(bytes).expect(file);
+        let whole = Rect::of_size(scale.apply(info.width), scale.apply(info.height));
+        for round in 0..4 {
+            let region = numbers.rect(whole.width, whole.height);
+            let around = around(&mut numbers, &region, &whole);
+            let pixels = round % 2 == 0;
+            let request = JpegRequest { scale, index, ..JpegRequest::default() };
+            let of = |region| JpegRequest { region: Some(region), ..request };
+            for stage in [PartStage::Coefficients, PartStage::EntropyRows] {
+                let Bench { decoder, parts, .. } = &mut bench;
+                let mut larger = JpegParts::default();
+                let reached = decoder.parts(bytes, &of(around), stage, pixels, &mut larger);
+                let Some(stage) = reached.expect(file) else { continue };
+                decoder.parts(bytes, &of(region), stage, pixels, parts).expect(file);
+                let mut found = JpegParts::default();
+                found.cut(&larger, region);
+                let context = format!("{file} at {scale}, {region:?} of {around:?}, {stage:?}");
+                same(&context, parts, &found, stage);
+                cut[usize::from(stage == PartStage::EntropyRows)] += 1;
+            }
+        }
+    });
+    assert!(cut[0] > 1000 && cut[1] > 500, "{cut:?}");
+}
+
+/// A rectangle of `whole` around `region`.
+fn around(numbers: &mut Numbers, region: &Rect, whole: &Rect) -> Rect {
+    let x = numbers.below(region.x + 1);
+    let y = numbers.below(region.y + 1);
+    let right = region.x + region.width;
+    let bottom = region.y + region.height;
+    let width = right + numbers.below(whole.width - right + 1) - x;
+    let height = bottom + numbers.below(whole.height - bottom + 1) - y;
+    Rect { x, y, width, height }
+}
+
+/// Compares the samples of `expected` with those at the same places of `found`.
+fn same(context: &str, expected: &JpegParts, found: &JpegParts, stage: PartStage) {
+    let head = |parts: &JpegParts| (parts.color, parts.decoded, parts.components.len());
+    assert_eq!(head(found), head(expected), "{context}");
+    let of = |parts: &JpegParts| reference::samples(parts, stage);
+    for (number, (found_samples, samples)) in of(found).iter().zip(of(expected)).enumerate() {
+        let component = &expected.components[number];
+        let cut = &found.components[number];
+        assert_eq!((cut.size, cut.step), (component.size, component.step), "{context}");
+        let side = u32::from(component.scale.eighths());
+        let Rect { x, y, width, height } = component.blocks;
+        let right = ((x + width) * side).min(component.size.0);
+        let bottom = ((y + height) * side).min(component.size.1);
+        for y in y * side..bottom {
+            for x in x * side..right {
+                let at = [x, y].map(i64::from);
+                let value = found_samples.at(at[0], at[1]);
+                assert_eq!(value, samples.at(at[0], at[1]), "{context}, {at:?}");
+            }
+        }
+    }
+}
+
+/// Limits that are just enough for a step of decoding, or a byte short of it.
+#[test]
+fn limits_decide_alike_for_parts_and_for_decoding() {
+    let mut numbers = Numbers(12);
+    let mut refused = 0;
+    for_each(|file, bytes, scale| {
+        let mut index = Vec::new();
+        let is_indexed = decoder().row_index(bytes, &mut index).unwrap_or(false);
+        let index = is_indexed.then(|| RowIndex::parse(&index).expect(file));
+        let info = tl_decode::probe(bytes).expect(file);
+        let region = numbers.rect(scale.apply(info.width), scale.apply(info.height));
+        let request = JpegRequest { scale, index, region: Some(region), ..JpegRequest::default() };
+        for pixels in [true, false] {
+            for stage in [PartStage::Coefficients, PartStage::EntropyRows] {
+                let context = format!("{file} with {request:?}, {pixels}, {stage:?}");
+                refused += at_each_limit(&context, bytes, &request, pixels, stage);
+            }
+        }
+    });
+    assert!(refused > 1000, "{refused} limits");
+}
+
+/// Compares decoding with parts at the limits of memory that matter, and around them; their number.
+fn at_each_limit(
+    context: &str,
+    bytes: &[u8],
+    request: &JpegRequest<'_>,
+    pixels: bool,
+    stage: PartStage,
+) -> usize {
+    let mut parts = JpegParts::default();
+    let mut image = Image::new();
+    let mut outcome = |limits: Limits| {
+        let mut decoder = JpegDecoder::new(limits);
+        let host = if pixels {
+            decoder.decode(bytes, request, &mut image).map(|_| ())
+        } else {
+            decoder.decode_planes(bytes, request).map(|_| ())
+        };
+        let reached = decoder.parts(bytes, request, stage, pixels, &mut parts);
+        match (&reached, &host) {
+            // The host decides.
+            (Ok(None), _) => {}
+            (Ok(Some(_)), Ok(())) => decoder.check(bytes, request, pixels).expect(context),
+            (Err(error), Err(expected)) => {
+                assert_eq!(error.to_string(), expected.to_string(), "{context}, {limits:?}");
+            }
+            _ => panic!("{context}, {limits:?}: {reached:?}, but {host:?}"),
+        }
+        host
+    };
+    let mut seen = 0;
+    let mut limits = Limits { max_decoded_bytes: 0, max_working_bytes: 0, ..Limits::default() };
+    while let Err(DecodeError::LimitExceeded { limit, need, .. }) = outcome(limits) {
+        for need in [need.saturating_sub(1), need + 1, need] {
+            if limit == Limit::DecodedBytes {
+                limits.max_decoded_bytes = need;
+            } else {
+                limits.max_working_bytes = need;
+            }
+            drop(outcome(limits));
+        }
+        seen += 1;
+        assert!(seen < 50, "{context}");
+    }
+    seen
 }

@@ -41,6 +41,10 @@ impl Pictures {
         pictures: &mut Vec<Picture>,
     ) -> bool {
         let File { sample, bytes, size, plans, .. } = *file;
+        // The limits are those of exact decoding, which has the error.
+        if jpeg.check(bytes, request, true).is_err() {
+            return false;
+        }
         let kept;
         let index = if request.index.is_some() {
             request.index

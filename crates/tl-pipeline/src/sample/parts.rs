@@ -140,7 +140,7 @@ impl SampleRenderer {
 }
 
 /// The smallest rectangle around all of them.
-fn union(mut rects: impl Iterator<Item = Rect>) -> Option<Rect> {
+pub(super) fn union(mut rects: impl Iterator<Item = Rect>) -> Option<Rect> {
     let first = rects.next()?;
     Some(rects.fold(first, |all, rect| {
         let x = all.x.min(rect.x);

@@ -4,10 +4,11 @@ use tl_cuda::{Picture, PictureResize, PictureWeights, Placement};
 use tl_decode::{DecodeError, ImageInfo, JpegDecoder, JpegParts, JpegRequest, OnDamaged, RowIndex};
 use tl_handoff::sync::{Arc, Ordering};
 use tl_simd::jpeg::Scale;
-use tl_simd::resample::Resize;
+use tl_simd::resample::{Rect, Resize};
 use tl_transform::{Padding, Pass, Plan};
 
 use super::SampleRenderer;
+use super::parts::union;
 use crate::delivery::DeviceDecode;
 use crate::device_work::DeviceDecoding;
 use crate::error::SampleFault;
@@ -22,6 +23,8 @@ pub(super) const MOST_BYTES: usize = 4 << 20;
 pub(super) struct Pictures {
     pub(super) decoding: DeviceDecoding,
     pub(super) parts: JpegParts,
+    /// The parts of one of several views.
+    view: JpegParts,
     pub(super) weights: PictureWeights,
     /// The row index that was made of a file.
     pub(super) index: Vec<u8>,
@@ -55,6 +58,9 @@ impl SampleRenderer {
         let jpeg = self.decoder.jpeg();
         let size = (info.width, info.height);
         let file = File { sample, bytes, size, scale, plans };
+        // As on the host, which the limits are for: all views at once.
+        let region = union(self.outputs.all_plans().map(|plan| file.region(&plan.head)));
+        let request = &JpegRequest { scale: scale.unwrap_or_default(), region, ..*request };
         if maker.has_nvjpeg() && maker.prepare_files(jpeg, &file, request, pictures) {
             return Ok(true);
         }
@@ -86,6 +92,13 @@ pub(super) struct File<'a> {
     pub(super) plans: &'a [Plan],
 }
 
+impl File<'_> {
+    /// The region of the scaled image that a pass reads.
+    fn region(&self, pass: &Pass) -> Rect {
+        self.scale.map_or_else(|| pass.source(), |scale| samples_read(pass, scale))
+    }
+}
+
 impl Pictures {
     /// Whether nvJPEG decodes files.
     pub(super) fn has_nvjpeg(&self) -> bool {
@@ -110,6 +123,8 @@ impl Pictures {
             Kept::Nothing => return None,
             Kept::Unknown => {}
         }
+        // An image above the limits is not decoded for an index either.
+        jpeg.check(file.bytes, request, file.scale.is_none()).ok()?;
         self.index.clear();
         // Whatever is wrong with the file is left to the way without an index.
         let is_made = jpeg.row_index(file.bytes, &mut self.index).unwrap_or(false);
@@ -128,38 +143,32 @@ impl Pictures {
         is_trusted: bool,
         pictures: &mut Vec<Picture>,
     ) -> Result<bool, DecodeError> {
-        let File { sample, bytes, scale, plans, .. } = *file;
         let stage = self.decoding.decode.stage(request.index.is_some() && is_trusted);
         let Some(stage) = stage else { return Ok(false) };
-        pictures.resize_with(plans.len(), Picture::default);
-        let mut damage = None;
-        for (number, plan) in plans.iter().enumerate() {
-            let pass = &plan.head;
-            let region = scale.map_or_else(|| pass.source(), |scale| samples_read(pass, scale));
-            let region = Some(region);
-            let request = JpegRequest { scale: scale.unwrap_or_default(), region, ..*request };
-            let parts = &mut self.parts;
-            let reached = jpeg.parts(bytes, &request, stage, scale.is_none(), parts);
-            let is_there = reached.as_ref().is_ok_and(Option::is_some);
-            if !(is_there && self.picture(sample, pass, scale, &mut pictures[number])) {
-                pictures.iter_mut().for_each(|picture| *picture = Picture::default());
-                return reached.map(|_| false);
-            }
-            damage = damage.or(self.parts.decoded.damage);
+        let is_pixels = file.scale.is_none();
+        if jpeg.parts(file.bytes, request, stage, is_pixels, &mut self.parts)?.is_none() {
+            return Ok(false);
         }
-        self.parts.decoded.damage = damage;
+        pictures.resize_with(file.plans.len(), Picture::default);
+        for (plan, picture) in file.plans.iter().zip(&mut *pictures) {
+            if !self.picture(file, &plan.head, picture) {
+                pictures.iter_mut().for_each(|picture| *picture = Picture::default());
+                return Ok(false);
+            }
+        }
         Ok(true)
     }
 
-    /// Makes the picture of the parts; false if the device cannot decode it.
-    fn picture(
-        &mut self,
-        sample: u64,
-        pass: &Pass,
-        scale: Option<Scale>,
-        picture: &mut Picture,
-    ) -> bool {
-        let Self { decoding, parts, weights, .. } = self;
+    /// Makes the picture of a view of the parts; false if the device cannot decode it.
+    fn picture(&mut self, file: &File<'_>, pass: &Pass, picture: &mut Picture) -> bool {
+        let Self { decoding, parts, view, weights, .. } = self;
+        let &File { sample, scale, .. } = file;
+        let parts = if file.plans.len() > 1 {
+            view.cut(parts, file.region(pass));
+            view
+        } else {
+            parts
+        };
         let resize = match scale {
             None => PictureResize::Pixels(pixel_resize(pass).into()),
             Some(scale) => {

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use tbl_format::SampleFormat;
 use tbl_io::{NewSample, StreamWriter, WriteOptions};
-use tl_decode::{DecodeOptions, JpegDecoder, Limits, OnDamaged};
+use tl_decode::{DecodeError, DecodeOptions, JpegDecoder, Limits, OnDamaged};
 use tl_pipeline::{
     Batch, Collate, Dataset, Delivery, DeviceDecode, DeviceOptions, Loader, LoaderConfig,
-    LoaderNote, OnError, Readers, Shuffle,
+    LoaderNote, OnError, Readers, SampleFault, Shuffle,
 };
 use tl_transform::op::{
     CenterCrop, ColorJitter, Normalize, RandomErasing, RandomHorizontalFlip, RandomResizedCrop,
@@ -143,7 +143,7 @@ fn pixels_that_go_through_steps_are_the_hosts() {
 }
 
 #[test]
-fn views_of_a_sample_are_decoded_one_by_one() {
+fn views_of_a_sample_are_cut_out_of_what_is_decoded_once() {
     let recipe = recipe(&cropped(40), Dtype::F32, Layout::Chw).with_draws(3).unwrap();
     let config = images(recipe);
     let delivery = device(DeviceDecode::Auto);
@@ -355,5 +355,72 @@ fn a_batch_with_a_forged_row_index_is_made_again_before_it_is_seen() {
         assert!(loader.memory().copies > 0);
         let last = loader.batch(0, 2).unwrap();
         assert!(there(&last) == *expected[2].as_ref().unwrap());
+    }
+}
+
+/// The limits of memory at which something changes for one of these files, and those around them.
+fn limits_of(dataset: &Dataset, config: &LoaderConfig) -> Vec<Limits> {
+    let mut found = Vec::new();
+    let mut next = vec![Limits { max_working_bytes: 0, ..Limits::default() }];
+    next.push(Limits { max_decoded_bytes: 0, ..Limits::default() });
+    while let Some(limits) = next.pop() {
+        let decode = DecodeOptions { limits, ..DecodeOptions::default() };
+        let config = LoaderConfig { decode, ..config.clone() };
+        let loader = Loader::new(dataset.clone(), config).unwrap();
+        loader.epoch(0).for_each(drop);
+        for entry in loader.audit() {
+            let fault = &entry.error.fault;
+            let need = if let SampleFault::OutputSize { bytes, .. } = fault {
+                Some(*bytes)
+            } else if let SampleFault::Decode(DecodeError::LimitExceeded { need, .. }) = fault {
+                Some(*need)
+            } else {
+                None
+            };
+            let need = need.expect("a limit");
+            for need in [need - 1, need + 1, need] {
+                let at = if limits.max_decoded_bytes < Limits::default().max_decoded_bytes {
+                    Limits { max_decoded_bytes: need, ..limits }
+                } else {
+                    Limits { max_working_bytes: need, ..limits }
+                };
+                if !found.contains(&at) {
+                    found.push(at);
+                    next.push(at);
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn images_near_the_limits_have_the_outcome_of_the_host() {
+    let root = tempfile::tempdir().unwrap();
+    let names = ["sampling_2x2_1x1_1x1.jpg", "grey.jpg", "progressive_deep_420.jpg", "no_jfif.jpg"];
+    let mut files = kinds();
+    files.retain(|(name, _)| names.contains(&name.as_str()));
+    let (dataset, indexes) = indexed(&root.path().join("kinds.tbl"), &files);
+    assert!(indexes > 1 && files.len() > 2, "{indexes} of {}", files.len());
+    let device = options_with(&[]);
+    for (mode, views) in [(DecodeMode::Exact, 2), (DecodeMode::FAST, 3), (DecodeMode::Exact, 1)] {
+        let recipe = recipe(&cropped(9), Dtype::U8, Layout::Hwc);
+        let recipe = recipe.with_draws(views).unwrap().with_decode(mode).unwrap();
+        let config = LoaderConfig { batch_size: 1, on_error: OnError::Skip, ..images(recipe) };
+        let all = limits_of(&dataset, &config);
+        assert!(all.len() > 20, "{all:?}");
+        for (limits, decode) in all.iter().flat_map(|limits| {
+            let decodes = [DeviceDecode::Auto, DeviceDecode::Coefficients];
+            decodes.map(|decode| (*limits, decode))
+        }) {
+            let options = DecodeOptions { limits, ..DecodeOptions::default() };
+            let config = LoaderConfig { decode: options, ..config.clone() };
+            let host = Loader::new(dataset.clone(), config.clone()).unwrap();
+            let delivery = on_device(DeviceOptions { decode, ..device.clone() });
+            let config = LoaderConfig { delivery, ..config };
+            let there_too = Loader::new(dataset.clone(), config).unwrap();
+            let expected = outcome(&host, 0);
+            assert!(outcome(&there_too, 0) == expected, "{mode}, {views}, {limits:?}, {decode:?}");
+        }
     }
 }

@@ -23,6 +23,9 @@ pub(super) struct CoefficientSink<'a> {
     first: [usize; MAX_COMPONENTS],
     /// Rows if none is left out.
     most_rows: usize,
+    /// Bytes of the planes that the host needs. As many are charged at least, so that an image that is
+    /// too large for the host is not decoded here.
+    plane_bytes: u64,
     coefficients: &'a mut JpegCoefficients,
 }
 
@@ -31,6 +34,7 @@ impl<'a> CoefficientSink<'a> {
     /// have places.
     pub(super) fn new(
         geometry: &'a Geometry,
+        plane_bytes: u64,
         coefficients: &'a mut JpegCoefficients,
     ) -> Option<Self> {
         let mut first = [0; MAX_COMPONENTS];
@@ -46,7 +50,7 @@ impl<'a> CoefficientSink<'a> {
         }
         let most_rows = usize::try_from(most_rows).ok()?;
         let quantizers = [[1; 64]; MAX_COMPONENTS];
-        Some(Self { geometry, quantizers, first, most_rows, coefficients })
+        Some(Self { geometry, quantizers, first, most_rows, plane_bytes, coefficients })
     }
 
     /// Makes room for the blocks, which are all zero until they come. The memory is charged before.
@@ -81,7 +85,8 @@ impl FrameSink for CoefficientSink<'_> {
 
     fn bytes(&self) -> u64 {
         let of_rows = self.most_rows * size_of::<[i16; ROWS]>();
-        (of_rows + self.most_rows / ROWS * size_of::<u32>()) as u64
+        let own = (of_rows + self.most_rows / ROWS * size_of::<u32>()) as u64;
+        own.max(self.plane_bytes)
     }
 
     fn quantizers(&mut self) -> &mut [Quantizer; MAX_COMPONENTS] {

@@ -34,12 +34,21 @@ pub(super) fn index_of<'a>(opened: &Opened<'_>, request: &JpegRequest<'a>) -> Op
     request.index.filter(|_| fits)
 }
 
+/// The memory that is charged for the rows of an image.
+#[derive(Clone, Copy)]
+pub(super) struct Charge<'a> {
+    pub(super) limits: &'a Limits,
+    /// Bytes of the planes that the host needs. They are charged with its data, so that an image that is
+    /// too large for the host has no rows.
+    pub(super) plane_bytes: u64,
+}
+
 /// Cuts the rows of `geometry` out of an image.
 pub(super) fn cut(
     opened: &Opened<'_>,
     index: &RowIndex<'_>,
     geometry: &Geometry,
-    limits: &Limits,
+    charge: Charge<'_>,
     components: &mut Vec<JpegComponent>,
     out: &mut EntropyRows,
 ) -> Result<(), DecodeError> {
@@ -54,7 +63,8 @@ pub(super) fn cut(
     let data = file.len().saturating_sub(scan.data_at);
     let most_bytes = data + rows * MOST_SPARE;
     let of_rows = rows * size_of::<EntropyRow>();
-    limits.charge_working(EntropyData::memory(most_bytes + of_rows))?;
+    let of_host = charge.plane_bytes.saturating_add(EntropyData::memory(data));
+    charge.limits.charge_working(EntropyData::memory(most_bytes + of_rows).max(of_host))?;
     index.check(scan, file)?;
     take_codes(scan, &opened.reader.tables.sequential(), out)?;
 
