@@ -5,13 +5,15 @@
 
 mod erasing;
 mod lanes;
+pub(crate) mod library {
+    tl_testdata::shipped_items!("kernels/library.rs");
+}
 mod pictures;
 mod rates;
 
 use std::env;
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -20,36 +22,17 @@ use tl_simd::Level;
 use tl_simd::normalize::{Dtype, ImageWriter, Layout, PixelFormat, Table};
 
 use super::*;
+use library::library;
 
 const MIB: usize = 1 << 20;
 
 /// A device of a driver that was compiled with these macros, or the real device if there are none.
 fn device_with(macros: &[&str]) -> Result<Device, DeviceReason> {
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
     if let (Some(ordinal), []) = (real_device(), macros) {
         return Device::open(ordinal);
     }
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("kernels");
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("libcuda-{}-{number}.so", std::process::id());
-    // The path tells libraries apart: each test has a driver of its own.
-    let library = env::temp_dir().join(name);
-    let status = Command::new("cc")
-        .args([
-            "-shared",
-            "-fPIC",
-            "-O2",
-            "-fno-strict-aliasing",
-            "-fvisibility=hidden",
-            "-pthread",
-        ])
-        .args(macros.iter().map(|text| format!("-D{text}")))
-        .arg("-o")
-        .arg(&library)
-        .arg(folder.join("emulator.c"))
-        .status()
-        .expect("the C compiler that links Rust");
-    assert!(status.success(), "{status}");
+    // Each test has a driver of its own.
+    let library = library("emulator.c", macros, &env::temp_dir());
     let device = Device::open_with(&library, 0);
     std::fs::remove_file(&library).expect("just written");
     device

@@ -48,6 +48,12 @@ pub fn shipped_bytes(path: TokenStream) -> TokenStream {
     expand(path, |path| format!("::core::include_bytes!({:?})", shipped_path(path)))
 }
 
+/// The items of a file of this package.
+#[proc_macro]
+pub fn shipped_items(path: TokenStream) -> TokenStream {
+    expand(path, |path| format!("::core::include!({:?});", shipped_path(path)))
+}
+
 /// Ignores the test if the given path inside the data folder does not exist. Stands before
 /// `#[test]`, which looks among the attributes after it.
 #[proc_macro_attribute]

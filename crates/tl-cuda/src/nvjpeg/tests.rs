@@ -2,35 +2,17 @@
 //! names: its version without a device, its pixels on the one of `TURBOLOADER_TEST_DEVICE`.
 
 use std::env;
-use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tl_simd::resample::{Filter, Rect, Resize, ResizeArea};
 
 use super::*;
 use crate::picture::decoder::PictureDecoder;
+use crate::tests::library::library;
 use crate::tests::{device, real_device};
 use crate::{BufferLimits, Images, Picture, PictureWeights, Placement, RowPicture, Uploader};
 
-/// A library that was compiled with these macros.
-fn library_with(macros: &[&str]) -> PathBuf {
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let library = env::temp_dir().join(format!("libnvjpeg-{}-{number}.so", std::process::id()));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/nvjpeg.c");
-    let status = Command::new("cc")
-        .args(["-shared", "-fPIC", "-O2", "-fvisibility=hidden"])
-        .args(macros.iter().map(|text| format!("-D{text}")))
-        .arg("-o")
-        .args([&library, &source])
-        .status()
-        .unwrap();
-    assert!(status.success(), "{status}");
-    library
-}
-
 fn loaded(macros: &[&str]) -> Result<NvJpegLibrary, DeviceReason> {
-    let path = library_with(macros);
+    let path = library("nvjpeg.c", macros, &env::temp_dir());
     let loaded = NvJpegLibrary::load(Some(&path), None);
     std::fs::remove_file(path).unwrap();
     loaded
@@ -65,7 +47,7 @@ fn the_library_of_a_wheel_is_found_in_the_folder_of_packages() {
     let packages = env::temp_dir().join(format!("packages-{}", std::process::id()));
     let folder = packages.join("nvidia/nvjpeg/lib");
     std::fs::create_dir_all(&folder).unwrap();
-    let made = library_with(&["MAJOR=12"]);
+    let made = library("nvjpeg.c", &["MAJOR=12"], &env::temp_dir());
     std::fs::copy(&made, folder.join("libnvjpeg.so.12")).unwrap();
     let found = NvJpegLibrary::load(None, Some(&packages));
     std::fs::remove_dir_all(&packages).unwrap();

@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_indexes_that_were_used_last_are_kept() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/video/h264_b.mp4");
+        let file = tl_testdata::shipped!("video/h264_b.mp4");
         let video = std::fs::read(file).unwrap();
         let limits = Limits::default();
         let index = Arc::new(VideoIndex::open(&video[..], &limits).unwrap());

@@ -38,7 +38,7 @@ const CLIPS: [&str; 8] = [
 ];
 
 fn stored(name: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/video");
+    let folder = tl_testdata::shipped!("video");
     std::fs::read(folder.join(name)).unwrap()
 }
 

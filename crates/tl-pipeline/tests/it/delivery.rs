@@ -5,8 +5,6 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tl_pipeline::{
@@ -20,35 +18,16 @@ use tl_transform::op::{
 };
 use tl_transform::{Channels, Dtype, Layout, OutputSpec, Recipe};
 
+use crate::library::library;
 use crate::memory::{bmps, config};
 
 /// The options for a device of a driver that was compiled with these macros, or for the real device if
 /// there are none.
 pub(crate) fn options_with(macros: &[&str]) -> DeviceOptions {
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
     if let (Ok(number), []) = (env::var("TURBOLOADER_TEST_DEVICE"), macros) {
         return DeviceOptions { ordinal: number.parse().ok(), ..DeviceOptions::default() };
     }
-    let kernels = tl_testdata::shipped!("kernels");
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("libcuda-{}-{number}.so", std::process::id());
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let status = Command::new("cc")
-        .args([
-            "-shared",
-            "-fPIC",
-            "-O2",
-            "-fno-strict-aliasing",
-            "-fvisibility=hidden",
-            "-pthread",
-        ])
-        .args(macros.iter().map(|text| format!("-D{text}")))
-        .arg("-o")
-        .arg(&library)
-        .arg(kernels.join("emulator.c"))
-        .status()
-        .unwrap();
-    assert!(status.success(), "{status}");
+    let library = library("emulator.c", macros, Path::new(env!("CARGO_TARGET_TMPDIR")));
     DeviceOptions { ordinal: Some(0), library: Some(library), ..DeviceOptions::default() }
 }
 

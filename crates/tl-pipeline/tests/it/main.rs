@@ -30,6 +30,9 @@ mod images;
 mod instance_masks;
 mod keypoints;
 mod labels;
+mod library {
+    tl_testdata::shipped_items!("kernels/library.rs");
+}
 mod lifetimes;
 mod memory;
 mod mixing;

@@ -3,8 +3,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tbl_format::SampleFormat;
@@ -20,29 +18,17 @@ use tl_transform::{DecodeMode, Draw, Dtype, Layout, Op, Recipe};
 
 use crate::decoding::{cropped, kinds, recipe};
 use crate::delivery::{images, on_device, on_host, options_with, photos, there};
+use crate::library::library;
 
 /// A library of nvJPEG that was compiled with these macros.
-fn library(macros: &[&str]) -> PathBuf {
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("libnvjpeg-{}-{number}.so", std::process::id());
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let source = tl_testdata::shipped!("kernels/nvjpeg.c");
-    let status = Command::new("cc")
-        .args(["-shared", "-fPIC", "-O2", "-fvisibility=hidden"])
-        .args(macros.iter().map(|text| format!("-D{text}")))
-        .arg("-o")
-        .args([&library, &source])
-        .status()
-        .unwrap();
-    assert!(status.success(), "{status}");
-    library
+fn stand_in(macros: &[&str]) -> PathBuf {
+    library("nvjpeg.c", macros, Path::new(env!("CARGO_TARGET_TMPDIR")))
 }
 
 /// The device with such a library; `None` on a real one, whose memory the library cannot write.
 fn device(macros: &[&str]) -> Option<DeviceOptions> {
     let is_real = std::env::var_os("TURBOLOADER_TEST_DEVICE").is_some();
-    let nvjpeg = || Some(library(macros));
+    let nvjpeg = || Some(stand_in(macros));
     (!is_real).then(|| DeviceOptions { nvjpeg: nvjpeg(), ..options_with(&[]) })
 }
 
@@ -336,15 +322,15 @@ fn libraries_and_devices_that_are_not_there_are_errors_by_name() {
     let error = refusal(without(Some(PathBuf::from("/nowhere/libnvjpeg.so.12")))).to_string();
     assert!(error.contains("/nowhere/libnvjpeg.so.12"), "{error}");
     assert!(error.ends_with("(pip install 'turboloader-rs[nvjpeg]')"), "{error}");
-    let error = refusal(without(Some(library(&["MAJOR=10"])))).to_string();
+    let error = refusal(without(Some(stand_in(&["MAJOR=10"])))).to_string();
     assert!(error.ends_with("version 10.4.7, expected 11.0 or newer"), "{error}");
-    let lacking = library(&["nvjpegDecodeBatched=other"]);
+    let lacking = stand_in(&["nvjpegDecodeBatched=other"]);
     let error = refusal(without(Some(lacking))).to_string();
     assert!(error.ends_with("nvJPEG: nvjpegDecodeBatched: not in the library"), "{error}");
-    let failing = library(&["FAILING=\"nvjpegCreateEx\""]);
+    let failing = stand_in(&["FAILING=\"nvjpegCreateEx\""]);
     let error = refusal(without(Some(failing))).to_string();
     assert!(error.ends_with("NVJPEG_STATUS_ARCH_MISMATCH"), "{error}");
-    let failing = library(&["FAILING=\"nvjpegJpegStateCreate\""]);
+    let failing = stand_in(&["FAILING=\"nvjpegJpegStateCreate\""]);
     let loader = Loader::new(photos(), without(Some(failing))).unwrap();
     let error = loader.epoch(0).find_map(Result::err).unwrap().to_string();
     assert!(error.contains("nvjpegJpegStateCreate"), "{error}");

@@ -52,7 +52,7 @@ fn pixels(picture: &Picture, region: Region, parity: Parity) -> Vec<u8> {
 #[test]
 fn pixels_are_those_of_ffmpeg() {
     let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/video_colors/cases.txt");
+        tl_testdata::shipped!("video_colors/cases.txt");
     let path = std::env::var_os("TL_VIDEO_COLORS").map_or(path, PathBuf::from);
     let mut count = 0;
     for case in fs::read_to_string(path).unwrap().lines() {

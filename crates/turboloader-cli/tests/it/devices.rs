@@ -7,23 +7,20 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::library::library;
 use crate::support::{Run, command, finished, json_lines, photos};
 
 /// A folder with a driver that was compiled with these macros.
 fn driver(macros: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let emulator = tl_testdata::shipped!("kernels/emulator.c");
-    let options = ["-shared", "-fPIC", "-O2", "-fno-strict-aliasing", "-fvisibility=hidden"];
-    let status = Command::new("cc")
-        .args(options)
-        .arg("-pthread")
-        .args(macros.iter().map(|text| format!("-D{text}")))
-        .arg("-o")
-        .arg(folder.path().join("libcuda.so.1"))
-        .arg(emulator)
-        .status();
-    assert!(status.expect("the C compiler that links Rust").success());
+    compiled("emulator.c", macros, &folder, "libcuda.so.1");
     folder
+}
+
+/// Puts a library under the name by which the system's loader looks for it.
+fn compiled(source: &str, macros: &[&str], folder: &TempDir, name: &str) {
+    let library = library(source, macros, folder.path());
+    std::fs::rename(library, folder.path().join(name)).expect("a folder of the test");
 }
 
 /// Runs `tl` with this driver, or with none.
@@ -172,11 +169,7 @@ fn recipes_that_decode_with_nvjpeg_name_it() {
     let device = ["--device=cuda", "--json", "--report"];
     let missing = bench(&folder, &device).stderr;
     assert!(missing.contains("pip install 'turboloader-rs[nvjpeg]'"), "{missing}");
-    let source = tl_testdata::shipped!("kernels/nvjpeg.c");
-    let library = folder.path().join("libnvjpeg.so.12");
-    let options = ["-shared", "-fPIC", "-O2", "-fvisibility=hidden", "-o"];
-    let status = Command::new("cc").args(options).args([&library, &source]).status();
-    assert!(status.expect("the C compiler that links Rust").success());
+    compiled("nvjpeg.c", &[], &folder, "libnvjpeg.so.12");
     let found = bench(&folder, &device).text();
     assert!(found.contains("\"nvjpeg\":"), "{found}");
 }

@@ -16,6 +16,10 @@ mod interrupts;
 mod jobs;
 mod labels;
 #[cfg(target_os = "linux")]
+mod library {
+    tl_testdata::shipped_items!("kernels/library.rs");
+}
+#[cfg(target_os = "linux")]
 mod limits;
 mod listing;
 mod lists;
