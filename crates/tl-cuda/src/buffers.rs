@@ -27,6 +27,9 @@ pub struct BufferLimits {
     pub keep: usize,
     /// Bytes in which pictures are decoded on a stream: as many at a time as fit, and at least one.
     pub scratch: usize,
+    /// Bytes that are copied for the pictures that are decoded at a time: as many as fit, and at least
+    /// one.
+    pub payload: usize,
     /// Streams that batches are copied and decoded on by turns, each with memory of its own for what
     /// is between copy and result. At least 1, the default.
     pub lanes: usize,
@@ -37,7 +40,9 @@ pub struct BufferLimits {
 
 impl Default for BufferLimits {
     fn default() -> Self {
-        Self { bytes: u64::MAX, keep: 4, scratch: 1 << 30, lanes: 1, requires_pinned: false }
+        let requires_pinned = false;
+        let payload = 256 << 20;
+        Self { bytes: u64::MAX, keep: 4, scratch: 1 << 30, payload, lanes: 1, requires_pinned }
     }
 }
 

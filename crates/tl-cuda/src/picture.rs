@@ -61,7 +61,7 @@ pub struct PictureWeights {
 /// the other.
 #[derive(Default)]
 pub struct Picture {
-    sample: u64,
+    pub(crate) sample: u64,
     descriptor: Descriptor,
     payload: Vec<u8>,
     /// Bytes of the scratch memory.

@@ -18,6 +18,7 @@ use crate::driver::{Device, Event, PinnedMemory, Stream};
 use crate::erasures::RowErasures;
 use crate::jobs::{Copy, Job, Jobs};
 use crate::picture::RowPicture;
+use crate::picture::batch::Room;
 use crate::picture::decoder::PictureDecoder;
 use crate::reason::DeviceReason;
 use lanes::{LaneMemory, Lanes, Turn};
@@ -150,7 +151,7 @@ struct Shared {
     pool: Arc<BufferPool>,
     copies: Arc<CopyPool>,
     /// Bytes in which pictures are decoded.
-    scratch: usize,
+    room: Room,
     jobs: Arc<Jobs>,
     /// The first copy that failed.
     failed: Mutex<Option<DeviceReason>>,
@@ -202,7 +203,7 @@ impl Uploader {
             lanes: Lanes::new(device, limits.lanes)?,
             pool: Arc::new(BufferPool::new(device.clone(), limits, Arc::clone(&jobs))),
             copies: Arc::new(CopyPool::new(limits.keep, limits.requires_pinned)),
-            scratch: limits.scratch,
+            room: Room { scratch: limits.scratch, payload: limits.payload },
             jobs,
             failed: Mutex::default(),
             batches: AtomicU64::new(0),

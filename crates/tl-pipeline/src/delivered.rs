@@ -43,6 +43,12 @@ const LANES: u64 = 4;
 /// Bytes for decoding that a lane is worth: with less, large photographs are left to the host.
 const LANE_SCRATCH: u64 = 256 << 20;
 
+/// Bytes for decoding that a lane has at most.
+const MOST_ROOM: usize = 1 << 30;
+
+/// The part of a lane's bytes for decoding that copies of images have; the rest is between the kernels.
+const PAYLOAD_PART: usize = 4;
+
 /// Bytes of row indexes that are kept if no other number is given.
 const ROW_INDEXES: u64 = 1 << 30;
 
@@ -230,7 +236,8 @@ impl Delivered {
             Ok((uploader, limits)) => {
                 let ahead = limits.keep.saturating_sub(HELD);
                 config.prefetch = config.prefetch.min(ahead).max(1);
-                let decoding = DeviceDecoding { scratch: limits.scratch, ..self.decoding };
+                let BufferLimits { scratch, payload, .. } = limits;
+                let decoding = DeviceDecoding { scratch, payload, ..self.decoding };
                 Ok(Self { uploader: Some(uploader), decoding, ..self })
             }
             Err(reason) => Self::fall_back(config, options, reason, notes),
@@ -251,8 +258,7 @@ impl Delivered {
         let requires_pinned = options.required;
         let unbounded = BufferLimits { requires_pinned, ..BufferLimits::default() };
         if layout.is_padded || layout.shape.bytes() == 0 {
-            let scratch = self.scratch(bytes, 1);
-            return Ok(BufferLimits { bytes, keep, scratch, ..unbounded });
+            return Ok(self.with_room(BufferLimits { bytes, keep, ..unbounded }, bytes));
         }
         let of_rows = |spec: Option<ImageSpec>| {
             let image = spec.and_then(|spec| spec.bytes()).unwrap_or(0);
@@ -268,7 +274,7 @@ impl Delivered {
             }
         };
         let fixed = |lanes: usize| {
-            let scratch = self.scratch(bytes, lanes) as u64;
+            let scratch = self.room(bytes, lanes) as u64;
             // The tables are there already.
             let of_lanes = pixels.saturating_add(scratch).saturating_mul(lanes as u64);
             of_lanes.saturating_add(device.allocated())
@@ -285,9 +291,8 @@ impl Delivered {
             return Err(DeviceReason::OutOfMemory { need, free: bytes });
         }
         let keep = keep.min(usize::try_from(fitting).unwrap_or(usize::MAX));
-        let scratch = self.scratch(bytes, lanes);
-        let bytes = bytes.saturating_sub(fixed);
-        Ok(BufferLimits { bytes, keep, scratch, lanes, ..unbounded })
+        let left = bytes.saturating_sub(fixed);
+        Ok(self.with_room(BufferLimits { bytes: left, keep, lanes, ..unbounded }, bytes))
     }
 
     /// Batches that are decoded at the same time by a device that may have so many bytes; one lane is
@@ -298,9 +303,16 @@ impl Delivered {
     }
 
     /// Bytes for the images that each lane decodes at once, of those that the device may have.
-    fn scratch(&self, bytes: u64, lanes: usize) -> usize {
+    fn room(&self, bytes: u64, lanes: usize) -> usize {
         let part = self.decoder.as_ref().map_or(0, |_| bytes / SCRATCH_PART / lanes as u64);
-        usize::try_from(part).unwrap_or(usize::MAX).min(BufferLimits::default().scratch)
+        usize::try_from(part).unwrap_or(usize::MAX).min(MOST_ROOM)
+    }
+
+    /// The limits with room for decoding, of the bytes that the device may have.
+    fn with_room(&self, limits: BufferLimits, bytes: u64) -> BufferLimits {
+        let room = self.room(bytes, limits.lanes);
+        let payload = room / PAYLOAD_PART;
+        BufferLimits { scratch: room - payload, payload, ..limits }
     }
 
     /// The pool of slabs, which keeps `keep` free ones.

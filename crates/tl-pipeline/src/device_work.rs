@@ -23,6 +23,8 @@ pub(crate) struct DeviceDecoding {
     pub(crate) kept: Option<Arc<KeptIndexes>>,
     /// Bytes of the device's memory that decoding an image may take.
     pub(crate) scratch: usize,
+    /// Bytes that may be copied for an image.
+    pub(crate) payload: usize,
     /// Whether a row index that is stored with a sample was wrong: the device uses none from then on.
     pub(crate) distrusts_stored: Arc<AtomicBool>,
 }

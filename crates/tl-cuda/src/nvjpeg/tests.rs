@@ -205,6 +205,11 @@ fn a_file_that_the_library_refuses_is_named_by_its_sample() {
     let error = uploaded(&[&refused], &pictures, 16).unwrap_err();
     let expected = "sample 12: nvJPEG: nvjpegDecodeBatched: NVJPEG_STATUS_BAD_JPEG";
     assert_eq!(error.to_string(), expected);
+    let large = [flipped(5, &file(0xC0, 200, 150), 200, 150)];
+    let error = uploaded(&[], &large, 200 * 150).unwrap_err();
+    let expected = "sample 5: nvJPEG: memory for its pixels: 183600 bytes are needed, expected \
+                    65536 at most: let the loader have more of the device's memory";
+    assert_eq!(error.to_string(), expected);
     let other = [flipped(3, &file(0xC0, 4, 4), 2, 8)];
     let error = uploaded(&[], &other, 16).unwrap_err();
     let expected = "sample 3: nvJPEG: nvjpegGetImageInfo: an image of 4x4 pixels, expected 2x8";

@@ -5,19 +5,22 @@ use zerocopy::IntoBytes;
 
 use super::decoder::Threads;
 use super::descriptor::Descriptor;
-use super::{ALIGNMENT, FileCopy, RowPicture};
+use super::{ALIGNMENT, FileCopy, Picture, RowPicture};
 
 /// Pictures of a launch, at most: rows of a grid are three times as many.
 const MAX_PICTURES: usize = 20_000;
 
 /// The copy for a batch: a number for the fault of each picture, the descriptors, the payloads. After
-/// it are the files that nvJPEG reads on the host.
+/// it are the files that nvJPEG reads on the host. On the device the payloads of a chunk are where those
+/// of the chunk before were.
 #[derive(Debug)]
 pub(crate) struct Gathering<'a> {
     pictures: &'a [RowPicture<'a>],
     pub(crate) chunks: Vec<Chunk>,
     /// Bytes of the copy.
     pub(crate) bytes: usize,
+    /// Bytes of it that are on the device at once.
+    pub(crate) device_bytes: usize,
     /// Bytes of the files.
     pub(crate) file_bytes: usize,
     /// Bytes of the scratch memory.
@@ -31,6 +34,18 @@ pub(crate) struct Chunk {
     pub(crate) first: usize,
     pub(crate) count: usize,
     pub(crate) threads: Threads,
+    /// The place of the payloads in the copy, and their bytes.
+    pub(crate) payload: usize,
+    pub(crate) payload_bytes: usize,
+}
+
+/// Bytes of the device's memory for decoding a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Between the kernels.
+    pub(crate) scratch: usize,
+    /// For payloads.
+    pub(crate) payload: usize,
 }
 
 /// The places of the parts of the copy.
@@ -54,31 +69,36 @@ impl Places {
 }
 
 impl<'a> Gathering<'a> {
-    /// Plans the copy for images of `pixels` pixels, with `budget` bytes of scratch memory unless a
-    /// single picture needs more.
+    /// Plans the copy for images of `pixels` pixels, in chunks that have room unless a single picture
+    /// needs more.
     ///
     /// # Panics
     /// If a picture is empty or makes another number of pixels.
-    pub(crate) fn new(pictures: &'a [RowPicture<'a>], pixels: usize, budget: usize) -> Self {
+    pub(crate) fn new(pictures: &'a [RowPicture<'a>], pixels: usize, room: Room) -> Self {
         let mut chunks = Vec::new();
-        let mut bytes = Places::of(pictures.len()).payloads;
+        let payloads = Places::of(pictures.len()).payloads;
+        let mut bytes = payloads;
         let mut file_bytes = 0;
         let mut scratch = 0;
-        let mut chunk = Chunk::default();
+        let mut chunk = Chunk { payload: bytes, ..Chunk::default() };
         let mut filled = 0;
         for (number, RowPicture { picture, row }) in pictures.iter().enumerate() {
             assert!(!picture.is_empty(), "the picture of row {row} is empty");
             assert_eq!(picture.pixels(), pixels, "pixels of row {row}");
-            bytes += picture.payload.len().next_multiple_of(ALIGNMENT);
             file_bytes += picture.file.bytes.len();
             let need = picture.scratch.next_multiple_of(ALIGNMENT);
-            let is_full = filled + need > budget || chunk.count == MAX_PICTURES;
-            if is_full && chunk.count > 0 {
+            let payload = picture.payload.len().next_multiple_of(ALIGNMENT);
+            let has_room = filled + need <= room.scratch
+                && chunk.payload_bytes + payload <= room.payload
+                && chunk.count < MAX_PICTURES;
+            if !has_room && chunk.count > 0 {
                 chunks.push(chunk);
-                chunk = Chunk { first: number, ..Chunk::default() };
+                chunk = Chunk { first: number, payload: bytes, ..Chunk::default() };
                 filled = 0;
             }
             filled += need;
+            bytes += payload;
+            chunk.payload_bytes += payload;
             scratch = scratch.max(filled);
             chunk.count += 1;
             chunk.threads = chunk.threads.max(Threads::of(&picture.descriptor));
@@ -86,7 +106,9 @@ impl<'a> Gathering<'a> {
         if chunk.count > 0 {
             chunks.push(chunk);
         }
-        Self { pictures, chunks, bytes, file_bytes, scratch, image: 3 * pixels }
+        let most = chunks.iter().map(|chunk| chunk.payload_bytes).max().unwrap_or(0);
+        let device_bytes = payloads + most;
+        Self { pictures, chunks, bytes, device_bytes, file_bytes, scratch, image: 3 * pixels }
     }
 
     /// Writes the copy to the front of `to`, and the files after it, which it returns.
@@ -104,7 +126,7 @@ impl<'a> Gathering<'a> {
             for number in chunk.first..chunk.first + chunk.count {
                 let RowPicture { picture, row } = self.pictures[number];
                 let descriptor = Descriptor {
-                    payload: payload as u64,
+                    payload: (payload - chunk.payload + payloads) as u64,
                     scratch: scratch as u64,
                     target: (row * self.image) as u64,
                     ..picture.descriptor
@@ -122,6 +144,12 @@ impl<'a> Gathering<'a> {
             }
         }
         files
+    }
+
+    /// The first picture for nvJPEG that needs more than so many bytes of scratch memory.
+    pub(crate) fn beyond(&self, scratch: usize) -> Option<&'a Picture> {
+        let files = self.pictures.iter().map(|row| row.picture);
+        files.filter(|picture| !picture.file.bytes.is_empty()).find(|file| file.scratch > scratch)
     }
 
     /// Whether a picture has entropy-coded rows.

@@ -44,7 +44,9 @@ impl Fixture {
 
     fn with_lanes(scratch: usize, lanes: usize) -> Self {
         let device = device();
-        let limits = BufferLimits { scratch, lanes, ..BufferLimits::default() };
+        // The smallest take pictures one by one.
+        let payload = scratch / 16;
+        let limits = BufferLimits { scratch, payload, lanes, ..BufferLimits::default() };
         let uploader = Uploader::new(&device, limits).unwrap();
         let decoder = Arc::new(PictureDecoder::new(&device).unwrap());
         Self { device, uploader, decoder }

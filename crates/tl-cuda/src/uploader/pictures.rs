@@ -12,7 +12,7 @@ use crate::conversion::CHANNELS;
 use crate::driver::{DeviceMemory, Stream};
 use crate::erasures::Gathering as Erased;
 use crate::nvjpeg::{NvJpegDecoder, PlanarFile};
-use crate::picture::batch::{Chunk, Gathering};
+use crate::picture::batch::{Chunk, Gathering, Places};
 use crate::picture::decoder::{Memory, PictureDecoder};
 use crate::picture::{FileCopy, RowPicture};
 use crate::reason::DeviceReason;
@@ -29,6 +29,8 @@ pub(crate) struct HostCopy {
     /// Bytes of the pictures, and the place of the erasures: files of nvJPEG are between them.
     bytes: usize,
     erasures: usize,
+    /// Bytes on the device: of the copy at once, and between the kernels.
+    device_bytes: usize,
     scratch: usize,
     chunks: Vec<Chunk>,
     samples: Vec<u64>,
@@ -110,7 +112,18 @@ impl Shared {
         pixels: usize,
         erased: &Option<Erased<'_>>,
     ) -> Result<Option<HostCopy>, DeviceReason> {
-        let gathering = Gathering::new(pictures, pixels, self.scratch);
+        let gathering = Gathering::new(pictures, pixels, self.room);
+        // Other pixels, such as those of another decoder, would depend on the machine.
+        if let Some(picture) = gathering.beyond(self.room.scratch) {
+            let error = format!(
+                "{} bytes are needed, expected {} at most: let the loader have more of the device's \
+                 memory",
+                picture.scratch_bytes(),
+                self.room.scratch
+            );
+            let function = "memory for its pixels";
+            return Err(DeviceReason::NvJpegFile { sample: picture.sample, function, error });
+        }
         let bytes = if pictures.is_empty() { 0 } else { gathering.bytes };
         let erased = erased.as_ref().filter(|erased| erased.bytes > 0);
         let erasures = (bytes + gathering.file_bytes).next_multiple_of(ALIGNMENT);
@@ -125,8 +138,18 @@ impl Shared {
         }
         let samples = gathering.samples();
         let has_rows = gathering.has_rows();
-        let Gathering { chunks, scratch, .. } = gathering;
-        Ok(Some(HostCopy { memory, bytes, erasures, scratch, chunks, samples, has_rows, files }))
+        let Gathering { chunks, scratch, device_bytes, .. } = gathering;
+        Ok(Some(HostCopy {
+            memory,
+            bytes,
+            erasures,
+            device_bytes,
+            scratch,
+            chunks,
+            samples,
+            has_rows,
+            files,
+        }))
     }
 }
 
@@ -210,13 +233,18 @@ impl Shared {
         to: &DeviceMemory,
     ) -> Result<usize, DeviceReason> {
         let PictureMemory { payload, scratch, nvjpeg } = memory;
-        let payload = self.reserve(stream, payload, copy.bytes, usize::MAX)?;
-        let scratch = self.reserve(stream, scratch, copy.scratch, self.scratch)?;
         let pictures = copy.samples.len();
+        let payloads = Places::of(pictures).payloads;
+        let most = payloads.saturating_add(self.room.payload);
+        let payload = self.reserve(stream, payload, copy.device_bytes, most)?;
+        let scratch = self.reserve(stream, scratch, copy.scratch, self.room.scratch)?;
         let memory = Memory { payload, pictures, scratch, target: to };
         // SAFETY: the caller keeps the copy; the device's memory is freed only after a wait.
-        unsafe { stream.copy_to_device(&copy.memory[..copy.bytes], payload, 0) }?;
+        unsafe { stream.copy_to_device(&copy.memory[..payloads], payload, 0) }?;
         for chunk in &copy.chunks {
+            let bytes = &copy.memory[chunk.payload..][..chunk.payload_bytes];
+            // SAFETY: as above, and the kernels of the chunk before have read theirs by then.
+            unsafe { stream.copy_to_device(bytes, payload, payloads) }?;
             // SAFETY: the caller keeps the copy, whose scratch memory was reserved above for the chunks
             // one after the other. The decoder stays with the lane, whose stream this is.
             unsafe { decode_files(stream, copy, chunk, decoder, nvjpeg, scratch) }?;

@@ -185,7 +185,7 @@ impl Pictures {
         };
         picture.prepare(sample, parts, &resize, &placement(pass), weights)
             && picture.scratch_bytes() <= decoding.scratch
-            && picture.copied_bytes() <= MOST_BYTES
+            && picture.copied_bytes() <= MOST_BYTES.min(decoding.payload)
     }
 }
 

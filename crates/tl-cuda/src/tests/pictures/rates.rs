@@ -7,7 +7,7 @@ use tl_decode::{JpegDecoder, JpegRequest, PartStage, RowIndex};
 
 use super::files::{files, repository};
 use super::*;
-use crate::picture::batch::Gathering;
+use crate::picture::batch::{Gathering, Places, Room};
 use crate::picture::decoder::Memory;
 
 const PICTURES: usize = 256;
@@ -128,19 +128,21 @@ fn kernels(
     let decoder = change(PictureDecoder::new(&device).unwrap());
     let stream = device.stream().unwrap();
     let pixels = (SIDE * SIDE) as usize;
-    let gathering = Gathering::new(rows, pixels, scratch * MIB);
+    let room = Room { scratch: scratch * MIB, payload: 256 * MIB };
+    let gathering = Gathering::new(rows, pixels, room);
     let mut copy = device.pinned(gathering.bytes).unwrap();
     let start = Instant::now();
     gathering.write(&mut copy);
     let gathered = start.elapsed();
-    let payload = device.allocate(gathering.bytes).unwrap();
+    let payload = device.allocate(gathering.device_bytes).unwrap();
     let scratch_memory = device.allocate(gathering.scratch).unwrap();
     let target = device.allocate(PICTURES * pixels * 3).unwrap();
-    // SAFETY: everything lives until the stream has been waited for in `times`.
-    unsafe { stream.copy_to_device(&copy, &payload, 0) }.unwrap();
     let pictures = rows.len();
+    let payloads = Places::of(pictures).payloads;
+    // SAFETY: everything lives until the stream has been waited for in `times`.
+    unsafe { stream.copy_to_device(&copy[..payloads], &payload, 0) }.unwrap();
     let memory = Memory { payload: &payload, pictures, scratch: &scratch_memory, target: &target };
-    let times = times(&device, &stream, &decoder, &gathering, memory);
+    let times = times(&device, &stream, &decoder, &gathering, memory, &copy);
     let chunks = gathering.chunks.len();
     let megabytes = gathering.bytes as f64 / 1e6;
     let needed = gathering.scratch / MIB;
@@ -161,7 +163,9 @@ fn times(
     decoder: &PictureDecoder,
     gathering: &Gathering<'_>,
     memory: Memory<'_>,
+    copy: &[u8],
 ) -> BTreeMap<String, f32> {
+    let payloads = Places::of(memory.pictures).payloads;
     let mut rounds: BTreeMap<String, Vec<f32>> = BTreeMap::new();
     for _ in 0..=ROUNDS {
         let mut events = vec![(String::new(), device.event().unwrap())];
@@ -172,7 +176,11 @@ fn times(
                 stream.record(&event).unwrap();
                 events.push((name.to_string_lossy().into_owned(), event));
             };
+            let bytes = &copy[chunk.payload..][..chunk.payload_bytes];
             // SAFETY: the memory has what the gathering needs, and is waited for below.
+            unsafe { stream.copy_to_device(bytes, memory.payload, payloads) }.unwrap();
+            seen(c"copy");
+            // SAFETY: as above.
             unsafe { decoder.enqueue(stream, chunk, memory, &mut seen) }.unwrap();
         }
         stream.synchronize().unwrap();
