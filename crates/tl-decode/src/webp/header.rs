@@ -72,7 +72,7 @@ pub(super) struct Frame<'a> {
     pub(super) segment_tree: Option<[u8; 3]>,
     /// The probability that a macroblock has coefficients, if macroblocks say so.
     pub(super) skip: Option<u8>,
-    pub(super) probabilities: Box<[Places; KINDS]>,
+    pub(super) probabilities: [Places; KINDS],
 }
 
 /// Width and height of a key frame, `None` if `data` does not begin with the header of one.
@@ -112,7 +112,7 @@ struct Header {
     filter: FilterHeader,
     settings: [Segment; SEGMENTS],
     token_partitions: usize,
-    probabilities: Box<[Places; KINDS]>,
+    probabilities: [Places; KINDS],
     skip: Option<u8>,
 }
 
@@ -354,7 +354,7 @@ fn settings(
 }
 
 /// Section 13.4, laid out by place.
-fn read_probabilities(bits: &mut BoolReader<'_, '_>) -> Box<[Places; KINDS]> {
+fn read_probabilities(bits: &mut BoolReader<'_, '_>) -> [Places; KINDS] {
     let mut bands = TOKENS;
     let updates = TOKEN_UPDATES.as_flattened().as_flattened().as_flattened();
     let all = bands.as_flattened_mut().as_flattened_mut().as_flattened_mut();
@@ -363,7 +363,7 @@ fn read_probabilities(bits: &mut BoolReader<'_, '_>) -> Box<[Places; KINDS]> {
             *probability = bits.number(8).to_le_bytes()[0];
         }
     }
-    let mut places = Box::new([[Place::default(); 17]; KINDS]);
+    let mut places = [[Place::default(); 17]; KINDS];
     for (places, bands) in places.iter_mut().zip(&bands) {
         for (place, &band) in places.iter_mut().zip(&BAND_OF) {
             for (to, from) in place.iter_mut().zip(&bands[usize::from(band)]) {

@@ -124,6 +124,21 @@ fn jpegs(count: usize) -> Dataset {
     dataset((0..count).map(read).collect())
 }
 
+/// Lossy WebP files of two sizes.
+fn webps(count: usize) -> Dataset {
+    const FILES: [&str; 2] =
+        ["crates/tl-decode/testdata/webp/lossy.webp", "testdata/photos/animals/chelsea_face.webp"];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |number: usize| {
+        let bytes = std::fs::read(root.join(FILES[number % FILES.len()])).unwrap();
+        let info = tl_decode::probe(&bytes).unwrap();
+        let size = (info.width, info.height);
+        let key = format!("{number:06}.webp");
+        Stored { key, label: None, format: SampleFormat::WebP, size, bytes }
+    };
+    dataset((0..count).map(read).collect())
+}
+
 /// BMP files in a TAR archive, in folders that are not classes.
 fn tar(folder: &Path, count: usize) -> Dataset {
     let path = folder.join(format!("{count}.tar"));
@@ -207,8 +222,8 @@ fn a_giant_does_not_cost_its_memory_for_good() {
 }
 
 /// With twice the samples in as many batches, the number of allocations stays the same. Shown for
-/// formats whose decoders are ours; png, image-webp and tiff allocate by themselves for every
-/// image.
+/// formats whose decoders are ours; png, image-webp (lossless WebP) and tiff allocate by themselves
+/// for every image.
 ///
 /// In a separate process, because other tests allocate meanwhile.
 #[test]
@@ -229,8 +244,11 @@ fn samples_cost_no_allocations() {
     check("imagenet-train, BMP", &train, memory(bmp));
     check("imagenet-train, JPEG", &train, jpegs);
     check("decode, JPEG", &decode, jpegs);
+    check("imagenet-train, lossy WebP", &train, webps);
+    check("decode, lossy WebP", &decode, webps);
     let eval = || Work::Images(Recipe::imagenet_eval(16).unwrap());
     check("imagenet-eval, JPEG", &eval, jpegs);
+    check("imagenet-eval, lossy WebP", &eval, webps);
     check("imagenet-train, raw", &train, memory(raw));
     let mixed = || Work::Images(filtered_and_mixed());
     check("filters and mixing, raw", &mixed, memory(raw));
