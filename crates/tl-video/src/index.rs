@@ -205,6 +205,10 @@ impl VideoIndex {
         self.pts.get(usize::try_from(packet).ok()?)
     }
 
+    pub(crate) fn packet_size(&self, packet: u64) -> Option<u64> {
+        Some(self.sizes.get(usize::try_from(packet).ok()?)?.cast_unsigned())
+    }
+
     /// The number of the last packet up to `packet` at which decoding can start.
     pub(crate) fn key_before(&self, packet: u64) -> Option<u64> {
         Some(self.keys.get(self.keys_up_to(packet).checked_sub(1)?)?.cast_unsigned())

@@ -1,5 +1,7 @@
 //! The properties of a video that its container states.
 
+use std::fmt;
+
 /// The coding of a video.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -37,6 +39,19 @@ impl Codec {
             Self::H264 | Self::H265 | Self::Other => true,
             Self::Av1 | Self::Vp8 | Self::Vp9 => false,
         }
+    }
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::H264 => "H.264",
+            Self::H265 => "H.265",
+            Self::Av1 => "AV1",
+            Self::Vp8 => "VP8",
+            Self::Vp9 => "VP9",
+            Self::Other => "another codec",
+        })
     }
 }
 

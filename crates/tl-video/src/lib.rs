@@ -7,6 +7,7 @@ mod container;
 #[cfg(feature = "h264")]
 mod decoder;
 mod error;
+mod figures;
 #[cfg(feature = "h264")]
 mod h264;
 mod index;
@@ -28,6 +29,7 @@ pub use container::Container;
 #[cfg_attr(docsrs, doc(cfg(feature = "h264")))]
 pub use decoder::FrameDecoder;
 pub use error::{CodecError, Limit, Name, VideoError};
+pub use figures::{FrameCost, Groups};
 pub use index::{Frame, Packet, VideoIndex};
 pub use info::{Codec, Color, FrameTimes, Ratio, VideoInfo};
 pub use limits::Limits;

@@ -75,7 +75,7 @@ impl VideoIndex {
     }
 
     /// The packets that decode a frame, from the key packet to its own.
-    fn packets_of(&self, frame: u64) -> Option<Range<u64>> {
+    pub(crate) fn packets_of(&self, frame: u64) -> Option<Range<u64>> {
         let frame = self.frame(frame)?;
         let mut start = self.key_before(frame.packet).unwrap_or(0);
         while self.packet_pts(start)? > frame.pts && start > 0 {

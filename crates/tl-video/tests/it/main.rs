@@ -10,6 +10,7 @@ mod damage;
 #[cfg(feature = "h264")]
 mod decoding;
 mod ffmpeg;
+mod figures;
 mod made;
 mod plans;
 mod reads;
