@@ -44,4 +44,4 @@ pub use tbf::{fix_tbf_checksums, tbf_open};
 pub use tl_store::http_response;
 pub use token_lists::{token_list, token_order};
 pub use tokens::tokens;
-pub use video::{video_frames, video_index};
+pub use video::{video_frames, video_index, video_stored};

@@ -1,5 +1,7 @@
 //! Videos: indexes, and the frames of H.264.
 
+use std::ops::Range;
+
 use tl_video::{FrameDecoder, Limits, VideoIndex};
 
 const LIMITS: Limits = Limits {
@@ -10,16 +12,39 @@ const LIMITS: Limits = Limits {
     max_decoder_bytes: 1 << 22,
 };
 
-/// Opens `data` as a video of any container. An index lies in the file, its times ascend, and every
-/// frame has a plan that decodes it.
+/// The place of the video's length in a stored index.
+const LENGTH: Range<usize> = 12..20;
+
+/// Opens `data` as a video of any container. Its index is read as it was written.
 pub fn video_index(data: &[u8]) {
     let Ok(index) = VideoIndex::open(data, &LIMITS) else { return };
+    check(&index, data.len() as u64);
+    assert!(index.memory() <= 4096 + 64 * index.packet_count() as usize + data.len());
+    let length = data.len() as u64;
+    // A packet takes less than 64 bytes.
+    let limits = Limits { max_table_bytes: 64 * LIMITS.max_packets, ..LIMITS };
+    let read = VideoIndex::from_bytes(&index.to_bytes(length), length, &limits);
+    assert!(read.is_ok_and(|read| read == index));
+}
+
+/// Reads `data` as a stored index, of a video of the length that it states. One that is accepted keeps
+/// what demuxers promise, and its bytes.
+pub fn video_stored(data: &[u8]) {
+    let length = data.get(LENGTH).and_then(|length| length.try_into().ok());
+    let length = u64::from_le_bytes(length.unwrap_or_default());
+    let Ok(index) = VideoIndex::from_bytes(data, length, &LIMITS) else { return };
+    check(&index, length);
+    let again = VideoIndex::from_bytes(&index.to_bytes(length), length, &LIMITS);
+    assert!(again.is_ok_and(|again| again == index));
+}
+
+/// Checks that an index lies in a file of `length` bytes, its times ascend, and every frame has a plan
+/// that decodes it.
+fn check(index: &VideoIndex, length: u64) {
     for number in 0..index.packet_count() {
         let packet = index.packet(number).expect("the packet is counted");
         assert!(packet.bytes > 0);
-        assert!(
-            packet.offset.checked_add(packet.bytes).is_some_and(|end| end <= data.len() as u64)
-        );
+        assert!(packet.offset.checked_add(packet.bytes).is_some_and(|end| end <= length));
     }
     let mut latest = i64::MIN;
     for number in 0..index.frame_count() {
@@ -30,7 +55,7 @@ pub fn video_index(data: &[u8]) {
         assert!(plan.runs.iter().all(|run| run.packets.contains(&frame.packet)));
     }
     assert!(index.frame_at(0.5).is_none_or(|frame| frame < index.frame_count()));
-    assert!(index.memory() <= 4096 + 64 * index.packet_count() as usize + data.len());
+    assert!(index.frame_cost().max_packets <= index.packet_count());
 }
 
 /// Decodes the first frames of `data`. Each arrives once, and with whole planes.

@@ -75,6 +75,7 @@ fn rows_of_arrow_seeds_pass() {
 fn video_seeds_pass() {
     replay("video_index", fuzz_seeds::video_index);
     replay("video_frames", fuzz_seeds::video_frames);
+    replay("video_stored", fuzz_seeds::video_stored);
 }
 
 #[test]

@@ -68,6 +68,12 @@ pub enum VideoError {
         code_point.unwrap_or_default()
     )]
     NotLumaAndChroma { code_point: Option<u8> },
+    /// A stored index holds a value that no index has, or that does not fit its video.
+    #[error("video index: {what} is {found}, expected {expected}")]
+    StoredIndex { what: &'static str, found: u64, expected: &'static str },
+    /// A stored index ends too early.
+    #[error("video index: byte {offset} is followed by {have} bytes, expected {need}")]
+    ShortIndex { offset: u64, need: u64, have: u64 },
     /// The source did not give bytes.
     #[error("reading {bytes} bytes at byte {offset}: {source}")]
     Read { offset: u64, bytes: u64, source: io::Error },

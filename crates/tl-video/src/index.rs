@@ -113,6 +113,22 @@ impl VideoIndex {
         })
     }
 
+    /// The index of these parts, which [`columns`](Self::columns) lists.
+    pub(crate) fn from_columns(
+        container: Container,
+        info: VideoInfo,
+        columns: [Column; 5],
+        end_pts: i64,
+    ) -> Self {
+        let [offsets, sizes, pts, keys, order] = columns;
+        Self { container, info, offsets, sizes, pts, keys, order, end_pts }
+    }
+
+    /// Offsets, sizes and times of packets, the numbers of key packets, and the packets of frames.
+    pub(crate) fn columns(&self) -> [&Column; 5] {
+        [&self.offsets, &self.sizes, &self.pts, &self.keys, &self.order]
+    }
+
     /// The container of the file.
     pub fn container(&self) -> Container {
         self.container
@@ -196,8 +212,7 @@ impl VideoIndex {
 
     /// The bytes of memory that the index takes, besides its own size.
     pub fn memory(&self) -> usize {
-        let columns = [&self.offsets, &self.sizes, &self.pts, &self.keys, &self.order];
-        let columns: usize = columns.iter().map(|column| column.memory()).sum();
+        let columns: usize = self.columns().iter().map(|column| column.memory()).sum();
         columns + self.info.configuration.capacity() + self.info.codec_name.capacity()
     }
 

@@ -23,6 +23,7 @@ mod plan;
 mod read;
 #[cfg(feature = "h264")]
 mod rgb;
+mod stored;
 
 pub use container::Container;
 #[cfg(feature = "h264")]

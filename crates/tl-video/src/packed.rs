@@ -6,6 +6,12 @@
 /// Values of a block.
 const BLOCK: usize = 64;
 
+/// Bytes of a block that is stored: base, slope and width.
+const STORED_BLOCK: usize = 17;
+
+/// The most bits of a distance.
+const MAX_WIDTH: u8 = 64;
+
 /// A column of numbers that is read at any position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Column {
@@ -103,10 +109,70 @@ impl Column {
         Some(line.wrapping_add(value.cast_signed()))
     }
 
+    /// All numbers from front to end.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = i64> {
+        (0..self.len).filter_map(|at| self.get(at))
+    }
+
+    /// Appends the column as bytes: the number of values, the blocks, and the words of all blocks.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        // `Limits` allows no more packets than that.
+        out.extend_from_slice(&u32::try_from(self.len).unwrap_or(u32::MAX).to_le_bytes());
+        for block in &self.blocks {
+            out.extend_from_slice(&block.base.to_le_bytes());
+            out.extend_from_slice(&block.slope.to_le_bytes());
+            out.push(block.width);
+        }
+        out.extend(self.words.iter().flat_map(|word| word.to_le_bytes()));
+    }
+
+    /// The bytes of the blocks of a column of `len` values.
+    pub(crate) fn block_bytes(len: u32) -> u64 {
+        u64::from(len).div_ceil(BLOCK as u64) * STORED_BLOCK as u64
+    }
+
+    /// The bytes of the words that these blocks need; `None` for blocks that no column has.
+    pub(crate) fn word_bytes(blocks: &[u8], len: u32) -> Option<u64> {
+        let mut left = u64::from(len);
+        let mut words = 0;
+        for block in blocks.chunks_exact(STORED_BLOCK) {
+            let width = block.last().copied().filter(|width| *width <= MAX_WIDTH)?;
+            let values = left.min(BLOCK as u64);
+            words += (u64::from(width) * values).div_ceil(64);
+            left -= values;
+        }
+        Some(words * 8)
+    }
+
+    /// Reads a column that [`write`](Self::write) wrote: `len` values, with as many bytes of blocks and
+    /// of words as these need.
+    pub(crate) fn read(len: u32, blocks: &[u8], words: &[u8]) -> Self {
+        let len = len as usize;
+        let mut start = 0;
+        let mut left = len;
+        let read = |block: &[u8]| {
+            let base = number(block);
+            let slope = number(block.get(8..).unwrap_or_default());
+            let width = block.last().copied().unwrap_or(0);
+            let read = Block { base: base.cast_signed(), slope: slope.cast_signed(), start, width };
+            let values = left.min(BLOCK);
+            start += u32::try_from((usize::from(width) * values).div_ceil(64)).unwrap_or(0);
+            left -= values;
+            read
+        };
+        let blocks = blocks.chunks_exact(STORED_BLOCK).map(read).collect();
+        Self { blocks, words: words.chunks_exact(8).map(number).collect(), len }
+    }
+
     /// The bytes that the column takes.
     pub(crate) fn memory(&self) -> usize {
         self.blocks.capacity() * size_of::<Block>() + self.words.capacity() * size_of::<u64>()
     }
+}
+
+/// The number at the front of `bytes`.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
 fn line(base: i64, slope: i64, at: usize) -> i64 {

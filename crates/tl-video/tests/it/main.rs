@@ -14,4 +14,5 @@ mod figures;
 mod made;
 mod plans;
 mod reads;
+mod stored;
 mod support;
