@@ -3,13 +3,12 @@
 pub(crate) mod counts;
 mod facts;
 mod metadata;
+mod video;
 
 use std::array;
 use std::ffi::OsStr;
 use std::fmt::{self, Display};
-#[cfg(feature = "tables")]
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tbl_io::Labels;
@@ -22,11 +21,12 @@ use crate::output::Stdout;
 use crate::table::{self, Table};
 use counts::Counts;
 use facts::Facts;
+use video::VideoFacts;
 
 /// Goes up with every change that a reader of the JSON could stumble over.
 const TOTAL_SCHEMA: &str = "tl.info.total/1";
 
-/// Describe a data set or table: kind, samples, bytes, formats, columns, regions, checksums
+/// Describe a data set, table or video: kind, samples, bytes, formats, columns, regions, frames
 ///
 /// Reads the index, not the samples. --json prints one object, `"schema":"tl.info/1"`. Samples with
 /// a damaged index entry are counted as `damaged` and in `samples`, but in no other figure; the
@@ -41,15 +41,20 @@ const TOTAL_SCHEMA: &str = "tl.info.total/1";
 /// (`"schema":"tl.info.idv/1"`). For a TBF segment, prints dialect, counts, flags and regions
 /// (`"schema":"tl.info.tbf/1"`). For an unfinished segment it prints the header and exits with 1.
 ///
+/// For an MP4, MOV, Matroska, WebM or AVI file, prints codec, size, frames, rate and groups of pictures,
+/// and what a random frame costs: the frames that are decoded for it and the bytes that are read, on
+/// average over all frames (`"schema":"tl.info.video/1"`).
+///
 /// Examples:
 ///   tl info train.tbl
 ///   tl info train.tar --json | jq .samples
 ///   tl info 's3://bucket/train-*.tar' --json | tail -n 1
 ///   tl info iris.idv
+///   tl info clip.mp4
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// TAR archives, folders or TBL files; IDV files or TBF segments
+    /// TAR archives, folders or TBL files; IDV files or TBF segments; videos
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
@@ -58,32 +63,39 @@ pub(crate) struct Args {
     pub(crate) json: bool,
 }
 
-/// Describes the data sets.
+/// Describes the data sets, tables or videos.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
-    #[cfg(feature = "tables")]
-    if let Some(verdict) = run_tables(args, global)? {
-        return Ok(verdict);
-    }
-    describe(&args.files, args, global)
-}
-
-/// Describes each file if the first one is a table.
-#[cfg(feature = "tables")]
-fn run_tables(args: &Args, global: &GlobalArgs) -> Result<Option<Verdict>, Failure> {
-    let stores = global.stores();
     let mut verdict = Verdict::Good;
-    let files = stores.expand_all(&args.files)?;
+    let files = global.stores().expand_all(&args.files)?;
     for (number, file) in files.iter().enumerate() {
-        let described = match Table::open(global, &[Path::new(file.as_os_str())])? {
-            Some(table) => table::info::run(&table, args)?,
-            None if number == 0 => return Ok(None),
+        let described = match describe_single(Path::new(file.as_os_str()), args, global)? {
+            Some(described) => described,
+            None if number == 0 => return describe(&args.files, args, global),
             None => describe(&[file], args, global)?,
         };
         if described == Verdict::Bad {
             verdict = Verdict::Bad;
         }
     }
-    Ok(Some(verdict))
+    Ok(verdict)
+}
+
+/// Describes a video or a table; `None` for others.
+fn describe_single(
+    path: &Path,
+    args: &Args,
+    global: &GlobalArgs,
+) -> Result<Option<Verdict>, Failure> {
+    let Some(source) = data_set::single_file(global, path)? else { return Ok(None) };
+    if let Some(index) = turboloader::video::index(&source)? {
+        print(&VideoFacts::new(&source, &index?), args)?;
+        return Ok(Some(Verdict::Good));
+    }
+    #[cfg(feature = "tables")]
+    if let Some(table) = Table::of(global, path, source)? {
+        return table::info::run(&table, args).map(Some);
+    }
+    Ok(None)
 }
 
 /// Describes sources of samples, and all of them together if there are several.

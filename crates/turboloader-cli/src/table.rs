@@ -23,6 +23,7 @@ pub(crate) mod verify;
 
 use std::path::Path;
 
+use tbl_io::Source;
 use tl_pipeline::TableKind;
 
 use crate::args::GlobalArgs;
@@ -57,8 +58,17 @@ impl Table {
     ) -> Result<Option<Self>, Failure> {
         let [path] = paths else { return Ok(None) };
         let path = path.as_ref();
-        // A file in a store is opened once for all questions.
         let Some(source) = data_set::single_file(global, path)? else { return Ok(None) };
+        Self::of(global, path, source)
+    }
+
+    /// The table that an open file is; `None` for other files. A file in a store is opened once for all
+    /// questions.
+    pub(crate) fn of(
+        global: &GlobalArgs,
+        path: &Path,
+        source: Source,
+    ) -> Result<Option<Self>, Failure> {
         let Some(kind) = TableKind::of(&source)? else {
             return Ok(RowTable::open(global, path, &source)?.map(Self::Rows));
         };

@@ -18,6 +18,7 @@ mod stores;
 mod survey;
 #[cfg(feature = "tables")]
 mod table;
+pub mod video;
 
 #[cfg(feature = "tables")]
 pub use date_time::DateTime;

@@ -70,6 +70,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "tl-store",
             "tl-tokens",
             "tl-transform",
+            "tl-video",
         ],
     ),
     (
@@ -84,6 +85,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "tl-simd",
             "tl-tokens",
             "tl-transform",
+            "tl-video",
             "turboloader",
         ],
     ),

@@ -44,4 +44,5 @@ mod tokens;
 #[cfg(all(feature = "remote", target_os = "linux"))]
 mod uploads;
 mod usage;
+mod videos;
 mod views;
