@@ -93,7 +93,7 @@ pub enum ExtensionKind {
     Checksums,
     /// Whole file: CRC-32C of the index and of the metadata after it (5).
     Integrity,
-    /// Whole file: row indexes of a run of JPEG samples (6).
+    /// Whole file: row indexes of a run of JPEG samples, or indexes of videos (6).
     RowIndexes,
     /// Whole file: the dictionary of its Zstandard frames (7).
     Dictionary,

@@ -160,7 +160,7 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// Row indexes of JPEG samples, if the container stores them.
+    /// Row indexes of JPEG samples and indexes of videos, if the container stores them.
     fn row_indexes(&self) -> Option<&dyn RowIndexes> {
         None
     }

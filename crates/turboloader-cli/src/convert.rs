@@ -15,7 +15,7 @@ use tbl_io::{
 };
 use tl_pipeline::Dataset;
 use turboloader::job::{OutputFormat, Task};
-use turboloader::{ConversionNotes, Probe, Rasterize, RowIndexer, Square};
+use turboloader::{ConversionNotes, IndexKinds, Indexer, Probe, Rasterize, Square};
 
 use crate::args::{GlobalArgs, JobArgs, ViewArgs};
 use crate::data_set;
@@ -46,6 +46,7 @@ mod metadata;
 ///   tl convert train.tar -o train.tbl
 ///   tl convert train.tar.gz -o train.tbl
 ///   tl convert train.tar -o train.tbl --jpeg-index
+///   tl convert clips.tar -o clips.tbl --video-index
 ///   tl convert shard-*.tar -o train.tbl --compress lz4 -j 4
 ///   tl convert masks.tar -o masks.tbl --compress zstd:9
 ///   tl convert photos/ -o photos_256.tbl --to raw --size 256
@@ -113,6 +114,11 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) jpeg_index: bool,
 
+    /// Store the index of the frames of each video (TBL version 2 only), so that training reads no
+    /// headers before it has the frames of a clip. Costs 6 to 8 bytes for each frame
+    #[arg(long)]
+    pub(crate) video_index: bool,
+
     /// Store this JSON file as metadata of the whole TBL file, after that of the sources. Version 1
     /// stores only an object with the whole numbers creation_timestamp, dataset_version and
     /// custom_flags, and only if no source has such fields
@@ -123,7 +129,7 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) no_sync: bool,
 
-    /// Threads that decode (--to raw), compress (--compress, IDV files) or look for rows (--jpeg-index);
+    /// Threads that decode (--to raw), compress (--compress, IDV files) or make indexes (--jpeg-index);
     /// default: one per core. Copying samples unchanged uses one, because the disk is the limit
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
@@ -138,6 +144,12 @@ pub(crate) struct Args {
     #[cfg(feature = "tables")]
     #[command(flatten)]
     pub(crate) table: crate::table::convert::TableArgs,
+}
+
+impl Args {
+    fn indexes(&self) -> IndexKinds {
+        IndexKinds { jpeg: self.jpeg_index, video: self.video_index }
+    }
 }
 
 /// The formats that `tl convert` writes.
@@ -171,8 +183,9 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     if args.size.is_some() && to != Target::Raw {
         return Err(Failure::Usage { what: "--size needs --to raw" });
     }
-    if args.jpeg_index && to != Target::Tbl2 {
-        return Err(Failure::Usage { what: "--jpeg-index is for TBL version 2 files of images" });
+    if !args.indexes().is_empty() && to != Target::Tbl2 {
+        let what = "--jpeg-index and --video-index are for TBL version 2 files";
+        return Err(Failure::Usage { what });
     }
     if args.metadata.is_some() && !matches!(to, Target::Tbl2 | Target::Raw | Target::Tbl1) {
         return Err(Failure::Usage { what: "--metadata is for TBL files" });
@@ -207,10 +220,13 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let chosen = chosen(&args.view, &dataset)?;
     let selection = chosen.as_deref().map_or_else(|| all.clone(), |chosen| all.choose(chosen));
     let summary = match to {
-        Target::Tbl2 if args.jpeg_index => {
-            write(&selection, &args.output, &options, RowIndexer::default, global)?
+        Target::Tbl2 if args.indexes().is_empty() => {
+            write(&selection, &args.output, &options, Probe::default, global)?
         }
-        Target::Tbl2 => write(&selection, &args.output, &options, Probe::default, global)?,
+        Target::Tbl2 => {
+            let indexer = || Indexer::new(args.indexes());
+            write(&selection, &args.output, &options, indexer, global)?
+        }
         Target::Raw => {
             write(&selection, &args.output, &options, || Rasterize::new(square), global)?
         }
@@ -223,8 +239,8 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     if !global.quiet {
         let ConvertSummary { samples, file_bytes, row_indexes, .. } = summary;
         let seconds = start.elapsed().as_secs_f64();
-        let indexed = if args.jpeg_index || row_indexes > 0 {
-            format!(", {row_indexes} of them with a row index")
+        let indexed = if !args.indexes().is_empty() || row_indexes > 0 {
+            format!(", {row_indexes} of them with an index")
         } else {
             String::new()
         };
@@ -261,7 +277,7 @@ fn convert_each(
             return Err(Failure::Usage { what: "--each writes tbl2, tbl1, tar or parquet" });
         }
     };
-    let task = Task::Convert { to, compression, jpeg_index: args.jpeg_index };
+    let task = Task::Convert { to, compression, indexes: args.indexes() };
     let output = Some(args.output.as_path());
     let totals = job::run(&args.sources, task, output, &args.job, args.jobs, args.force, global)?;
     job::verdict(&totals)

@@ -29,6 +29,9 @@ pub(crate) const MAX_LISTED: usize = 10_000;
 /// Width and height in the index of a TBL file are compared with the image's header; a format that
 /// differs is a warning, because a sample's format comes from its name.
 ///
+/// Stored indexes of videos are compared with the videos, and with --decode all frames of H.264 are
+/// decoded; other codecs are not.
+///
 /// Several files, a pattern, a name with ranges or a shard index are checked as one data set: samples
 /// have their numbers in it, findings name the shard, and a name that samples of different shards share
 /// is a warning. Shards of an index are read in the version that was indexed. If a shard cannot be
@@ -60,7 +63,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) job: JobArgs,
 
-    /// Decode every image as well, and compare stored row indexes with the images
+    /// Decode every image and every frame as well, and compare stored row indexes with the images
     #[arg(long)]
     pub(crate) decode: bool,
 

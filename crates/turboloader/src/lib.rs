@@ -27,7 +27,9 @@ pub use moments::Moments;
 pub use notes::ConversionNotes;
 #[cfg(feature = "parquet")]
 pub use panics::catches as catches_panics;
-pub use prepare::{HeaderCheck, Probe, Rasterize, RowIndexer, Square, SquareError, StrictDecode};
+pub use prepare::{
+    HeaderCheck, IndexKinds, Indexer, Probe, Rasterize, Square, SquareError, StrictDecode,
+};
 pub use recipe_file::{RecipeFileError, read_recipe};
 pub use statistics::{Statistics, WholeSum};
 pub use stores::stores;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tbl_io::{ConvertEvent, ConvertSummary, Escaped, Labels, Note, SampleSource};
 
-/// Samples without dimensions or row index that are named one by one.
+/// Samples without dimensions or index that are named one by one.
 const MAX_NAMED: u64 = 10;
 
 /// The remarks on one conversion, one line each.
@@ -35,7 +35,7 @@ impl ConversionNotes {
                 ("dimensions", location, index, key, reason)
             }
             ConvertEvent::Unindexed { location, index, key, reason } => {
-                ("row index", location, index, key, reason)
+                ("index", location, index, key, reason)
             }
             ConvertEvent::Written { .. } | _ => return,
         };
@@ -46,14 +46,14 @@ impl ConversionNotes {
         }
     }
 
-    /// The remarks on samples that were kept without dimensions or row index.
+    /// The remarks on samples that were kept without dimensions or index.
     #[must_use]
     pub fn of_samples(self, summary: &ConvertSummary) -> Vec<String> {
         let mut lines = self.named;
         let lacking = summary.unmeasured_samples.saturating_add(summary.unindexed_samples);
         let unnamed = lacking.saturating_sub(lines.len() as u64);
         if unnamed > 0 {
-            lines.push(format!("{unnamed} more samples kept without dimensions or row index"));
+            lines.push(format!("{unnamed} more samples kept without dimensions or index"));
         }
         lines
     }

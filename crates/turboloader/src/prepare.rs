@@ -3,6 +3,7 @@
 
 use std::error::Error;
 
+use serde::{Deserialize, Serialize};
 use tbl_format::SampleFormat;
 use tbl_io::{Entry, ErrorKind, Prepare, Prepared, RowIndex};
 use tl_decode::{DecodeOptions, Decoder, Format, Image, JpegDecoder, Limits};
@@ -10,8 +11,13 @@ use tl_pipeline::Fault;
 use tl_simd::Level;
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
 
+use crate::video;
+
 /// The largest width and height that a TBL index can hold.
 const MAX_STORED_SIDE: u32 = u16::MAX as u32;
+
+/// The reason why a sample is bad, or cannot become pixels.
+type Refusal = Box<dyn Error + Send + Sync>;
 
 /// Reads width and height from the image's header where the source does not say them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,11 +30,7 @@ pub struct HeaderCheck;
 impl Prepare for HeaderCheck {
     const COSTLY: bool = false;
 
-    fn prepare(
-        &mut self,
-        entry: &Entry<'_>,
-        bytes: &mut Vec<u8>,
-    ) -> Result<Prepared, Box<dyn Error + Send + Sync>> {
+    fn prepare(&mut self, entry: &Entry<'_>, bytes: &mut Vec<u8>) -> Result<Prepared, Refusal> {
         let stored = Prepared::as_stored(entry);
         if entry.format == SampleFormat::RawU8 {
             check_raw_size(entry, bytes)?;
@@ -45,6 +47,15 @@ impl Prepare for HeaderCheck {
         let height = side(entry.height, info.height);
         Ok(Prepared { format, width, height, ..stored })
     }
+
+    /// Compares the indexes of videos, which are made without decoding.
+    fn check_row_index(&mut self, bytes: &[u8], stored: &[u8]) -> Result<(), Refusal> {
+        if video::is_video(bytes) {
+            compare("video index", stored, &video::index_bytes(bytes)?)
+        } else {
+            Ok(())
+        }
+    }
 }
 
 /// An image whose size a TBL index cannot store.
@@ -58,11 +69,7 @@ struct TooLarge {
 impl Prepare for Probe {
     const COSTLY: bool = false;
 
-    fn prepare(
-        &mut self,
-        entry: &Entry<'_>,
-        bytes: &mut Vec<u8>,
-    ) -> Result<Prepared, Box<dyn Error + Send + Sync>> {
+    fn prepare(&mut self, entry: &Entry<'_>, bytes: &mut Vec<u8>) -> Result<Prepared, Refusal> {
         let stored = Prepared::as_stored(entry);
         if !entry.format.is_image() || (entry.width > 0 && entry.height > 0) {
             return Ok(stored);
@@ -80,32 +87,64 @@ impl Prepare for Probe {
     }
 }
 
-/// Measures as [`Probe`] does, and makes the row index of each JPEG that can have one.
-#[derive(Debug, Default)]
-pub struct RowIndexer {
+/// The indexes that a conversion makes of samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexKinds {
+    /// Row indexes of JPEG images.
+    #[serde(rename = "jpeg_index")]
+    pub jpeg: bool,
+    /// Indexes of the frames of videos.
+    #[serde(rename = "video_index", default, skip_serializing_if = "std::ops::Not::not")]
+    pub video: bool,
+}
+
+impl IndexKinds {
+    /// Whether none is made.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// Measures as [`Probe`] does, and makes the index of each sample that can have one.
+#[derive(Debug)]
+pub struct Indexer {
+    kinds: IndexKinds,
     decoder: JpegDecoder,
 }
 
-impl Prepare for RowIndexer {
+impl Indexer {
+    /// Makes indexes of these kinds; others are copied from the source.
+    #[must_use]
+    pub fn new(kinds: IndexKinds) -> Self {
+        Self { kinds, decoder: JpegDecoder::default() }
+    }
+
+    fn of_jpeg(&mut self, bytes: &[u8]) -> RowIndex {
+        let mut made = Vec::new();
+        match self.decoder.row_index(bytes, &mut made) {
+            Ok(true) => RowIndex::Made(made),
+            Ok(false) => RowIndex::None,
+            Err(error) => RowIndex::Failed(Box::new(error)),
+        }
+    }
+}
+
+impl Prepare for Indexer {
     const COSTLY: bool = true;
 
-    fn prepare(
-        &mut self,
-        entry: &Entry<'_>,
-        bytes: &mut Vec<u8>,
-    ) -> Result<Prepared, Box<dyn Error + Send + Sync>> {
+    fn prepare(&mut self, entry: &Entry<'_>, bytes: &mut Vec<u8>) -> Result<Prepared, Refusal> {
         let measured = Probe.prepare(entry, bytes)?;
-        let is_jpeg = Format::sniff(bytes) == Some(Format::Jpeg);
-        // A defect of the header is reported once.
-        let row_index = if is_jpeg && measured.unmeasured.is_none() {
-            let mut made = Vec::new();
-            match self.decoder.row_index(bytes, &mut made) {
-                Ok(true) => RowIndex::Made(made),
-                Ok(false) => RowIndex::None,
-                Err(error) => RowIndex::Failed(Box::new(error)),
+        let row_index = if self.kinds.jpeg && Format::sniff(bytes) == Some(Format::Jpeg) {
+            // A defect of the header is reported once.
+            if measured.unmeasured.is_none() { self.of_jpeg(bytes) } else { RowIndex::None }
+        } else if self.kinds.video && video::is_video(bytes) {
+            match video::index_bytes(bytes) {
+                Ok(made) => RowIndex::Made(made),
+                Err(error) => RowIndex::Failed(error),
             }
         } else {
-            RowIndex::None
+            measured.row_index
         };
         Ok(Prepared { row_index, ..measured })
     }
@@ -161,9 +200,6 @@ pub struct Rasterize {
     level: Level,
 }
 
-/// The reason why a sample cannot become pixels.
-type Refusal = Box<dyn Error + Send + Sync>;
-
 /// Refuses raw pixels that are not as many as the index states.
 fn check_raw_size(entry: &Entry<'_>, bytes: &[u8]) -> Result<(), Refusal> {
     let expected = u64::from(entry.width) * u64::from(entry.height) * 3;
@@ -210,11 +246,7 @@ impl Rasterize {
 impl Prepare for Rasterize {
     const COSTLY: bool = true;
 
-    fn prepare(
-        &mut self,
-        entry: &Entry<'_>,
-        bytes: &mut Vec<u8>,
-    ) -> Result<Prepared, Box<dyn Error + Send + Sync>> {
+    fn prepare(&mut self, entry: &Entry<'_>, bytes: &mut Vec<u8>) -> Result<Prepared, Refusal> {
         self.decode(entry, bytes)?;
         let Image { width, height, channels, ref data, .. } = self.image;
         bytes.clear();
@@ -269,13 +301,12 @@ impl StrictDecode {
 impl Prepare for StrictDecode {
     const COSTLY: bool = true;
 
-    fn prepare(
-        &mut self,
-        entry: &Entry<'_>,
-        bytes: &mut Vec<u8>,
-    ) -> Result<Prepared, Box<dyn Error + Send + Sync>> {
+    fn prepare(&mut self, entry: &Entry<'_>, bytes: &mut Vec<u8>) -> Result<Prepared, Refusal> {
         let stored = Prepared::as_stored(entry);
         if !entry.format.is_image() && entry.format != SampleFormat::RawU8 {
+            if video::is_video(bytes) {
+                video::decode_all(bytes)?;
+            }
             return Ok(stored);
         }
         self.images.decode(entry, bytes)?;
@@ -283,25 +314,29 @@ impl Prepare for StrictDecode {
         Ok(Prepared { width, height, ..stored })
     }
 
-    fn check_row_index(
-        &mut self,
-        bytes: &[u8],
-        stored: &[u8],
-    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+    fn check_row_index(&mut self, bytes: &[u8], stored: &[u8]) -> Result<(), Refusal> {
+        if video::is_video(bytes) {
+            return compare("video index", stored, &video::index_bytes(bytes)?);
+        }
         let made = &mut self.row_index;
         made.clear();
         if !self.images.decoder.jpeg().row_index(bytes, made)? {
             return Err("row index for an image that cannot have one".into());
         }
-        if stored == made {
-            return Ok(());
-        }
-        let at = stored.iter().zip(&*made).take_while(|(stored, made)| stored == made).count();
-        Err(format!(
-            "row index of {} bytes differs from the image's own of {} at byte {at}",
-            stored.len(),
-            made.len()
-        )
-        .into())
+        compare("row index", stored, made)
     }
+}
+
+/// Compares the stored index of a sample with the one that its bytes have.
+fn compare(what: &str, stored: &[u8], made: &[u8]) -> Result<(), Refusal> {
+    if stored == made {
+        return Ok(());
+    }
+    let at = stored.iter().zip(made).take_while(|(stored, made)| stored == made).count();
+    Err(format!(
+        "{what} of {} bytes differs from the sample's own of {} at byte {at}",
+        stored.len(),
+        made.len()
+    )
+    .into())
 }

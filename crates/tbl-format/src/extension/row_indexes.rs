@@ -1,5 +1,6 @@
 //! Row indexes of a run of JPEG samples: where each MCU row starts in the sample's entropy-coded
-//! data, so that a decoder can start at the crop's first row.
+//! data, so that a decoder can start at the crop's first row. Indexes of the frames of videos are
+//! stored in the same blocks.
 //!
 //! What a row index says is the decoder's business; here it is bytes that belong to a sample. The
 //! table in front of them holds one entry of fixed size per sample, so that an index is found

@@ -137,7 +137,8 @@ pub trait DamageChecks {
     }
 }
 
-/// Row indexes of JPEG samples: where each MCU row starts, for `tl_decode`.
+/// Row indexes of JPEG samples: where each MCU row starts, for `tl_decode`. Of samples that are videos
+/// they are the indexes of their frames, for `tl_video::VideoIndex::from_bytes`.
 pub trait RowIndexes {
     /// Replaces `row_index` with the row index stored for sample `index`, reusing its capacity, and
     /// returns true, if the sample has one; otherwise leaves `row_index` alone and returns false.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
+use tbl_format::SampleFormat;
 use tbl_format::v2::Codec;
 use tbl_io::{Entry, LabelOrigin, Labels};
 
@@ -107,6 +108,11 @@ impl Counts {
         }
         self.labelled += u64::from(label.is_some());
         self.formats.add(entry.format);
+    }
+
+    /// Whether any sample is a JPEG image by its index entry.
+    pub(super) fn has_jpegs(&self) -> bool {
+        self.formats.0[usize::from(SampleFormat::Jpeg.code())] > 0
     }
 
     pub(super) fn add_damaged(&mut self) {
@@ -221,7 +227,7 @@ impl Default for FormatCounts {
 }
 
 impl FormatCounts {
-    fn add(&mut self, format: tbl_format::SampleFormat) {
+    fn add(&mut self, format: SampleFormat) {
         self.0[usize::from(format.code())] += 1;
     }
 
@@ -233,7 +239,7 @@ impl FormatCounts {
         (0..=u8::MAX)
             .zip(self.0)
             .filter(|&(_, count)| count > 0)
-            .map(|(code, count)| (tbl_format::SampleFormat::from_code(code).to_string(), count))
+            .map(|(code, count)| (SampleFormat::from_code(code).to_string(), count))
             .collect()
     }
 }

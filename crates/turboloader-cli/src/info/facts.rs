@@ -306,9 +306,11 @@ impl fmt::Display for Facts {
         }
         if let Some(RowIndexFacts { samples: samples @ 1.., bytes, share }) = self.row_index {
             let percent = 100.0 * share;
+            // Only JPEG images have row indexes.
+            let what = if self.counts.has_jpegs() { "row index" } else { "video index" };
             row(
                 f,
-                "row index",
+                what,
                 format_args!("{samples} samples, {bytes} bytes ({percent:.2} % of the file)"),
             )?;
         }

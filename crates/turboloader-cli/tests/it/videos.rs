@@ -1,11 +1,13 @@
-//! Videos: described from their index.
+//! Videos: described from their index, and stored with it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tbl_io::{NewSample, SampleSource, SampleSourceExt, StreamWriter, TblFile, WriteOptions};
+use tl_video::{Limits, VideoIndex};
 
-use crate::support::{Run, tl, write};
+use crate::support::{Run, tar, tl, write};
 
 fn clip(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/video").join(name)
@@ -61,4 +63,128 @@ fn a_damaged_video_is_one_line_with_the_place() {
     let cut = write(folder.path(), "cut.mp4", &whole[..3000]);
     let line = info(&[&cut]).error(1);
     assert!(line.ends_with("cut.mp4: MP4: `mdat` at byte 40 needs 4799 bytes, found 2960"));
+}
+
+/// The clips of `testdata`, in an archive.
+fn archive(folder: &Path) -> PathBuf {
+    let names = ["av1.mp4", "h264_b.mp4", "h264_open.mp4", "h264_opendml.avi", "vp9.webm"];
+    let clips = names.map(|name| fs::read(clip(name)).unwrap());
+    let members = names.iter().zip(&clips);
+    let members: Vec<_> =
+        members.map(|(name, bytes)| (name.as_bytes(), bytes.as_slice())).collect();
+    write(folder, "clips.tar", &tar(&members))
+}
+
+fn convert(from: &Path, to: &Path, options: &[&str]) -> Run {
+    let fixed = ["convert".as_ref(), from.as_os_str(), "-o".as_ref(), to.as_os_str()];
+    tl(fixed.into_iter().chain(options.iter().map(|option| option.as_ref())))
+}
+
+fn verify(path: &Path, decode: bool) -> Run {
+    let fixed = [Path::new("verify"), path];
+    tl(fixed.into_iter().chain(decode.then_some(Path::new("--decode"))))
+}
+
+#[test]
+fn indexes_are_stored_with_videos_and_kept_in_copies() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let run = convert(&archive(folder.path()), &at("a.tbl"), &["--video-index", "--jpeg-index"]);
+    assert!(run.stderr.contains(": 5 samples, 5 of them with an index, "), "{}", run.stderr);
+    let file = TblFile::open(at("a.tbl")).unwrap();
+    let mut bytes = Vec::new();
+    let mut stored = Vec::new();
+    for index in 0..file.sample_count() {
+        file.read_into(index, &mut bytes).unwrap();
+        assert!(file.row_index_into(index, &mut stored).unwrap());
+        let length = bytes.len() as u64;
+        let read = VideoIndex::from_bytes(&stored, length, &Limits::default()).unwrap();
+        assert_eq!(read, VideoIndex::open(&bytes, &Limits::default()).unwrap());
+    }
+    assert!(info(&[&at("a.tbl")]).text().contains("video index  5 samples, "));
+    for decode in [false, true] {
+        assert!(verify(&at("a.tbl"), decode).text().contains(": good: 5 samples, "));
+    }
+    for options in [&["-q"][..], &["-q", "--jpeg-index"]] {
+        convert(&at("a.tbl"), &at("b.tbl"), &[options, &["-f"]].concat());
+        assert!(fs::read(at("a.tbl")).unwrap() == fs::read(at("b.tbl")).unwrap());
+    }
+    convert(&at("clips.tar"), &at("shards"), &["--each", "--video-index", "-q"]).good();
+    assert!(info(&[&at("shards/clips.tbl")]).text().contains("video index  5 samples, "));
+}
+
+#[test]
+fn a_video_that_cannot_be_indexed_is_kept_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = fs::read(clip("h264_b.mp4")).unwrap();
+    let cut = &whole[..whole.len() - 100];
+    let archive = tar(&[(b"a.mp4", &whole), (b"b.mp4", cut), (b"c.txt", b"no video")]);
+    let archive = write(folder.path(), "clips.tar", &archive);
+    let to = folder.path().join("clips.tbl");
+    let run = convert(&archive, &to, &["--video-index"]);
+    assert!(run.stderr.contains("(b.mp4): kept without index: MP4: "), "{}", run.stderr);
+    assert!(run.stderr.contains(": 3 samples, 1 of them with an index, "), "{}", run.stderr);
+    assert!(verify(&to, false).text().contains("good: 3 samples"));
+    let run = verify(&to, true);
+    let found = String::from_utf8(run.stdout).unwrap();
+    assert!(found.contains("sample 1 (b.mp4)") && found.contains(": MP4: "), "{found}");
+}
+
+/// A file of one clip with this index.
+fn file_of(path: &Path, clip: &[u8], index: &[u8]) {
+    let options = WriteOptions { sync: false, overwrite: true, ..WriteOptions::default() };
+    let mut writer = StreamWriter::create(path, options).expect("the folder is writable");
+    let sample = NewSample { row_index: Some(index), ..NewSample::new(clip) };
+    writer.write_sample(&sample).expect("it is writable");
+    writer.finish().expect("it is writable");
+}
+
+#[test]
+fn an_index_that_is_not_the_videos_own_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("clip.tbl");
+    let clips = ["h264_b.mp4", "h264_open.mp4"].map(|name| fs::read(clip(name)).unwrap());
+    let [own, other] = clips.each_ref().map(|clip| {
+        VideoIndex::open(clip, &Limits::default()).unwrap().to_bytes(clip.len() as u64)
+    });
+    let [clip, _] = &clips;
+    file_of(&path, clip, &own);
+    verify(&path, false).text();
+    let intact = fs::read(&path).unwrap();
+    // Right by the checksums of the file, but not the index that the video has.
+    let mut forged = own.clone();
+    *forged.last_mut().unwrap() ^= 1;
+    for (index, decode) in [(&other, false), (&other, true), (&forged, false)] {
+        file_of(&path, clip, index);
+        let run = verify(&path, decode);
+        let found = String::from_utf8(run.stdout.clone()).unwrap();
+        assert!(found.starts_with("sample 0 at byte "), "{found}");
+        assert!(found.contains(": video index of "), "{found}");
+        assert!(run.error(1).contains("1 of 1 samples bad"));
+    }
+    // Damaged in the file.
+    let place = intact.windows(own.len()).position(|window| window == own).unwrap();
+    for at in [0, 20, own.len() - 1] {
+        let mut damaged = intact.clone();
+        damaged[place + at] ^= 4;
+        fs::write(&path, damaged).unwrap();
+        let found = String::from_utf8(verify(&path, false).stdout).unwrap();
+        assert!(found.contains("CRC-32C of row index is "), "{found}");
+    }
+}
+
+#[test]
+fn frames_that_do_not_decode_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut clip = fs::read(clip("h264_b.mp4")).unwrap();
+    let index = VideoIndex::open(&clip, &Limits::default()).unwrap();
+    let packet = index.packet(13).unwrap();
+    let start = packet.offset as usize;
+    // The header of the slice, after its length: a type of slice that does not exist.
+    clip[start + 5] = 0;
+    let archive = write(folder.path(), "clips.tar", &tar(&[(b"a.mp4", &clip)]));
+    assert!(verify(&archive, false).text().contains("good: 1 samples"));
+    let found = String::from_utf8(verify(&archive, true).stdout).unwrap();
+    assert!(found.contains("sample 0 (a.mp4)"), "{found}");
+    assert!(found.contains(&format!("packet 13 at byte {}: H.264: ", packet.offset)), "{found}");
 }

@@ -20,7 +20,7 @@ use super::Shard;
 use super::record::{Finding, Record, Status};
 use super::stored::StoredRecord;
 use crate::notes::ConversionNotes;
-use crate::prepare::{HeaderCheck, Probe, RowIndexer, StrictDecode};
+use crate::prepare::{HeaderCheck, IndexKinds, Indexer, Probe, StrictDecode};
 use crate::statistics::{Statistics, Uncounted};
 
 /// The work of a job on each of its shards.
@@ -35,8 +35,9 @@ pub enum Task {
         /// The compression of their samples, in TBL files.
         #[serde(serialize_with = "as_text", deserialize_with = "of_text")]
         compression: Compression,
-        /// Whether to store row indexes of JPEG samples, in TBL files.
-        jpeg_index: bool,
+        /// The indexes to store with samples, in TBL files.
+        #[serde(flatten)]
+        indexes: IndexKinds,
     },
     /// Checks each shard, as [`tbl_io::verify`] does.
     Verify {
@@ -273,15 +274,16 @@ impl Task {
         let place = shard.output.as_ref().map_or_else(temporary, |to| to.as_os_str().into());
         let stores = &stores.clone().unpacking_for(&place);
         match (self, &shard.output) {
-            (Self::Convert { to, compression, jpeg_index }, Some(output)) => {
-                let target = to.target(*compression)?;
+            (&Self::Convert { to, compression, indexes }, Some(output)) => {
+                let target = to.target(compression)?;
                 let options = ConvertOptions { overwrite, ..ConvertOptions::new(target) };
-                match (target, jpeg_index) {
-                    (Target::Tbl2(_), true) => {
-                        convert(stores, shard, output, &options, RowIndexer::default, record)
-                    }
-                    (Target::Tbl2(_), false) => {
+                match target {
+                    Target::Tbl2(_) if indexes.is_empty() => {
                         convert(stores, shard, output, &options, Probe::default, record)
+                    }
+                    Target::Tbl2(_) => {
+                        let indexer = || Indexer::new(indexes);
+                        convert(stores, shard, output, &options, indexer, record)
                     }
                     _ => convert(stores, shard, output, &options, AsStored::default, record),
                 }

@@ -15,12 +15,15 @@ use tl_transform::{Channels, PixelType};
 use turboloader::job::{
     Job, JobError, JobFolders, Outcome, OutputFormat, Report, Status, Task, Totals,
 };
-use turboloader::{Dataset, Probe, Statistics, Survey};
+use turboloader::{Dataset, IndexKinds, Probe, Statistics, Survey};
 
 use crate::remote::{Server, copy, served};
 
-const TO_TBL: Task =
-    Task::Convert { to: OutputFormat::Tbl, compression: Compression::None, jpeg_index: false };
+const TO_TBL: Task = Task::Convert {
+    to: OutputFormat::Tbl,
+    compression: Compression::None,
+    indexes: IndexKinds::default(),
+};
 
 /// Writes a part of the photographs as an archive, a TBL and a Parquet file, and a folder.
 fn sources(root: &Path) -> Vec<PathBuf> {
@@ -166,8 +169,11 @@ fn a_job_does_what_is_missing() {
     assert!(text.contains(&other));
     fs::write(&record, text.replace(&other, "\"writer\":\"0")).unwrap();
     check(&[0], "a record of another version");
-    let lz4 =
-        Task::Convert { to: OutputFormat::Tbl, compression: Compression::Lz4, jpeg_index: false };
+    let lz4 = Task::Convert {
+        to: OutputFormat::Tbl,
+        compression: Compression::Lz4,
+        indexes: IndexKinds::default(),
+    };
     assert_eq!(run(&stores, &sources, lz4, to, 2).worked, [0, 1, 2]);
     check(&[0, 1, 2], "other settings");
     let archive = fs::read(&sources[0]).unwrap();
