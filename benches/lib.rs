@@ -4,6 +4,9 @@
 
 #[cfg(feature = "libjpeg-turbo")]
 pub mod libjpeg_turbo;
+#[cfg(feature = "libwebp")]
+pub mod libwebp;
+pub mod paired;
 mod time;
 pub mod vectors;
 
@@ -62,11 +65,11 @@ pub fn photographs(most: usize) -> Vec<Photograph> {
     found
 }
 
-/// The first `most` JPEG files of `folder`, none when there is no such folder.
+/// The first `most` images of `folder`, none when there is no such folder.
 ///
 /// # Panics
 /// When a file cannot be read.
-pub fn jpeg_files(folder: &Path, most: usize) -> Vec<Photograph> {
+pub fn image_files(folder: &Path, most: usize) -> Vec<Photograph> {
     read_set("derived", folder, most)
 }
 
@@ -77,7 +80,7 @@ fn note(text: &str) {
 
 fn read_set(set: &'static str, folder: &Path, most: usize) -> Vec<Photograph> {
     let mut paths = Vec::new();
-    image_files(folder, &mut paths);
+    list(folder, &mut paths);
     paths.sort();
     let read = |path: PathBuf| {
         let bytes = fs::read(&path).expect("a listed file is readable");
@@ -87,12 +90,12 @@ fn read_set(set: &'static str, folder: &Path, most: usize) -> Vec<Photograph> {
     paths.into_iter().take(most).map(read).collect()
 }
 
-fn image_files(folder: &Path, paths: &mut Vec<PathBuf>) {
+fn list(folder: &Path, paths: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
         if path.is_dir() {
-            image_files(&path, paths);
+            list(&path, paths);
         } else if ["jpg", "jpeg", "png", "webp"].iter().any(|known| extension == *known) {
             paths.push(path);
         }

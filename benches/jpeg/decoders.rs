@@ -1,25 +1,17 @@
 //! The decoders that are measured, each with its buffers, as a loader would keep them.
 
+use tl_benches::paired::{Contender, Workload};
 use tl_decode::{Image, JpegDecoder, JpegRequest, Limits, RowIndex, Scale};
 use zune_jpeg::zune_core::bytestream::ZCursor;
 
-use crate::work::{Job, Workload};
+use crate::work::Job;
 
 /// Our decoder with the row indexes of the jobs.
 const BY_INDEX: &str = "here, with row index";
 
-/// A decoder that does the jobs of a workload.
-pub(crate) trait Contender {
-    /// The decoder and, where that matters, its version.
-    fn name(&self) -> &'static str;
-
-    /// Decodes to RGB; decoders without that conversion leave grey files grey.
-    fn decode(&mut self, job: &Job) -> &[u8];
-}
-
 /// Everyone who can do `workload`; libjpeg-turbo, which the ratios refer to, comes first.
-pub(crate) fn contenders(workload: &Workload) -> Vec<Box<dyn Contender>> {
-    let mut found: Vec<Box<dyn Contender>> = Vec::new();
+pub(crate) fn contenders(workload: &Workload<Job>) -> Vec<Box<dyn Contender<Job>>> {
+    let mut found: Vec<Box<dyn Contender<Job>>> = Vec::new();
     #[cfg(feature = "libjpeg-turbo")]
     found.push(Box::new(peer::LibjpegTurbo::new(&workload.jobs)));
     found.push(Box::new(Ours::new("here")));
@@ -36,7 +28,7 @@ pub(crate) fn contenders(workload: &Workload) -> Vec<Box<dyn Contender>> {
 /// How many jobs our decoder does otherwise than it should: libjpeg-turbo's pixels, or of a crop
 /// the pixels of the whole image, as libjpeg-turbo's own crops differ at their left edge.
 /// A fast wrong answer is no result.
-pub(crate) fn differing(workload: &Workload) -> usize {
+pub(crate) fn differing(workload: &Workload<Job>) -> usize {
     let mut ours = Ours::new("here");
     let mut by_index = Ours::new(BY_INDEX);
     let mut whole = Ours::new("here");
@@ -73,8 +65,8 @@ impl Ours {
     }
 }
 
-impl Contender for Ours {
-    fn name(&self) -> &'static str {
+impl Contender<Job> for Ours {
+    fn name(&self) -> &str {
         self.name
     }
 
@@ -98,8 +90,8 @@ struct ZuneJpeg {
     out: Vec<u8>,
 }
 
-impl Contender for ZuneJpeg {
-    fn name(&self) -> &'static str {
+impl Contender<Job> for ZuneJpeg {
+    fn name(&self) -> &str {
         "zune-jpeg 0.5"
     }
 
@@ -118,8 +110,8 @@ struct JpegDecoderCrate {
     out: Vec<u8>,
 }
 
-impl Contender for JpegDecoderCrate {
-    fn name(&self) -> &'static str {
+impl Contender<Job> for JpegDecoderCrate {
+    fn name(&self) -> &str {
         "jpeg-decoder 0.3"
     }
 
@@ -135,8 +127,8 @@ mod peer {
     //! libjpeg-turbo 3.1 with its assembly.
 
     use tl_benches::libjpeg_turbo;
+    use tl_benches::paired::Contender;
 
-    use super::Contender;
     use crate::work::Job;
 
     pub(super) struct LibjpegTurbo {
@@ -153,8 +145,8 @@ mod peer {
         }
     }
 
-    impl Contender for LibjpegTurbo {
-        fn name(&self) -> &'static str {
+    impl Contender<Job> for LibjpegTurbo {
+        fn name(&self) -> &str {
             "libjpeg-turbo 3.1"
         }
 

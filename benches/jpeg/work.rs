@@ -3,7 +3,8 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use tl_benches::{is_measuring, jpeg_files, photographs};
+use tl_benches::paired::Workload;
+use tl_benches::{image_files, is_measuring, photographs};
 use tl_decode::{Format, JpegDecoder, Limits, probe};
 use tl_simd::resample::Rect;
 use tl_transform::{Draw, Recipe};
@@ -35,13 +36,6 @@ impl Job {
     }
 }
 
-/// Jobs that are measured together.
-#[derive(Debug)]
-pub(crate) struct Workload {
-    pub(crate) name: String,
-    pub(crate) jobs: Vec<Job>,
-}
-
 #[derive(Clone, Copy)]
 enum Kind {
     Full,
@@ -51,7 +45,7 @@ enum Kind {
 
 /// Everything there is to measure: the photographs as they are, and the derived sets in the folder
 /// that `TURBOLOADER_JPEG_SETS` names.
-pub(crate) fn workloads() -> Vec<Workload> {
+pub(crate) fn workloads() -> Vec<Workload<Job>> {
     let most = if is_measuring() { usize::MAX } else { 4 };
     let mut originals = photographs(most);
     let set = if originals.iter().any(|photograph| photograph.set == "imagenet") {
@@ -89,10 +83,10 @@ pub(crate) fn workloads() -> Vec<Workload> {
 }
 
 fn files(folder: &Path, most: usize) -> Vec<Vec<u8>> {
-    jpeg_files(folder, most).into_iter().map(|photograph| photograph.bytes).collect()
+    image_files(folder, most).into_iter().map(|photograph| photograph.bytes).collect()
 }
 
-fn workload(name: String, kind: Kind, files: Vec<Vec<u8>>) -> Workload {
+fn workload(name: String, kind: Kind, files: Vec<Vec<u8>>) -> Workload<Job> {
     let jobs = files.into_iter().zip(0..).map(|(bytes, sample)| job(bytes, kind, sample)).collect();
     Workload { name, jobs }
 }

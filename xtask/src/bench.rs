@@ -1,7 +1,7 @@
 //! Runs the benchmarks, keeps their results as JSON, and prints the table for `docs/benchmarks.md`.
 //!
-//! Criterion measures; this reads the estimates it leaves in `target/criterion`. The group `jpeg`
-//! measures by itself and leaves the same. `critcmp` compares such results too, but prints neither
+//! Criterion measures; this reads the estimates it leaves in `target/criterion`. The groups `jpeg`
+//! and `webp` measure by themselves and leave the same. `critcmp` compares such results too, but prints neither
 //! intervals nor Markdown.
 
 use std::error::Error;
@@ -64,12 +64,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
         Some(group) => format!("--bench {group}"),
         None => "--benches".to_owned(),
     };
-    let features = if can_build_libjpeg_turbo() {
-        "--features libjpeg-turbo"
-    } else {
-        println!("without libjpeg-turbo: building it needs nasm, cmake and a C compiler");
-        ""
-    };
+    let features = features();
     command::run(&mut cargo(&format!("bench --package tl-benches {features} {selection}")))?;
     let mut rows = Vec::new();
     collect(&workspace_root().join("target/criterion"), start, &mut rows)?;
@@ -82,11 +77,24 @@ pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Whether the tools are here that compile libjpeg-turbo with its assembly.
-fn can_build_libjpeg_turbo() -> bool {
-    [("nasm", "-v"), ("cmake", "--version"), ("cc", "--version")]
-        .iter()
-        .all(|(tool, version)| command::output(tool, &[version]).is_some())
+/// The libraries in C beside ours that the tools of this machine can compile, as arguments of cargo.
+fn features() -> String {
+    let is_here = |&(tool, version): &(&str, &str)| command::output(tool, &[version]).is_some();
+    let compiler = ("cc", "--version");
+    let assembler = [("nasm", "-v"), ("cmake", "--version"), compiler];
+    let mut features = String::new();
+    let libraries = [
+        ("libwebp", &[compiler][..], "a C compiler"),
+        ("libjpeg-turbo", &assembler, "nasm, cmake and a C compiler"),
+    ];
+    for (library, tools, needed) in libraries {
+        if tools.iter().all(is_here) {
+            features += &format!(" --features {library}");
+        } else {
+            println!("without {library}: building it needs {needed}");
+        }
+    }
+    features
 }
 
 /// Gathers every `new/estimates.json` below `folder` that was written since `start`.
