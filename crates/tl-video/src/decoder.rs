@@ -3,34 +3,14 @@
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::codec::{Codec, Coded, Failure};
 use crate::error::{CodecError, Limit, Name, VideoError};
-use crate::h264::H264;
 use crate::index::{Packet, VideoIndex};
-use crate::info::{Codec, Color, FrameTimes};
+use crate::info::{Color, FrameTimes};
 use crate::limits::{Limits, check};
 use crate::picture::Picture;
 use crate::plan::{DecodePlan, MAX_REORDERED, Run};
 use crate::read::ReadAt;
-
-/// A picture as a codec returns it.
-#[derive(Debug)]
-pub(crate) struct Coded {
-    pub(crate) picture: Picture,
-    /// The place in the order of display, counted from the last `starts_group`.
-    pub(crate) order: i64,
-    /// Whether all pictures before it are shown before it.
-    pub(crate) starts_group: bool,
-}
-
-/// The failure of a codec.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// The bytes are not what the codec allows, or ask for what no implementation has.
-    Codec(CodecError),
-    Limit(VideoError),
-    /// Another implementation of the codec takes over: the run is decoded anew.
-    Replaced,
-}
 
 /// A decoder of the frames of one video, with its buffers and its state between runs.
 ///
@@ -53,7 +33,7 @@ pub(crate) enum Failure {
 #[derive(Debug)]
 pub struct FrameDecoder {
     limits: Limits,
-    codec: H264,
+    codec: Codec,
     /// The colours as the container states them.
     color: Color,
     packet: Vec<u8>,
@@ -79,13 +59,11 @@ impl FrameDecoder {
     /// # Errors
     /// [`VideoError::Unsupported`] for a codec that is not decoded.
     pub fn new(index: &VideoIndex, limits: &Limits) -> Result<Self, VideoError> {
-        if index.info().codec != Codec::H264 {
-            let feature = "decoding this codec";
-            let what = Name::Text("the video track");
-            let container = index.container();
-            return Err(VideoError::Unsupported { container, feature, what, offset: 0 });
-        }
-        let codec = H264::new(&index.info().configuration);
+        let feature = "decoding this codec";
+        let what = Name::Text("the video track");
+        let container = index.container();
+        let unsupported = VideoError::Unsupported { container, feature, what, offset: 0 };
+        let codec = Codec::of(index.info(), limits).ok_or(unsupported)?;
         let color = index.info().color;
         Ok(Self { limits: *limits, codec, color, packet: Vec::new(), decoded: None })
     }
@@ -188,11 +166,12 @@ impl FrameDecoder {
     /// Decodes the packet that was read. A panic of the codec is an error of the packet.
     fn decode_packet(&mut self) -> Result<Option<Coded>, Failure> {
         let codec = &mut self.codec;
+        let name = codec.name();
         let packet = &self.packet;
         let limits = &self.limits;
         let decoded = catch_unwind(AssertUnwindSafe(|| codec.decode(packet, limits)));
         let failed = |reason: &str| {
-            Err(Failure::Codec(CodecError { codec: "H.264", reason: reason.to_owned() }))
+            Err(Failure::Codec(CodecError { codec: name, reason: reason.to_owned() }))
         };
         match decoded {
             Ok(Ok(Some(coded))) if !coded.picture.is_whole() => failed("planes of another size"),

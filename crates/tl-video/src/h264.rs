@@ -7,7 +7,7 @@ use rust_h264::decoder::ChromaFormat;
 use rust_h264::nal::{NalUnitType, SpsInfo, parse_annex_b, parse_sps_info};
 use rusty_h264_decoder::DecodeError;
 
-use crate::decoder::{Coded, Failure};
+use crate::codec::{Coded, Failure};
 use crate::error::{CodecError, Limit};
 use crate::info::Color;
 use crate::limits::{Limits, check};

@@ -97,6 +97,7 @@ pub struct Color {
 
 impl Color {
     /// These colours, and what they do not state from others.
+    #[cfg(any(feature = "av1", feature = "h264"))]
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             matrix: self.matrix.or(other.matrix),

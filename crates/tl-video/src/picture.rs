@@ -6,10 +6,14 @@ use crate::info::Color;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Chroma {
-    /// Half the width and half the height. Pictures without colours have these planes too.
+    /// Half the width and half the height. H.264 without colours has these planes too.
     Yuv420,
     /// Half the width.
     Yuv422,
+    /// All of both.
+    Yuv444,
+    /// There are none: the planes of colour are empty.
+    Monochrome,
 }
 
 /// A decoded picture: planes of luma and colour as they are coded.
@@ -40,11 +44,13 @@ pub struct Plane<'a> {
 }
 
 impl Chroma {
-    /// The numbers of halvings of width and height.
-    pub(crate) fn shift(self) -> [u32; 2] {
+    /// The numbers of halvings of width and height. None without colours.
+    pub(crate) fn shift(self) -> Option<[u32; 2]> {
         match self {
-            Self::Yuv420 => [1, 1],
-            Self::Yuv422 => [1, 0],
+            Self::Yuv420 => Some([1, 1]),
+            Self::Yuv422 => Some([1, 0]),
+            Self::Yuv444 => Some([0, 0]),
+            Self::Monochrome => None,
         }
     }
 }
@@ -67,9 +73,10 @@ impl Picture {
     /// The planes with their sizes.
     pub fn views(&self) -> [Plane<'_>; 3] {
         let [y, u, v] = &self.planes;
-        let [columns, rows] = self.chroma.shift();
-        let width = self.width.div_ceil(1 << columns);
-        let height = self.height.div_ceil(1 << rows);
+        let size = |[columns, rows]: [u32; 2]| {
+            [self.width.div_ceil(1 << columns), self.height.div_ceil(1 << rows)]
+        };
+        let [width, height] = self.chroma.shift().map_or([0, 0], size);
         let colour = |samples| Plane { width, height, samples };
         [Plane { width: self.width, height: self.height, samples: y }, colour(u), colour(v)]
     }

@@ -6,7 +6,7 @@ pub use tl_simd::video::Parity;
 use tl_simd::video::{Matrix, YuvToRgb};
 
 use crate::error::VideoError;
-use crate::picture::{Picture, Plane};
+use crate::picture::{Chroma, Picture, Plane};
 
 /// A rectangle of pixels of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,11 +54,15 @@ impl Picture {
         let is_full_range = self.color.full_range.unwrap_or(false);
         let convert = YuvToRgb::new(matrix, is_full_range, self.bit_depth, parity);
         let level = Level::detect();
-        let [y, u, v] = self.views();
-        let shift = self.chroma.shift();
-        let mut y = Rows::new(y, self.sample_bytes(), region, [0; 2]);
-        let mut u = Rows::new(u, self.sample_bytes(), region, shift);
-        let mut v = Rows::new(v, self.sample_bytes(), region, shift);
+        let mut y = Rows::new(self, 0, region);
+        if self.chroma == Chroma::Monochrome && parity == Parity::Ffmpeg {
+            for (row, out) in (region.top..).zip(out.chunks_exact_mut(row_bytes)) {
+                grey(y.at(level, row), self.bit_depth, out);
+            }
+            return Ok(());
+        }
+        let mut u = Rows::new(self, 1, region);
+        let mut v = Rows::new(self, 2, region);
         for (row, out) in (region.top..).zip(out.chunks_exact_mut(row_bytes)) {
             let rows = [y.at(level, row), u.at(level, row), v.at(level, row)];
             if self.bit_depth > 8 {
@@ -71,26 +75,51 @@ impl Picture {
     }
 }
 
+/// Luma alone, which FFmpeg takes for the full range whatever is stated.
+fn grey(row: &[u8], bit_depth: u8, out: &mut [u8]) {
+    let pixels = out.as_chunks_mut::<3>().0;
+    if bit_depth == 8 {
+        for (pixel, &sample) in pixels.iter_mut().zip(row) {
+            *pixel = [sample; 3];
+        }
+        return;
+    }
+    let beyond = bit_depth - 8;
+    for (pixel, &sample) in pixels.iter_mut().zip(row.as_chunks::<2>().0) {
+        let rounded = (u32::from(u16::from_le_bytes(sample)) + (1 << (beyond - 1))) >> beyond;
+        *pixel = [u8::try_from(rounded).unwrap_or(u8::MAX); 3];
+    }
+}
+
 /// The rows of a plane with a sample for each pixel of a region.
 struct Rows<'a> {
     plane: Plane<'a>,
     sample_bytes: usize,
     region: Region,
-    /// Halvings of width and height.
-    shift: [u32; 2],
+    /// Halvings of width and height. None if all samples are the same.
+    shift: Option<[u32; 2]>,
     repeated: Vec<u8>,
     /// The row of the plane that `repeated` has.
     current: Option<u32>,
 }
 
 impl<'a> Rows<'a> {
-    fn new(plane: Plane<'a>, sample_bytes: usize, region: Region, shift: [u32; 2]) -> Self {
-        Self { plane, sample_bytes, region, shift, repeated: Vec::new(), current: None }
+    fn new(picture: &'a Picture, plane: usize, region: Region) -> Self {
+        let shift = if plane == 0 { Some([0, 0]) } else { picture.chroma.shift() };
+        let sample_bytes = picture.sample_bytes();
+        let repeated = if shift.is_none() {
+            let middle = (128_u16 << (picture.bit_depth - 8)).to_le_bytes();
+            middle[..sample_bytes].repeat(region.width as usize)
+        } else {
+            Vec::new()
+        };
+        let plane = picture.views()[plane];
+        Self { plane, sample_bytes, region, shift, repeated, current: None }
     }
 
     /// The samples for a row of the picture.
     fn at(&mut self, level: Level, row: u32) -> &[u8] {
-        let [columns, rows] = self.shift;
+        let Some([columns, rows]) = self.shift else { return &self.repeated };
         let row = row >> rows;
         let left = (self.region.left >> columns) as usize;
         let skipped = (self.region.left & ((1 << columns) - 1)) as usize;

@@ -8,12 +8,13 @@ use super::file_rules::code_lines;
 use super::{Problem, SourceFile};
 
 /// Each library crate with the workspace crates it may depend on.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("idv-format", &[]),
     ("tbf-format", &[]),
     ("tbl-format", &[]),
     ("tbl-io", &["tbl-format"]),
     ("tl-arrow", &["tbl-format", "tbl-io", "tl-tokens"]),
+    ("tl-av1", &[]),
     ("tl-cuda", &["tl-decode", "tl-handoff", "tl-simd"]),
     ("tl-decode", &["tl-simd"]),
     ("tl-handoff", &[]),
@@ -57,7 +58,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("tl-store", &["tbl-io"]),
     ("tl-tokens", &["tbl-format", "tbl-io"]),
     ("tl-transform", &["tl-simd"]),
-    ("tl-video", &["tl-simd"]),
+    ("tl-video", &["tl-av1", "tl-simd"]),
     (
         "turboloader",
         &[

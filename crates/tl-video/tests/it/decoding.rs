@@ -7,7 +7,10 @@ use tl_video::{FrameDecoder, Limits, Picture, VideoError, VideoIndex};
 use crate::support::Clip;
 
 fn clips() -> impl Iterator<Item = Clip> {
-    Clip::all().into_iter().filter(|clip| clip.name.starts_with("h264"))
+    Clip::all().into_iter().filter(|clip| {
+        let is_av1 = cfg!(feature = "av1") && clip.name.starts_with("av1");
+        is_av1 || clip.name.starts_with("h264")
+    })
 }
 
 fn checksum(picture: &Picture) -> u64 {
@@ -81,7 +84,8 @@ fn a_seek_to_any_frame_equals_decoding_in_sequence() {
 
 #[test]
 fn other_codecs_are_refused_by_name() {
-    for clip in Clip::all().into_iter().filter(|clip| !clip.name.starts_with("h264")) {
+    let decoded: Vec<String> = clips().map(|clip| clip.name).collect();
+    for clip in Clip::all().into_iter().filter(|clip| !decoded.contains(&clip.name)) {
         let error = FrameDecoder::new(&clip.index(), &Limits::default()).unwrap_err();
         let container = clip.index().container();
         let expected =
@@ -107,14 +111,26 @@ fn pictures_have_the_colours_of_their_header() {
 
 #[test]
 fn damaged_packets_are_errors_or_pictures() {
+    damage(&["h264_b.mp4", "h264_10_bits.mp4", "h264.avi"]);
+}
+
+#[cfg(feature = "av1")]
+#[test]
+fn damaged_packets_of_av1_are_errors_or_pictures() {
+    damage(&["av1.mp4", "av1_10_bits.mkv"]);
+}
+
+/// Damages a packet again and again, 150 times unless `TL_VIDEO_DAMAGE` says otherwise.
+fn damage(names: &[&str]) {
+    let count = std::env::var("TL_VIDEO_DAMAGE").map_or(150, |count| count.parse().unwrap());
     let mut state = 7_u64;
     let mut next = || {
         state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         (state >> 33) as usize
     };
     let mut errors = 0;
-    for name in ["h264_b.mp4", "h264_10_bits.mp4", "h264.avi"].into_iter().cycle().take(150) {
-        let clip = Clip::of(name);
+    let clips: Vec<Clip> = names.iter().map(|name| Clip::of(name)).collect();
+    for clip in clips.iter().cycle().take(count) {
         let index = clip.index();
         let frames: Vec<u64> = (0..index.frame_count()).collect();
         let mut bytes = clip.bytes.clone();
@@ -142,9 +158,21 @@ fn damaged_packets_are_errors_or_pictures() {
         }
         // The decoder can be used afterwards.
         let whole = decode(&mut decoder, &index, &clip.bytes, &[2]).unwrap();
-        assert_eq!(Some(whole[&2]), clip.expected["frames"][2][2].as_u64(), "{name}");
+        assert_eq!(Some(whole[&2]), clip.expected["frames"][2][2].as_u64(), "{}", clip.name);
     }
-    assert!(errors > 20, "{errors}");
+    assert!(errors > count / 8, "{errors}");
+}
+
+#[cfg(feature = "av1")]
+#[test]
+fn limits_of_decoding_av1_are_charged() {
+    let clip = Clip::of("av1.mp4");
+    let limits = Limits { max_decoder_bytes: 100_000, ..Limits::default() };
+    let index = clip.index();
+    let mut decoder = FrameDecoder::new(&index, &limits).unwrap();
+    let error = decode(&mut decoder, &index, &clip.bytes, &[0]).unwrap_err().to_string();
+    // 97x65 samples, 25 bytes each: eleven pictures and notes.
+    assert_eq!(error, "limit exceeded: max_decoder_bytes is 100000, this file needs 157625");
 }
 
 #[test]

@@ -1,0 +1,91 @@
+//! The decoder: sequence headers are charged before anything is decoded.
+
+use crate::context::{Context, Header};
+use crate::error::Error;
+use crate::picture::{Layout, Picture};
+
+/// Pictures that a decoder holds: eight that others refer to, one that is decoded, one with grain,
+/// one that is returned.
+const PICTURES: u64 = 11;
+
+/// Bytes that a decoder notes of a sample of luma: vectors and modes of blocks, for each picture
+/// that others refer to, and the lines that filters need.
+const NOTES: u64 = 8;
+
+/// A decoder of AV1, with its state between packets.
+///
+/// It has no threads of its own. After an error it continues at the next key picture.
+#[derive(Debug)]
+pub struct Decoder {
+    max_bytes: u64,
+    /// None before the first sequence header, and after an error.
+    context: Option<Context>,
+    /// The bytes per sample of luma that the context's limit was made for.
+    sample_cost: u64,
+    /// Whether no sequence header came since the pictures were forgotten.
+    lacks_header: bool,
+}
+
+impl Decoder {
+    /// A decoder that takes at most about `max_bytes` of memory.
+    #[must_use]
+    pub const fn new(max_bytes: u64) -> Self {
+        Self { max_bytes, context: None, sample_cost: 0, lacks_header: true }
+    }
+
+    /// Forgets all pictures. The next data begins with a sequence header and a key picture.
+    pub fn restart(&mut self) {
+        self.lacks_header = true;
+        if let Some(context) = &mut self.context {
+            context.flush();
+        }
+    }
+
+    /// Decodes the open bitstream units of `data`, such as a packet of a container or the item of an
+    /// image, and returns the pictures that are shown.
+    ///
+    /// # Errors
+    /// For data that is not AV1 or would take too much memory.
+    pub fn decode(&mut self, data: &[u8]) -> Result<Vec<Picture>, Error> {
+        let decoded = self.charge(data).and_then(|context| context.decode(data));
+        if decoded.is_err() {
+            // What it holds may be of the middle of a picture.
+            self.context = None;
+            self.lacks_header = true;
+        }
+        decoded
+    }
+
+    /// The context, once what a sequence header in `data` asks for is allowed.
+    fn charge(&mut self, data: &[u8]) -> Result<&mut Context, Error> {
+        if let Some(header) = Header::find(data)? {
+            let cost = cost_of_sample(header);
+            let samples = u64::from(header.max_width) * u64::from(header.max_height);
+            let need = samples.saturating_mul(cost);
+            if need > self.max_bytes {
+                return Err(Error::TooLarge { max: self.max_bytes, need });
+            }
+            if self.context.is_none() || cost != self.sample_cost {
+                // A picture can state another size than its sequence.
+                let most = u32::try_from(self.max_bytes / cost).unwrap_or(u32::MAX).max(1);
+                self.context = Some(Context::open(most)?);
+                self.sample_cost = cost;
+            }
+            self.lacks_header = false;
+        }
+        let context = self.context.as_mut().filter(|_| !self.lacks_header);
+        context.ok_or(Error::NoSequenceHeader)
+    }
+}
+
+fn cost_of_sample(header: Header) -> u64 {
+    let bytes = if header.is_deep { 2 } else { 1 };
+    // Halves of a byte per sample of luma.
+    let halves = match header.layout {
+        Layout::Monochrome => 2,
+        Layout::Yuv420 => 3,
+        Layout::Yuv422 => 4,
+        Layout::Yuv444 => 6,
+    };
+    (halves * bytes * PICTURES).div_ceil(2) + NOTES
+}

@@ -1,0 +1,101 @@
+//! The codecs that are decoded.
+
+use crate::error::{CodecError, VideoError};
+use crate::info::VideoInfo;
+use crate::limits::Limits;
+use crate::picture::Picture;
+
+/// A picture as a codec returns it.
+#[derive(Debug)]
+pub(crate) struct Coded {
+    pub(crate) picture: Picture,
+    /// The place in the order of display, counted from the last `starts_group`.
+    pub(crate) order: i64,
+    /// Whether all pictures before it are shown before it.
+    pub(crate) starts_group: bool,
+}
+
+/// The failure of a codec.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The bytes are not what the codec allows, or ask for what no implementation has.
+    Codec(CodecError),
+    Limit(VideoError),
+    /// Another implementation of the codec takes over: the run is decoded anew.
+    #[cfg_attr(not(feature = "h264"), expect(dead_code, reason = "H.264 has two"))]
+    Replaced,
+}
+
+/// A decoder.
+#[derive(Debug)]
+pub(crate) enum Codec {
+    #[cfg(feature = "av1")]
+    Av1(crate::av1::Av1),
+    #[cfg(feature = "h264")]
+    H264(crate::h264::H264),
+}
+
+impl Codec {
+    /// The decoder of a video, if there is one.
+    pub(crate) fn of(
+        info: &VideoInfo,
+        #[cfg_attr(not(feature = "av1"), expect(unused_variables, reason = "of AV1"))]
+        limits: &Limits,
+    ) -> Option<Self> {
+        match info.codec {
+            #[cfg(feature = "av1")]
+            crate::info::Codec::Av1 => {
+                Some(Self::Av1(crate::av1::Av1::new(&info.configuration, limits)))
+            }
+            #[cfg(feature = "h264")]
+            crate::info::Codec::H264 => {
+                Some(Self::H264(crate::h264::H264::new(&info.configuration)))
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            #[cfg(feature = "av1")]
+            Self::Av1(_) => "AV1",
+            #[cfg(feature = "h264")]
+            Self::H264(_) => "H.264",
+        }
+    }
+
+    /// Forgets all pictures.
+    pub(crate) fn restart(&mut self) {
+        match self {
+            #[cfg(feature = "av1")]
+            Self::Av1(decoder) => decoder.restart(),
+            #[cfg(feature = "h264")]
+            Self::H264(decoder) => decoder.restart(),
+        }
+    }
+
+    /// Changes to the implementation that conceals more. False if there is none.
+    pub(crate) fn replace(&mut self) -> bool {
+        match self {
+            #[cfg(feature = "av1")]
+            Self::Av1(_) => false,
+            #[cfg(feature = "h264")]
+            Self::H264(decoder) => decoder.replace(),
+        }
+    }
+
+    /// Decodes a packet, which has one picture.
+    pub(crate) fn decode(
+        &mut self,
+        packet: &[u8],
+        #[cfg_attr(not(feature = "h264"), expect(unused_variables, reason = "of H.264"))]
+        limits: &Limits,
+    ) -> Result<Option<Coded>, Failure> {
+        match self {
+            #[cfg(feature = "av1")]
+            Self::Av1(decoder) => decoder.decode(packet),
+            #[cfg(feature = "h264")]
+            Self::H264(decoder) => decoder.decode(packet, limits),
+        }
+    }
+}
