@@ -2,6 +2,8 @@
 //!
 //! usage: pictures FILE ..
 
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
 use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,5 +1,5 @@
-// Libraries for tests without a GPU, which stand for NVIDIA's: compiled from a C file of this folder
-// when a test needs one. Tests of several crates include this file.
+//! Libraries for tests without a GPU, which stand for NVIDIA's: compiled from a C file of this folder
+//! when a test needs one. Tests of several crates have this file as a module.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

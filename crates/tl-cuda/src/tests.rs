@@ -5,9 +5,8 @@
 
 mod erasing;
 mod lanes;
-pub(crate) mod library {
-    tl_testdata::shipped_items!("kernels/library.rs");
-}
+#[path = "../kernels/library.rs"]
+pub(crate) mod library;
 mod pictures;
 mod rates;
 

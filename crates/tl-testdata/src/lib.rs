@@ -48,10 +48,13 @@ pub fn shipped_bytes(path: TokenStream) -> TokenStream {
     expand(path, |path| format!("::core::include_bytes!({:?})", shipped_path(path)))
 }
 
-/// The items of a file of this package.
+/// A file of this package as a module, which is named like the file.
 #[proc_macro]
-pub fn shipped_items(path: TokenStream) -> TokenStream {
-    expand(path, |path| format!("::core::include!({:?});", shipped_path(path)))
+pub fn shipped_module(path: TokenStream) -> TokenStream {
+    expand(path, |path| {
+        let name = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
+        format!("#[path = {:?}] mod {name};", shipped_path(path))
+    })
 }
 
 /// Ignores the test if the given path inside the data folder does not exist. Stands before

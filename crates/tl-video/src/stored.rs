@@ -31,7 +31,7 @@ impl VideoIndex {
     /// ```
     /// use tl_video::{Limits, VideoIndex};
     ///
-    /// let clip = include_bytes!("../../../testdata/video/h264_b.mp4");
+    /// let clip = tl_testdata::shipped_bytes!("video/h264_b.mp4");
     /// let limits = Limits::default();
     /// let index = VideoIndex::open(&clip[..], &limits)?;
     /// let bytes = index.to_bytes(clip.len() as u64);
@@ -43,12 +43,12 @@ impl VideoIndex {
         let mut out = Vec::with_capacity(self.memory() + 128);
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&VERSION);
-        out.push(code(&CONTAINERS, self.container()));
-        out.push(code(&TIMES, info.times));
-        out.push(code(&CODECS, info.codec));
+        out.push(code(&CONTAINERS, &self.container()));
+        out.push(code(&TIMES, &info.times));
+        out.push(code(&CODECS, &info.codec));
         out.push(info.color.matrix.unwrap_or(UNSTATED));
-        out.push(code(&RANGES, info.color.full_range));
-        out.push(code(&ROTATIONS, info.rotation));
+        out.push(code(&RANGES, &info.color.full_range));
+        out.push(code(&ROTATIONS, &info.rotation));
         out.extend_from_slice(&length.to_le_bytes());
         let ratios = [info.sample_aspect_ratio, info.time_base];
         let ratios = ratios.into_iter().flat_map(|ratio| [ratio.numerator, ratio.denominator]);
@@ -162,8 +162,8 @@ impl VideoIndex {
 }
 
 /// The place of a value in a list of all values.
-fn code<T: PartialEq>(list: &[T], value: T) -> u8 {
-    let place = list.iter().position(|item| *item == value);
+fn code<T: PartialEq>(list: &[T], value: &T) -> u8 {
+    let place = list.iter().position(|item| item == value);
     place.and_then(|place| u8::try_from(place).ok()).unwrap_or(0)
 }
 

@@ -126,11 +126,12 @@ fn jpegs(count: usize) -> Dataset {
 
 /// Lossy WebP files of two sizes.
 fn webps(count: usize) -> Dataset {
-    const FILES: [&str; 2] =
-        ["crates/tl-decode/testdata/webp/lossy.webp", "testdata/photos/animals/chelsea_face.webp"];
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let files = [
+        tl_testdata::shipped!("images/webp/lossy.webp"),
+        tl_testdata::shipped!("photos/animals/chelsea_face.webp"),
+    ];
     let read = |number: usize| {
-        let bytes = std::fs::read(root.join(FILES[number % FILES.len()])).unwrap();
+        let bytes = std::fs::read(&files[number % files.len()]).unwrap();
         let info = tl_decode::probe(&bytes).unwrap();
         let size = (info.width, info.height);
         let key = format!("{number:06}.webp");

@@ -30,9 +30,6 @@ mod images;
 mod instance_masks;
 mod keypoints;
 mod labels;
-mod library {
-    tl_testdata::shipped_items!("kernels/library.rs");
-}
 mod lifetimes;
 mod memory;
 mod mixing;
@@ -62,3 +59,5 @@ mod user_transforms;
 mod values;
 mod views;
 mod wide;
+
+tl_testdata::shipped_module!("kernels/library.rs");

@@ -58,8 +58,7 @@ fn pixels(picture: &Picture, region: Region, parity: Parity) -> Vec<u8> {
 
 #[test]
 fn pixels_are_those_of_ffmpeg() {
-    let path =
-        tl_testdata::shipped!("video_colors/cases.txt");
+    let path = tl_testdata::shipped!("video_colors/cases.txt");
     let path = std::env::var_os("TL_VIDEO_COLORS").map_or(path, PathBuf::from);
     let mut count = 0;
     for case in fs::read_to_string(path).unwrap().lines() {

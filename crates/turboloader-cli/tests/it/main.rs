@@ -16,10 +16,6 @@ mod interrupts;
 mod jobs;
 mod labels;
 #[cfg(target_os = "linux")]
-mod library {
-    tl_testdata::shipped_items!("kernels/library.rs");
-}
-#[cfg(target_os = "linux")]
 mod limits;
 mod listing;
 mod lists;
@@ -46,3 +42,6 @@ mod uploads;
 mod usage;
 mod videos;
 mod views;
+
+#[cfg(target_os = "linux")]
+tl_testdata::shipped_module!("kernels/library.rs");

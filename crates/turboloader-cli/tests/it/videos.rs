@@ -10,7 +10,7 @@ use tl_video::{Limits, VideoIndex};
 use crate::support::{Run, tar, tl, write};
 
 fn clip(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/video").join(name)
+    tl_testdata::shipped!("video").join(name)
 }
 
 fn info(paths: &[&Path]) -> Run {
