@@ -120,7 +120,7 @@ impl Grouping {
     /// after the first one, ascending.
     ///
     /// Hidden files are passed over. A group without an image is a sample if no group has an
-    /// image, or if it looks like a sample whose image is missing: it has two files or more, and
+    /// image and it has a video or no group has one, or if it looks like a sample whose image is missing: it has two files or more, and
     /// each of their extensions occurs next to an image as well. Others are passed over.
     pub(crate) fn new(names: &Names, archive_starts: &[u32]) -> Self {
         let runs = Runs { names, archive_starts };
@@ -340,7 +340,12 @@ fn choose_main_files(names: &Names, groups: &mut [Group], group_of: &[u32]) {
 /// them that may be samples all the same.
 fn discard_strays(names: &Names, groups: &mut [Group], group_of: &[u32]) -> WithoutImage {
     let mut without_image = WithoutImage::default();
-    if groups.iter().all(Group::has_image) || !groups.iter().any(Group::has_image) {
+    let has_images = groups.iter().any(Group::has_image);
+    let is_video =
+        |group: &Group| group.main != NONE && SampleFormat::is_video_name(names.base(group.main));
+    // Where there are no images, videos are the samples.
+    let is_sample = |group: &Group| if has_images { group.has_image() } else { is_video(group) };
+    if groups.iter().all(is_sample) || !groups.iter().any(is_sample) {
         return without_image;
     }
     let members = || (0..).zip(group_of).filter(|&(_, &group)| group != NO_GROUP);
@@ -353,7 +358,7 @@ fn discard_strays(names: &Names, groups: &mut [Group], group_of: &[u32]) -> With
     let mut next_to_images: HashSet<Vec<u8>> = HashSet::new();
     for (file, &group) in members() {
         let group = &groups[group as usize];
-        if group.has_image() {
+        if is_sample(group) {
             set_extension(file, group, &mut extension);
             if !next_to_images.contains(&extension) {
                 next_to_images.insert(extension.clone());
@@ -364,12 +369,12 @@ fn discard_strays(names: &Names, groups: &mut [Group], group_of: &[u32]) -> With
     let mut known = vec![0_u32; groups.len()];
     for (file, &number) in members() {
         let group = &groups[number as usize];
-        if !group.has_image() {
+        if !is_sample(group) {
             set_extension(file, group, &mut extension);
             known[number as usize] += u32::from(next_to_images.contains(&extension));
         }
     }
-    for (group, known) in groups.iter_mut().zip(known).filter(|(group, _)| !group.has_image()) {
+    for (group, known) in groups.iter_mut().zip(known).filter(|(group, _)| !is_sample(group)) {
         if group.files > 1 && known == group.files {
             continue;
         }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use tbl_format::SampleFormat;
+
 use crate::escape::Escaped;
 use crate::grouping::{Grouping, JoinedImages, SeveralImages, WithoutImage, last_extension};
 use crate::location::Location;
@@ -81,7 +83,7 @@ pub enum Note {
         /// The number of the other one.
         other: i64,
     },
-    /// No sample is an image by its name.
+    /// No sample is an image by its name, and not all are videos.
     NoImages {
         /// How many samples there are.
         samples: u64,
@@ -221,7 +223,10 @@ impl Note {
     fn no_images(grouping: &Grouping, names: &Names) -> Option<Self> {
         const MAX_NAMED: usize = 8;
         let samples = grouping.sample_count() as u64;
-        if samples == 0 || grouping.has_images() {
+        let is_video = |index| {
+            grouping.sample(index).is_some_and(|file| SampleFormat::is_video_name(names.base(file)))
+        };
+        if samples == 0 || grouping.has_images() || (0..samples).all(is_video) {
             return None;
         }
         let mut extensions = BTreeSet::new();

@@ -110,7 +110,7 @@ impl Rank {
 /// The order in which files of one group are considered as its sample. Images come first, those
 /// with nothing but a format after the key before others; there JPEG comes first, and formats that the
 /// first `turboloader` knows before others.
-/// Without an image, files that describe a sample come last: `txt`, `json`, `cls`. Equal claims
+/// Without an image, videos come first, and files that describe a sample last: `txt`, `json`, `cls`. Equal claims
 /// are decided by the bytes of the extension.
 pub(crate) fn order(base: &[u8], key_bytes: usize) -> (Rank, u8, Vec<u8>, &[u8]) {
     let rank = Rank::of(base, key_bytes);
@@ -121,10 +121,11 @@ pub(crate) fn order(base: &[u8], key_bytes: usize) -> (Rank, u8, Vec<u8>, &[u8])
             let format = SampleFormat::from_file_name(base);
             u8::from(format != SampleFormat::Jpeg) + u8::from(!format.is_original())
         }
-        (Rank::Other, b"txt") => 1,
-        (Rank::Other, b"json") => 2,
-        (Rank::Other, b"cls") => 3,
-        (Rank::NamedImage | Rank::Other, _) => 0,
+        (Rank::Other, b"txt") => 2,
+        (Rank::Other, b"json") => 3,
+        (Rank::Other, b"cls") => 4,
+        (Rank::Other, _) => u8::from(!SampleFormat::is_video_name(base)),
+        (Rank::NamedImage, _) => 0,
     };
     (rank, class, lower, extension)
 }

@@ -206,6 +206,13 @@ fn other_files_among_images_are_passed_over() {
 }
 
 #[test]
+fn without_any_image_videos_are_the_samples() {
+    let clips = ["a.flac", "a.json", "a.mp4", "b.MKV", "notes.txt"];
+    check(&clips, &["a.mp4 a.flac a.json", "b.MKV"]);
+    check(&["a.jpg", "a.mp4", "b.mp4"], &["a.jpg a.mp4"]);
+}
+
+#[test]
 fn groups_without_an_image_that_may_be_samples_are_counted() {
     let check_found = |paths: &[&str], groups: u64, files: u64, first: Option<u32>| {
         let found = group(paths).1.without_image();

@@ -51,7 +51,25 @@ impl Strays {
         let is_known = |extension: &Vec<u8>| self.next_to_images.contains(extension);
         let is_sample = |files: &&Vec<Vec<u8>>| files.len() > 1 && files.iter().all(is_known);
         let samples = self.without_image.iter().filter(is_sample).count();
-        let strays = if self.has_image { self.without_image.len() - samples } else { 0 };
+        let strays =
+            if self.has_image { self.without_image.len() - samples } else { self.among_videos() };
         self.hidden + strays as u64
+    }
+
+    /// The samples that readers pass over because others are videos, where none is an image.
+    fn among_videos(&self) -> usize {
+        let has_video = |sample: &&Vec<Vec<u8>>| {
+            sample.iter().any(|extension| SampleFormat::is_video_name(&join_base(b"", extension)))
+        };
+        let next_to_videos: HashSet<&Vec<u8>> =
+            self.without_image.iter().filter(has_video).flatten().collect();
+        if next_to_videos.is_empty() {
+            return 0;
+        }
+        let is_sample = |sample: &&Vec<Vec<u8>>| {
+            let is_known = |extension| next_to_videos.contains(extension);
+            has_video(sample) || (sample.len() > 1 && sample.iter().all(is_known))
+        };
+        self.without_image.len() - self.without_image.iter().filter(is_sample).count()
     }
 }
