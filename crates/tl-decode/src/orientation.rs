@@ -47,7 +47,7 @@ impl Orientation {
     }
 
     /// The size of an image of stored `size` once it is turned.
-    pub(crate) fn shown_size(self, size: (u32, u32)) -> (u32, u32) {
+    pub fn shown_size(self, size: (u32, u32)) -> (u32, u32) {
         let (width, height) = size;
         if self.swaps_axes() { (height, width) } else { (width, height) }
     }
@@ -75,13 +75,10 @@ impl Orientation {
     }
 
     /// Turns `stored`, pixels of `channels` bytes in an image of `size`, into `shown`.
-    pub(crate) fn turn(
-        self,
-        stored: &[u8],
-        size: (usize, usize),
-        channels: usize,
-        shown: &mut Vec<u8>,
-    ) {
+    ///
+    /// # Panics
+    /// When `stored` has fewer pixels.
+    pub fn turn(self, stored: &[u8], size: (usize, usize), channels: usize, shown: &mut Vec<u8>) {
         let (width, height) = size;
         shown.clear();
         shown.reserve_exact(stored.len());

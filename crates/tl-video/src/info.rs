@@ -80,7 +80,7 @@ impl Ratio {
     }
 
     /// `ticks` in seconds, in the order of operations that FFmpeg's users see.
-    pub(crate) fn seconds(self, ticks: i64) -> f64 {
+    pub fn seconds(self, ticks: i64) -> f64 {
         ticks as f64 * f64::from(self.numerator) / f64::from(self.denominator)
     }
 }

@@ -9,13 +9,16 @@ mod pass;
 #[cfg(feature = "remote")]
 mod store;
 mod throttle;
+mod videos;
 
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::ValueHint;
+use serde::Serialize;
 use tbl_io::Stores;
 use tl_decode::DecodeOptions;
 use tl_pipeline::{
@@ -39,6 +42,7 @@ use pass::{Pass, Training};
 #[cfg(feature = "remote")]
 use store::{Loaded, StoreFigures};
 use throttle::{SlowDisk, Throttled};
+use videos::VideoFindings;
 
 /// Entries that are looked at to say how large samples are.
 const LOOKED_AT: u64 = 1000;
@@ -59,6 +63,9 @@ const TABLES: &str = "doctor examines samples; of a table `tl bench FILE --recip
 ///
 /// --step-ms sets how long the training step takes for a batch. --read-limit slows reading to the
 /// speed of such a disk. --cold reads past the page cache, as with a data set larger than memory.
+///
+/// Of a data set of videos it reads indexes: it says what a random frame costs, and names groups of
+/// pictures that are long.
 ///
 /// Examples:
 ///   tl doctor train.tar
@@ -131,12 +138,21 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         #[cfg(feature = "remote")]
         remote,
     };
-    let findings = examination.run(global)?;
+    let opened = Instant::now();
+    let dataset = examination.open_samples()?;
+    let open_s = opened.elapsed().as_secs_f64();
+    if let Some(videos) = VideoFindings::look(&dataset)? {
+        return print(&videos, args);
+    }
+    print(&examination.run(dataset, open_s, global)?, args)
+}
+
+fn print(findings: &(impl Serialize + Display), args: &Args) -> Result<Verdict, Failure> {
     let mut stdout = Stdout::open()?;
     if args.json {
-        stdout.json_line(&findings)?;
+        stdout.json_line(findings)?;
     } else {
-        stdout.line(&findings)?;
+        stdout.line(findings)?;
     }
     stdout.finish()?;
     Ok(Verdict::Good)
@@ -153,15 +169,9 @@ struct Examination<'a> {
 }
 
 impl Examination<'_> {
-    fn run(&self, global: &GlobalArgs) -> Result<Findings, Failure> {
+    /// Examines a data set that took `open_s` to open.
+    fn run(&self, dataset: Dataset, open_s: f64, global: &GlobalArgs) -> Result<Findings, Failure> {
         let mut progress = Progress::new(global, 100);
-        let opened = Instant::now();
-        let dataset = self.open(None)?;
-        if dataset.tables().next().is_some() {
-            return Err(Failure::Usage { what: TABLES });
-        }
-        dataset.require_samples().map_err(PipelineError::from)?;
-        let open_s = opened.elapsed().as_secs_f64();
         dataset.shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
         let data = DataFigures::look(&dataset, LOOKED_AT, open_s);
         let work = self.work()?;
@@ -315,6 +325,16 @@ impl Examination<'_> {
         let dataset = self.open(limit)?;
         let config = change(self.config(work, &dataset)?);
         Pass::new(dataset, config)
+    }
+
+    /// Opens the data set, which must have samples.
+    fn open_samples(&self) -> Result<Dataset, Failure> {
+        let dataset = self.open(None)?;
+        if dataset.tables().next().is_some() {
+            return Err(Failure::Usage { what: TABLES });
+        }
+        dataset.require_samples().map_err(PipelineError::from)?;
+        Ok(dataset)
     }
 
     fn open(&self, limit: Option<f64>) -> Result<Dataset, Failure> {

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tbl_io::Labels;
+use turboloader::video::VideoBytes;
 
 use crate::args::GlobalArgs;
 use crate::data_set;
@@ -87,8 +88,9 @@ fn describe_single(
     global: &GlobalArgs,
 ) -> Result<Option<Verdict>, Failure> {
     let Some(source) = data_set::single_file(global, path)? else { return Ok(None) };
-    if let Some(index) = turboloader::video::index(&source)? {
-        print(&VideoFacts::new(&source, &index?), args)?;
+    let video = VideoBytes::of_file(&source);
+    if video.is_video()? {
+        print(&VideoFacts::new(&source, &video.index()?), args)?;
         return Ok(Some(Verdict::Good));
     }
     #[cfg(feature = "tables")]

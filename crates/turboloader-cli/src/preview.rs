@@ -3,6 +3,7 @@
 mod cell;
 mod ops;
 mod showcase;
+mod video;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,9 +11,11 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use tl_decode::{DecodeOptions, Image};
 use tl_pipeline::DatasetView;
+use tl_video::VideoError;
 use turboloader::sheet::{
     BACKGROUND, Canvas, Cell, MAX_SHEET_PIXELS, Painter, Sheet, SheetError, evenly_spaced,
 };
+use turboloader::video::{VideoBytes, is_video, middle_frame};
 
 use crate::args::{DecodeModeArgs, ExifChoice, GlobalArgs, RecipeName, ViewArgs};
 use crate::data_set::{self, Sample};
@@ -32,15 +35,19 @@ const NO_PICTURES: Failure =
 /// row per sample: the original, then what training would see of it in successive epochs; pixels of
 /// 16 bits and floats go from the least number of a picture, black, to its greatest. With --ops, shows one row per operation that recipes can have, each with different samples.
 ///
+/// Of a data set of videos, it shows the frame in the middle of each. Of one video, it shows N frames
+/// with their times.
+///
 /// Examples:
 ///   tl preview train.tar -o sheet.png
 ///   tl preview train.tbl -o rows.png --recipe imagenet-train -n 6 --draws 7
 ///   tl preview train.tbl -o rows.png --recipe recipe.json
 ///   tl preview train.tbl -o ops.png --ops
+///   tl preview clip.mp4 -o frames.png -n 12
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// TAR archives, folders or TBL files, read as one data set
+    /// TAR archives, folders or TBL files, read as one data set; or one video
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
@@ -97,6 +104,13 @@ impl Args {
 
 /// Draws the sheet.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    if let [file] = &*args.files
+        && let Some(source) = data_set::single_file(global, file)?
+        && let video = VideoBytes::of_file(&source)
+        && video.is_video()?
+    {
+        return video::run(args, &video);
+    }
     if args.ops {
         return ops::run(args, global);
     }
@@ -125,11 +139,12 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let mut image = Image::new();
     let mut damaged = Vec::new();
     for (place, &index) in indices.iter().enumerate() {
-        let cell = Cell::describe(&data, index)?;
+        let mut cell = Cell::describe(&data, index)?;
         let sample = Sample::of(&data, index)?;
-        let decoded = match decoder.sample(sample, &mut image) {
-            Ok(()) => Some(&image),
+        let decoded = match decode(&mut decoder, sample, &mut image) {
+            Ok(is_decoded) => is_decoded.then_some(&image),
             Err(failure) if failure.is_about_data() => {
+                cell.is_image |= is_video(decoder.bytes());
                 if cell.is_image {
                     damaged.push(failure);
                 }
@@ -154,6 +169,27 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
                 format_args!("{count} of {of} samples do not decode, the first: {first}");
             Err(Failure::data(sentence))
         }
+    }
+}
+
+/// Decodes an image, or the frame in the middle of a video; false for a video of a codec that has no
+/// decoder here, of which only the caption is shown.
+fn decode(
+    decoder: &mut SampleDecoder,
+    sample: Sample<'_>,
+    image: &mut Image,
+) -> Result<bool, Failure> {
+    match decoder.sample(sample, image) {
+        Err(failure) if failure.is_about_data() && is_video(decoder.bytes()) => {}
+        other => return other.map(|()| true),
+    }
+    match middle_frame(decoder.bytes(), image) {
+        Err(VideoError::Unsupported { .. }) => Ok(false),
+        Err(error) => {
+            let of = sample.subject(&sample.entry()?);
+            Err(Failure::data(format_args!("{of}: {error}")))
+        }
+        Ok(()) => Ok(true),
     }
 }
 

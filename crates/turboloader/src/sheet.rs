@@ -14,6 +14,8 @@ use tl_simd::Level;
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
 use tl_transform::{Draw, Recipe};
 
+use crate::video;
+
 pub use canvas::{Canvas, GLYPH_SIDE, Rgb};
 use shown::shown;
 
@@ -53,7 +55,8 @@ pub enum SheetError {
 }
 
 /// Draws up to `count` samples of a view, spread over it, into a PNG file: each in a square of `side`
-/// pixels. Samples that are not images have captions only, and damaged ones a cross.
+/// pixels. Videos show the frame in
+/// their middle. Samples that are not images have captions only, and damaged ones a cross.
 ///
 /// # Errors
 /// [`SheetError::TooLarge`]; [`SheetError::Sample`] if an index entry or a label cannot be read, or
@@ -99,6 +102,10 @@ fn decode(
     let entry = dataset.entry(index)?;
     let mut bytes = Vec::new();
     dataset.read_into(index, &mut bytes)?;
+    if video::is_video(&bytes) {
+        let shown = video::middle_frame(&bytes, image);
+        return shown.map_err(|error| SampleFault::Video { frame: None, source: Box::new(error) });
+    }
     let size = (entry.width, entry.height);
     let stored = Stored { format: entry.format, size, bytes: &mut bytes, row_index: None };
     let draw = Draw { seed: 0, epoch: 0, sample: index };

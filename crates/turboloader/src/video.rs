@@ -6,9 +6,10 @@ use std::io;
 
 use tbl_format::FormatError;
 use tbl_format::extension::RowIndexes;
-use tbl_io::{ErrorKind, ErrorPlace, Location, ReadError, Source};
+use tbl_io::{ErrorKind, ErrorPlace, Location, ReadError, SampleSource, Source, StoredBytes};
+use tl_decode::{Image, Orientation};
 use tl_pipeline::Fault;
-use tl_video::{Container, FrameDecoder, Limits, ReadAt, VideoError, VideoIndex};
+use tl_video::{Container, FrameDecoder, Limits, Parity, ReadAt, Region, VideoError, VideoIndex};
 
 /// A video that cannot be indexed or decoded.
 #[derive(Debug, thiserror::Error)]
@@ -35,39 +36,118 @@ impl Fault for VideoFault {
     }
 }
 
-/// A file that the readers of videos read.
-#[derive(Clone, Copy, Debug)]
-pub struct VideoSource<'a>(pub &'a Source);
+/// The bytes of a video where they are stored, which readers of videos read by position.
+#[derive(Clone, Debug)]
+pub struct VideoBytes(StoredBytes);
 
-impl ReadAt for VideoSource<'_> {
+impl VideoBytes {
+    /// A whole file.
+    #[must_use]
+    pub fn of_file(source: &Source) -> Self {
+        Self(StoredBytes { source: source.clone(), offset: 0, len: source.len() })
+    }
+
+    /// The stored bytes of sample `index`, if they are its bytes as they are.
+    ///
+    /// # Errors
+    /// As for [`StoredSamples::stored`](tbl_io::StoredSamples::stored).
+    pub fn of_sample(source: &dyn SampleSource, index: u64) -> Result<Option<Self>, ReadError> {
+        let facts = source.facts(index)?;
+        if facts.stored_bytes != facts.bytes {
+            return Ok(None);
+        }
+        let stored = source.stored_samples().map_or(Ok(None), |samples| samples.stored(index))?;
+        Ok(stored.filter(|stored| stored.len == facts.bytes).map(Self))
+    }
+
+    /// Whether the first bytes are those of a video.
+    ///
+    /// # Errors
+    /// [`ReadError`] if they cannot be read.
+    pub fn is_video(&self) -> Result<bool, ReadError> {
+        let mut start = [0; Container::SNIFF_BYTES];
+        let have = usize::try_from(self.0.len).unwrap_or(usize::MAX).min(start.len());
+        self.0.source.read_exact_at(self.0.offset, &mut start[..have])?;
+        Ok(is_video(&start[..have]))
+    }
+
+    /// The index of the video.
+    ///
+    /// # Errors
+    /// [`VideoFault`].
+    pub fn index(&self) -> Result<VideoIndex, VideoFault> {
+        VideoIndex::open(self, &Limits::default()).map_err(|error| self.fault(error))
+    }
+
+    /// The fault of the file that has the video.
+    #[must_use]
+    pub fn fault(&self, source: VideoError) -> VideoFault {
+        VideoFault { location: self.0.source.location().clone(), source }
+    }
+}
+
+impl ReadAt for VideoBytes {
     fn length(&self) -> io::Result<u64> {
-        Ok(self.0.len())
+        Ok(self.0.len)
     }
 
     fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.0.read_exact_at(offset, bytes).map_err(io::Error::other)
+        let place = self.0.offset.checked_add(offset).ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.0.source.read_exact_at(place, bytes).map_err(io::Error::other)
     }
 }
 
-/// The index of a file that is a video; `None` for other files. The first bytes decide.
+/// Decodes frames of a video to upright RGB images with FFmpeg's colours, and passes each to `show` with
+/// its number, in the order in which they are decoded.
 ///
 /// # Errors
-/// [`ReadError`] if the file cannot be read.
-pub fn index(source: &Source) -> Result<Option<Result<VideoIndex, VideoFault>>, ReadError> {
-    let mut start = [0; Container::SNIFF_BYTES];
-    let have = usize::try_from(source.len()).unwrap_or(usize::MAX).min(start.len());
-    let start = &mut start[..have];
-    source.read_exact_at(0, start)?;
-    if Container::sniff(start).is_none() {
-        return Ok(None);
-    }
-    let index = VideoIndex::open(&VideoSource(source), &Limits::default());
-    let location = source.location().clone();
-    Ok(Some(index.map_err(|source| VideoFault { location, source })))
+/// [`VideoError`], also for a codec that is not decoded here.
+pub fn show_frames(
+    index: &VideoIndex,
+    video: &(impl ReadAt + ?Sized),
+    frames: &[u64],
+    show: &mut dyn FnMut(u64, &Image),
+) -> Result<(), VideoError> {
+    let mut decoder = FrameDecoder::new(index, &Limits::default())?;
+    let plan = index.cost(frames)?;
+    let orientation = match index.info().rotation {
+        90 => Orientation::Rotate90,
+        180 => Orientation::Rotate180,
+        270 => Orientation::Rotate270,
+        _ => Orientation::Upright,
+    };
+    let mut pixels = Vec::new();
+    let mut image = Image { channels: 3, ..Image::new() };
+    let mut converted = Ok(());
+    decoder.decode(index, &plan, video, &mut |frame, picture| {
+        if converted.is_err() {
+            return;
+        }
+        let size = (picture.width as usize, picture.height as usize);
+        pixels.resize(size.0 * size.1 * 3, 0);
+        converted = picture.rgb(Region::whole(&picture), Parity::Ffmpeg, &mut pixels);
+        if converted.is_ok() {
+            orientation.turn(&pixels, size, 3, &mut image.data);
+            (image.width, image.height) = orientation.shown_size((picture.width, picture.height));
+            show(frame, &image);
+        }
+    })?;
+    converted
+}
+
+/// Decodes the frame in the middle of a sample that is a video.
+///
+/// # Errors
+/// As for [`show_frames`].
+pub fn middle_frame(bytes: &[u8], image: &mut Image) -> Result<(), VideoError> {
+    let index = VideoIndex::open(bytes, &Limits::default())?;
+    let middle = index.frame_count() / 2;
+    show_frames(&index, bytes, &[middle], &mut |_, frame| image.clone_from(frame))
 }
 
 /// Whether the bytes of a sample are a video.
-pub(crate) fn is_video(bytes: &[u8]) -> bool {
+#[must_use]
+pub fn is_video(bytes: &[u8]) -> bool {
     Container::sniff(bytes).is_some()
 }
 

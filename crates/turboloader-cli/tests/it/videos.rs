@@ -188,3 +188,84 @@ fn frames_that_do_not_decode_are_found() {
     assert!(found.contains("sample 0 (a.mp4)"), "{found}");
     assert!(found.contains(&format!("packet 13 at byte {}: H.264: ", packet.offset)), "{found}");
 }
+
+/// A folder of clips of one kind.
+fn folder_of(folder: &Path, names: &[&str]) -> PathBuf {
+    let to = folder.join("clips");
+    fs::create_dir_all(&to).expect("the temporary folder is writable");
+    for name in names {
+        fs::copy(clip(name), to.join(name)).expect("the temporary folder is writable");
+    }
+    to
+}
+
+#[test]
+fn doctor_names_long_groups_and_what_short_ones_would_decode() {
+    let folder = tempfile::tempdir().unwrap();
+    let clips = folder_of(folder.path(), &["h264_b.mp4", "h264_open.mp4"]);
+    let doctor = |path: &Path, more: &[&str]| {
+        let fixed = ["doctor".as_ref(), path.as_os_str()];
+        tl(fixed.into_iter().chain(more.iter().map(|arg| arg.as_ref()))).text()
+    };
+    let text = doctor(&clips, &[]);
+    assert!(text.contains("codecs    H.264 2\nframes    80 in 3.2 s\n"), "{text}");
+    assert!(text.contains("\ngroups of pictures are long: a random frame decodes "), "{text}");
+    let found: Value = serde_json::from_str(&doctor(&clips, &["--json"])).unwrap();
+    assert_eq!((&found["schema"], &found["videos"]), (&json!("tl.doctor.videos/1"), &json!(2)));
+    assert_eq!(found["longest_group"], 12);
+    let times = found["decoded_per_frame"].as_f64().unwrap() / 1.5;
+    let advice = found["advice"].as_str().unwrap();
+    assert!(advice.contains(&format!("{times:.1} times fewer pictures")), "{advice}");
+    let short = tempfile::tempdir().unwrap();
+    let text = doctor(&folder_of(short.path(), &["av1.mp4"]), &[]);
+    assert!(text.contains("a frame decodes 0.5 others on average"), "{text}");
+    assert!(text.ends_with("groups of pictures are short enough for random frames\n"), "{text}");
+}
+
+/// The pixels of a sheet, three bytes each, and its width.
+fn sheet(path: &Path) -> (Vec<u8>, usize) {
+    let file = std::io::BufReader::new(fs::File::open(path).unwrap());
+    let mut reader = png::Decoder::new(file).read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut pixels).unwrap();
+    (pixels, info.width as usize)
+}
+
+#[test]
+fn previews_show_frames_of_a_video_and_one_of_each_video() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("sheet.png");
+    let preview = |path: &Path, more: &[&str]| {
+        let fixed = ["preview".as_ref(), path.as_os_str(), "-fo".as_ref(), to.as_os_str()];
+        tl(fixed.into_iter().chain(more.iter().map(|arg| arg.as_ref())))
+    };
+    preview(&clip("h264_rotated.mov"), &["-n", "1", "--size", "96"]).good();
+    let (pixels, width) = sheet(&to);
+    // The first frame, turned upright: 64 x 96 pixels in the middle of a cell of 96.
+    let bytes = fs::read(clip("h264_rotated.mov")).unwrap();
+    let index = VideoIndex::open(&bytes, &Limits::default()).unwrap();
+    let mut compared = 0;
+    turboloader::video::show_frames(&index, &bytes[..], &[0], &mut |_, image| {
+        assert_eq!((image.width, image.height), (64, 96));
+        for (y, row) in image.data.chunks_exact(3 * 64).enumerate() {
+            let start = 3 * ((8 + y) * width + 8 + 16);
+            assert!(pixels[start..start + row.len()] == *row, "row {y}");
+            compared += 1;
+        }
+    })
+    .unwrap();
+    assert_eq!(compared, 96);
+    preview(&clip("h264_b.mp4"), &["-n", "12"]).good();
+    let line = preview(&clip("h264_b.mp4"), &["--ops"]).error(2);
+    assert!(line.contains("are for data sets, not one video"), "{line}");
+    // One without a decoder is shown by its caption.
+    let run = preview(&folder_of(folder.path(), &["h264_b.mp4", "vp9.mp4"]), &[]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let mut damaged = fs::read(clip("h264_b.mp4")).unwrap();
+    damaged.truncate(3000);
+    write(&folder.path().join("clips"), "cut.mp4", &damaged);
+    let run = preview(&folder.path().join("clips"), &[]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("1 of 3 samples do not decode, the first: "), "{}", run.stderr);
+    assert!(run.stderr.contains("(cut.mp4): MP4: "), "{}", run.stderr);
+}
