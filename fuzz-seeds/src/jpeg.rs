@@ -126,7 +126,7 @@ fn require_rows(parts: &JpegParts, file_bytes: usize) {
 }
 
 /// The pixels of `region` of `image`.
-fn cut(image: &Image, region: Rect) -> Vec<u8> {
+pub(crate) fn cut(image: &Image, region: Rect) -> Vec<u8> {
     let channels = usize::from(image.channels);
     let rows = image.data.chunks(image.width as usize * channels);
     rows.skip(region.y as usize)

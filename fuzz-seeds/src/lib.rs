@@ -21,6 +21,7 @@ mod tbf;
 mod token_lists;
 mod tokens;
 mod video;
+mod webp;
 
 pub use columns::{arrays, parquet_columns, zarr};
 pub use decode::{
@@ -45,3 +46,4 @@ pub use tl_store::http_response;
 pub use token_lists::{token_list, token_order};
 pub use tokens::tokens;
 pub use video::{video_frames, video_index, video_stored};
+pub use webp::webp_region_equals_full;

@@ -180,6 +180,11 @@ fn jpeg_region_seeds_pass() {
 }
 
 #[test]
+fn webp_region_seeds_pass() {
+    replay("webp_region_equals_full", fuzz_seeds::webp_region_equals_full);
+}
+
+#[test]
 fn jpeg_level_seeds_pass() {
     replay("jpeg_levels_agree", fuzz_seeds::jpeg_levels_agree);
 }

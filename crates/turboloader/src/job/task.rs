@@ -285,7 +285,9 @@ impl Task {
                         let indexer = || Indexer::new(indexes);
                         convert(stores, shard, output, &options, indexer, record)
                     }
-                    _ => convert(stores, shard, output, &options, AsStored::default, record),
+                    Target::Tbl1 | Target::Tar | Target::Other(_) => {
+                        convert(stores, shard, output, &options, AsStored::default, record)
+                    }
                 }
             }
             (Self::Verify { decode: true }, _) => verify(stores, shard, StrictDecode::new, record),
