@@ -212,16 +212,35 @@ impl MacroblockRow {
                 clear(&mut left, is_whole);
                 continue;
             }
-            let to = if column < kept { macroblock } else { &mut unused };
-            coefficients(bits, probabilities, segment, to, is_whole, above, &mut left);
-            filter.inner |= to.residues != Residues::NONE;
+            if column < kept {
+                coefficients::<true>(
+                    bits,
+                    probabilities,
+                    segment,
+                    macroblock,
+                    is_whole,
+                    above,
+                    &mut left,
+                );
+                filter.inner |= macroblock.residues != Residues::NONE;
+            } else {
+                coefficients::<false>(
+                    bits,
+                    probabilities,
+                    segment,
+                    &mut unused,
+                    is_whole,
+                    above,
+                    &mut left,
+                );
+            }
         }
     }
 }
 
-/// Reads the coefficients of a macroblock.
+/// Reads the coefficients of a macroblock, to keep them in `to` or to get past them.
 #[inline(always)]
-fn coefficients(
+fn coefficients<const KEPT: bool>(
     bits: &mut BoolReader<'_, '_>,
     probabilities: &[Places; KINDS],
     segment: &Segment,
@@ -255,9 +274,12 @@ fn coefficients(
             let above = &mut above[usize::from(ABOVE[i])];
             let left = &mut left[usize::from(LEFT[i])];
             let block = blocks.get_mut(i).unwrap_or(&mut second);
-            let count = read_block(bits, places, *above + *left, group, block);
+            let count = read_block::<KEPT>(bits, places, *above + *left, group, block);
             let has_any = u8::from(count > group.first);
             (*above, *left) = (has_any, has_any);
+            if !KEPT {
+                continue;
+            }
             if i == SECOND_BLOCK {
                 luma_dc = walsh_hadamard(block);
             } else {
@@ -271,10 +293,10 @@ fn coefficients(
     to.residues = residues;
 }
 
-/// Reads the coefficients of a block from `first` on, times their steps, and returns the number up to
-/// the last that is there (section 13.2).
+/// Reads the coefficients of a block from `first` on and returns the number up to the last that is
+/// there (section 13.2). Those to keep are written times their steps.
 #[inline(always)]
-fn read_block(
+fn read_block<const KEPT: bool>(
     bits: &mut BoolReader<'_, '_>,
     places: &Places,
     context: u8,
@@ -305,8 +327,11 @@ fn read_block(
             node = &next[1];
             1
         };
-        let value = bits.signed(value) * group.steps[usize::from(place > 0)];
-        to[usize::from(ZIGZAG[place])] = low_word(value);
+        let value = bits.signed(value);
+        if KEPT {
+            let value = value * group.steps[usize::from(place > 0)];
+            to[usize::from(ZIGZAG[place])] = low_word(value);
+        }
         place += 1;
     }
     BLOCK
