@@ -2,6 +2,8 @@
 
 use std::mem;
 
+use tl_simd::resample::Rect;
+
 use crate::error::{DecodeError, Feature};
 use crate::format::Format;
 use crate::image::{Image, ImageInfo, PixelType};
@@ -160,6 +162,47 @@ impl Decoder {
         }?;
         self.upright(orientation, image)?;
         self.widen(source, image)
+    }
+
+    /// Decodes the part `region` of the image that [`Decoder::decode_into`] makes of `bytes`.
+    ///
+    /// JPEG and lossy WebP files of 8 bits are decoded in part, unless they are turned upright: damage
+    /// that the part does not depend on is not found. Others are decoded whole.
+    ///
+    /// # Errors
+    /// As [`Decoder::decode_into`], and [`DecodeError::Region`] for a region that is empty or not
+    /// inside the image.
+    pub fn decode_region(
+        &mut self,
+        bytes: &[u8],
+        region: Rect,
+        image: &mut Image,
+    ) -> Result<(), DecodeError> {
+        let info = probe(bytes)?;
+        let DecodeOptions { color, pixels, exif, on_damaged, .. } = self.options;
+        let is_turned = exif == Exif::Apply && info.orientation != Orientation::Upright;
+        let has_parts = pixels == PixelType::U8 && !is_turned;
+        let part = Some(region);
+        match info.format {
+            Format::Jpeg if has_parts => {
+                let request =
+                    JpegRequest { region: part, color, on_damaged, ..JpegRequest::default() };
+                self.damage = self.jpeg.decode(bytes, &request, image)?.damage;
+            }
+            Format::WebP if has_parts => {
+                self.damage = None;
+                self.webp.decode(bytes, &WebpRequest { region: part, color }, image)?;
+            }
+            _ => {
+                self.decode_into(bytes, image)?;
+                let Image { width, height, .. } = *image;
+                if region.width == 0 || region.height == 0 || !region.fits(width, height) {
+                    return Err(DecodeError::Region { region, width, height });
+                }
+                image.crop(region);
+            }
+        }
+        Ok(())
     }
 
     /// Converts an image of 8-bit RGB to the pixels that the options name.

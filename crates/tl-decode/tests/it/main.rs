@@ -11,6 +11,7 @@ mod manifest;
 mod masks;
 mod memory;
 mod probe;
+mod regions;
 mod reuse;
 mod webp;
 mod wide;
