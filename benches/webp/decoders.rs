@@ -108,7 +108,7 @@ mod peer {
 
     use crate::work::Job;
 
-    /// With libwebp's own cropping, which Pillow, OpenCV and TensorFlow do not use.
+    /// With libwebp's own cropping, which other programs seldom use.
     pub(super) const CROPPING: &str = "libwebp 1.6, cropping";
 
     pub(super) struct LibWebp {
