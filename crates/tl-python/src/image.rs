@@ -52,12 +52,13 @@ pub(crate) fn probe(data: &[u8]) -> Result<PyImageInfo, Error> {
 }
 
 /// Decodes an image of any format to rows of red, green and blue, of grey with ``gray``, or of this
-/// type of pixels and as many channels.
+/// type of pixels and as many channels; ``region`` of it is (x, y, width, height).
 #[pyfunction]
-#[pyo3(signature = (data, *, gray=false, exif=false, channels=None, pixels="uint8"))]
+#[pyo3(signature = (data, *, region=None, gray=false, exif=false, channels=None, pixels="uint8"))]
 pub(crate) fn decode(
     py: Python<'_>,
     data: &[u8],
+    region: Option<(u32, u32, u32, u32)>,
     gray: bool,
     exif: bool,
     channels: Option<u32>,
@@ -83,7 +84,12 @@ pub(crate) fn decode(
     };
     let decoded = detached(py, || {
         let mut image = Image::new();
-        Decoder::new(options).decode_into(data, &mut image).map(|()| image)
+        let mut decoder = Decoder::new(options);
+        match region {
+            Some(part) => decoder.decode_region(data, rect(part), &mut image),
+            None => decoder.decode_into(data, &mut image),
+        }
+        .map(|()| image)
     })?;
     tensor(&decoded.map_err(Error::from)?, channels.is_none())
 }
@@ -104,13 +110,17 @@ pub(crate) fn decode_jpeg(
         let most = Scale::MOST_EIGHTHS;
         Error::setting(&format!("eighths is {eighths}, expected 1 to {most}"))
     })?;
-    let region = region.map(|(x, y, width, height)| Rect { x, y, width, height });
+    let region = region.map(rect);
     let request = JpegRequest { scale, region, color: color(gray), ..JpegRequest::default() };
     let decoded = detached(py, || {
         let mut image = Image::new();
         Decoder::default().jpeg().decode(data, &request, &mut image).map(|_| image)
     })?;
     tensor(&decoded.map_err(Error::from)?, true)
+}
+
+const fn rect((x, y, width, height): (u32, u32, u32, u32)) -> Rect {
+    Rect { x, y, width, height }
 }
 
 const fn color(gray: bool) -> Color {

@@ -39,6 +39,12 @@ def test_a_region_has_the_pixels_of_the_whole(photos):
         part = tl.decode_jpeg(data, scale=scale, region=(3, 5, 20, 10)).numpy()
         np.testing.assert_array_equal(part, whole[5:15, 3:23])
     np.testing.assert_array_equal(tl.decode_jpeg(data).numpy(), tl.decode(data).numpy())
+    for path in sorted((photos / "animals").iterdir()):
+        whole = tl.decode(path.read_bytes()).numpy()
+        part = tl.decode(path.read_bytes(), region=(3, 5, 20, 10)).numpy()
+        np.testing.assert_array_equal(part, whole[5:15, 3:23])
+    with pytest.raises(tl.DecodeError, match="region"):
+        tl.decode(data, region=(0, 0, 100_000, 1))
     with pytest.raises(tl.SettingError, match="scale is 3"):
         tl.decode_jpeg(data, scale=3)
     with pytest.raises(tl.DecodeError):

@@ -62,6 +62,7 @@ def probe(data: Data) -> ImageInfo:
 def decode(
     data: Data,
     *,
+    region: tuple[int, int, int, int] | None = None,
     gray: bool = False,
     exif: bool = False,
     channels: int | None = None,
@@ -75,6 +76,9 @@ def decode(
     ----------
     data
         The file's bytes.
+    region
+        (x, y, width, height) in pixels of the result; all of it if None. Of JPEG and lossy WebP
+        files only what the region needs is decoded.
     gray
         Whether to decode to grey instead, of shape (height, width).
     exif
@@ -93,7 +97,9 @@ def decode(
 
     count = None if channels is None else whole("channels", channels)
     name = "uint8" if pixels is None else dtype_name(pixels)
-    return _native.decode(_bytes(data), gray=gray, exif=exif, channels=count, pixels=name)
+    return _native.decode(
+        _bytes(data), region=region, gray=gray, exif=exif, channels=count, pixels=name
+    )
 
 
 def decode_jpeg(

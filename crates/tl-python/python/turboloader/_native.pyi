@@ -948,6 +948,7 @@ def convert_table(
 def decode(
     data: bytes,
     *,
+    region: tuple[SupportsIndex, SupportsIndex, SupportsIndex, SupportsIndex] | None = None,
     gray: bool = False,
     exif: bool = False,
     channels: SupportsIndex | None = None,
@@ -955,7 +956,7 @@ def decode(
 ) -> Tensor:
     """
     Decodes an image of any format to rows of red, green and blue, of grey with ``gray``, or of this
-    type of pixels and as many channels.
+    type of pixels and as many channels; ``region`` of it is (x, y, width, height).
     """
 
 def decode_jpeg(
