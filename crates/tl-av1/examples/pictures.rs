@@ -2,7 +2,7 @@
 //!
 //! usage: pictures FILE ..
 
-#![expect(clippy::print_stdout, reason = "an example prints")]
+#![expect(clippy::print_stdout, reason = "an example")]
 
 use std::error::Error;
 

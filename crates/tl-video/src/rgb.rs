@@ -3,7 +3,7 @@
 use tl_simd::Level;
 use tl_simd::jpeg::replicate;
 pub use tl_simd::video::Parity;
-use tl_simd::video::{Matrix, YuvToRgb};
+use tl_simd::video::{Matrix, Sample, Scaler, YuvToRgb};
 
 use crate::error::VideoError;
 use crate::picture::{Chroma, Picture, Plane};
@@ -30,7 +30,8 @@ impl Picture {
     /// Writes a region as RGB, three bytes a pixel, row by row. Only its pixels are converted, and
     /// they are those of the whole picture.
     ///
-    /// Chroma is repeated, not interpolated. A picture whose matrix is not stated has BT.601's, and
+    /// With the parity of FFmpeg chroma is repeated or interpolated as FFmpeg does, by the bits, the
+    /// chroma and the size of the picture; an exact conversion repeats it. A picture whose matrix is not stated has BT.601's, and
     /// the limited range, as in FFmpeg.
     ///
     /// # Errors
@@ -52,18 +53,39 @@ impl Picture {
         let matrix = Matrix::from_code_point(code_point);
         let matrix = matrix.ok_or(VideoError::NotLumaAndChroma { code_point })?;
         let is_full_range = self.color.full_range.unwrap_or(false);
-        let convert = YuvToRgb::new(matrix, is_full_range, self.bit_depth, parity);
+        match (parity, self.chroma.shift()) {
+            (Parity::Ffmpeg, None) => self.grey(region, out),
+            (Parity::Ffmpeg, Some(shift)) if !self.is_simple() => {
+                let size = [self.width, self.height];
+                let scaler = Scaler::new(matrix, is_full_range, self.bit_depth, size, shift);
+                if self.bit_depth == 8 {
+                    self.scaled(&scaler, region, |row| row, out);
+                } else {
+                    self.scaled(&scaler, region, |row| row.as_chunks::<2>().0, out);
+                }
+            }
+            (Parity::Ffmpeg | Parity::Exact, _) => {
+                let convert = YuvToRgb::new(matrix, is_full_range, self.bit_depth, parity);
+                self.repeated(&convert, region, out);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether FFmpeg repeats chroma, and converts without its scaler.
+    fn is_simple(&self) -> bool {
+        let is_halved = matches!(self.chroma, Chroma::Yuv420 | Chroma::Yuv422);
+        self.bit_depth == 8 && is_halved && self.height.is_multiple_of(2)
+    }
+
+    /// Converts each pixel with the chroma that it lies in.
+    fn repeated(&self, convert: &YuvToRgb, region: Region, out: &mut [u8]) {
         let level = Level::detect();
         let mut y = Rows::new(self, 0, region);
-        if self.chroma == Chroma::Monochrome && parity == Parity::Ffmpeg {
-            for (row, out) in (region.top..).zip(out.chunks_exact_mut(row_bytes)) {
-                grey(y.at(level, row), self.bit_depth, out);
-            }
-            return Ok(());
-        }
         let mut u = Rows::new(self, 1, region);
         let mut v = Rows::new(self, 2, region);
-        for (row, out) in (region.top..).zip(out.chunks_exact_mut(row_bytes)) {
+        let pixels = out.chunks_exact_mut(3 * region.width as usize);
+        for (row, out) in (region.top..).zip(pixels) {
             let rows = [y.at(level, row), u.at(level, row), v.at(level, row)];
             if self.bit_depth > 8 {
                 convert.convert_wide(rows.map(|row| row.as_chunks().0), out);
@@ -71,11 +93,76 @@ impl Picture {
                 convert.convert(level, rows, out);
             }
         }
-        Ok(())
+    }
+
+    /// Converts with chroma that FFmpeg's scaler interpolates. `samples` are those of a row's bytes.
+    fn scaled<T: Sample>(
+        &self,
+        scaler: &Scaler,
+        region: Region,
+        samples: impl Fn(&[u8]) -> &[T],
+        out: &mut [u8],
+    ) {
+        let [y, of_u, of_v] = self.views();
+        let row_of = |plane: Plane<'_>, row: usize| {
+            let bytes = plane.width as usize * self.sample_bytes();
+            row * bytes..(row + 1) * bytes
+        };
+        let [left, width] = [region.left, region.width].map(|columns| columns as usize);
+        let columns = scaler.columns(left..left + width);
+        let mut u = ScaledRows::new(columns.len());
+        let mut v = ScaledRows::new(columns.len());
+        for (row, out) in (region.top as usize..).zip(out.chunks_exact_mut(3 * width)) {
+            let blend = scaler.blend(row);
+            let scale = |plane: Plane<'_>, row: usize, out: &mut [i32]| {
+                let stored = samples(&plane.samples[row_of(plane, row)]);
+                scaler.scale_chroma(stored, columns.start, out);
+            };
+            let u = u.at(blend.rows, |row, out| scale(of_u, row, out));
+            let v = v.at(blend.rows, |row, out| scale(of_v, row, out));
+            let luma = &samples(&y.samples[row_of(y, row)])[left..][..width];
+            scaler.convert(blend, luma, [u, v], left, out);
+        }
+    }
+
+    /// Luma alone, which FFmpeg takes for the full range whatever is stated.
+    fn grey(&self, region: Region, out: &mut [u8]) {
+        let mut rows = Rows::new(self, 0, region);
+        let pixels = out.chunks_exact_mut(3 * region.width as usize);
+        for (row, out) in (region.top..).zip(pixels) {
+            grey(rows.at(Level::detect(), row), self.bit_depth, out);
+        }
     }
 }
 
-/// Luma alone, which FFmpeg takes for the full range whatever is stated.
+/// Two rows of scaled chroma, which the next row of the picture often has too.
+struct ScaledRows {
+    rows: [Vec<i32>; 2],
+    current: [Option<usize>; 2],
+}
+
+impl ScaledRows {
+    fn new(columns: usize) -> Self {
+        Self { rows: [vec![0; columns], vec![0; columns]], current: [None; 2] }
+    }
+
+    fn at(&mut self, wanted: [usize; 2], mut scale: impl FnMut(usize, &mut [i32])) -> [&[i32]; 2] {
+        if self.current[1] == Some(wanted[0]) {
+            self.rows.swap(0, 1);
+            self.current.swap(0, 1);
+        }
+        for ((row, current), wanted) in self.rows.iter_mut().zip(&mut self.current).zip(wanted) {
+            if *current != Some(wanted) {
+                scale(wanted, row);
+                *current = Some(wanted);
+            }
+        }
+        let [first, second] = &self.rows;
+        [first, second]
+    }
+}
+
+/// Luma as grey pixels.
 fn grey(row: &[u8], bit_depth: u8, out: &mut [u8]) {
     let pixels = out.as_chunks_mut::<3>().0;
     if bit_depth == 8 {

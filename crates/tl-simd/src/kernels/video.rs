@@ -5,11 +5,14 @@
 
 mod exact;
 mod ffmpeg;
+mod scaler;
+mod taps;
 
 use crate::Level;
 use crate::vector::{RGB, dispatch};
 use exact::Tables;
 use ffmpeg::Formula;
+pub use scaler::{Blend, Sample, Scaler};
 
 /// The colours that luma and chroma were made of, each with its code points of ITU-T H.273.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -66,19 +69,18 @@ enum Kind {
 
 impl YuvToRgb {
     /// The conversion from a matrix, of samples of 8 to 12 bits that take their full range or not.
-    /// That of more than 8 bits is exact whatever the parity.
+    /// FFmpeg's is that of 8 bits and even heights, 4:2:0 and 4:2:2; all else is a [`Scaler`]'s.
     ///
     /// # Panics
     ///
-    /// With other numbers of bits.
+    /// With other numbers of bits, or more than 8 that are to be FFmpeg's.
     #[must_use]
     pub fn new(matrix: Matrix, is_full_range: bool, bits: u8, parity: Parity) -> Self {
         assert!((8..=12).contains(&bits), "8 to 12 bits");
+        assert!(parity == Parity::Exact || bits == 8, "8 bits, or exact");
         Self(match parity {
-            Parity::Ffmpeg if bits == 8 => Kind::Ffmpeg(Formula::new(matrix, is_full_range)),
-            Parity::Ffmpeg | Parity::Exact => {
-                Kind::Exact(Box::new(Tables::new(matrix, is_full_range, bits.into())))
-            }
+            Parity::Ffmpeg => Kind::Ffmpeg(Formula::new(matrix, is_full_range)),
+            Parity::Exact => Kind::Exact(Box::new(Tables::new(matrix, is_full_range, bits.into()))),
         })
     }
 
