@@ -183,24 +183,19 @@ impl Decoder {
         let is_turned = exif == Exif::Apply && info.orientation != Orientation::Upright;
         let has_parts = pixels == PixelType::U8 && !is_turned;
         let part = Some(region);
-        match info.format {
-            Format::Jpeg if has_parts => {
-                let request =
-                    JpegRequest { region: part, color, on_damaged, ..JpegRequest::default() };
-                self.damage = self.jpeg.decode(bytes, &request, image)?.damage;
+        if has_parts && info.format == Format::Jpeg {
+            let request = JpegRequest { region: part, color, on_damaged, ..JpegRequest::default() };
+            self.damage = self.jpeg.decode(bytes, &request, image)?.damage;
+        } else if has_parts && info.format == Format::WebP {
+            self.damage = None;
+            self.webp.decode(bytes, &WebpRequest { region: part, color }, image)?;
+        } else {
+            self.decode_into(bytes, image)?;
+            let Image { width, height, .. } = *image;
+            if region.width == 0 || region.height == 0 || !region.fits(width, height) {
+                return Err(DecodeError::Region { region, width, height });
             }
-            Format::WebP if has_parts => {
-                self.damage = None;
-                self.webp.decode(bytes, &WebpRequest { region: part, color }, image)?;
-            }
-            _ => {
-                self.decode_into(bytes, image)?;
-                let Image { width, height, .. } = *image;
-                if region.width == 0 || region.height == 0 || !region.fits(width, height) {
-                    return Err(DecodeError::Region { region, width, height });
-                }
-                image.crop(region);
-            }
+            image.crop(region);
         }
         Ok(())
     }

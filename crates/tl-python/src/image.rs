@@ -119,7 +119,8 @@ pub(crate) fn decode_jpeg(
     tensor(&decoded.map_err(Error::from)?, true)
 }
 
-const fn rect((x, y, width, height): (u32, u32, u32, u32)) -> Rect {
+const fn rect(region: (u32, u32, u32, u32)) -> Rect {
+    let (x, y, width, height) = region;
     Rect { x, y, width, height }
 }
 

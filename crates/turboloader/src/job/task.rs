@@ -277,17 +277,14 @@ impl Task {
             (&Self::Convert { to, compression, indexes }, Some(output)) => {
                 let target = to.target(compression)?;
                 let options = ConvertOptions { overwrite, ..ConvertOptions::new(target) };
-                match target {
-                    Target::Tbl2(_) if indexes.is_empty() => {
-                        convert(stores, shard, output, &options, Probe::default, record)
-                    }
-                    Target::Tbl2(_) => {
-                        let indexer = || Indexer::new(indexes);
-                        convert(stores, shard, output, &options, indexer, record)
-                    }
-                    Target::Tbl1 | Target::Tar | Target::Other(_) => {
-                        convert(stores, shard, output, &options, AsStored::default, record)
-                    }
+                let is_tbl2 = matches!(target, Target::Tbl2(_));
+                if is_tbl2 && indexes.is_empty() {
+                    convert(stores, shard, output, &options, Probe::default, record)
+                } else if is_tbl2 {
+                    let indexer = || Indexer::new(indexes);
+                    convert(stores, shard, output, &options, indexer, record)
+                } else {
+                    convert(stores, shard, output, &options, AsStored::default, record)
                 }
             }
             (Self::Verify { decode: true }, _) => verify(stores, shard, StrictDecode::new, record),
