@@ -25,8 +25,11 @@ use crate::store::{MemoryStore, upload};
 
 const SEED: u64 = 42;
 
-/// Clips of H.264 in the order of their names: with B pictures, open groups, edits, and one turned.
-const CLIPS: [&str; 8] = [
+/// Clips in the order of their names: AV1, and H.264 with B pictures, open groups, edits, and one
+/// turned.
+const CLIPS: [&str; 10] = [
+    "av1.mp4",
+    "av1_10_bits.mkv",
     "h264.mkv",
     "h264_b.mp4",
     "h264_edit.mp4",
@@ -281,7 +284,7 @@ fn samplings() -> impl Strategy<Value = ClipSampling> {
         3 => Just(ClipStart::Random),
         1 => Just(ClipStart::Uniform),
         1 => Just(ClipStart::Center),
-        1 => (0.35..0.6).prop_map(ClipStart::At),
+        1 => (0.35..0.45).prop_map(ClipStart::At),
     ];
     let beyond = prop_oneof![Just(Beyond::RepeatLast), Just(Beyond::Wrap)];
     (1_u32..6, 1_u32..4, spacing, start, beyond).prop_map(
