@@ -29,8 +29,8 @@ pub(crate) const MAX_LISTED: usize = 10_000;
 /// Width and height in the index of a TBL file are compared with the image's header; a format that
 /// differs is a warning, because a sample's format comes from its name.
 ///
-/// Stored indexes of videos are compared with the videos, and with --decode all frames of H.264 are
-/// decoded; other codecs are not.
+/// Stored indexes of videos are compared with the videos. With --decode all frames are decoded too,
+/// unless this program has no decoder of their codec (tl info says so).
 ///
 /// Several files, a pattern, a name with ranges or a shard index are checked as one data set: samples
 /// have their numbers in it, findings name the shard, and a name that samples of different shards share

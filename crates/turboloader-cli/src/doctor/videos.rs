@@ -47,7 +47,7 @@ pub(super) struct VideoFindings {
 }
 
 impl VideoFindings {
-    /// Looks at the indexes of some videos of a data set; `None` if its first sample is no video.
+    /// Looks at the indexes of some videos of a data set; `None` if its first sample is not a video.
     pub(super) fn look(dataset: &Dataset) -> Result<Option<Self>, Failure> {
         // A first sample that cannot be read is among the findings on other data sets.
         let is_image = dataset.facts(0).is_ok_and(|facts| facts.format.is_image());
