@@ -1,9 +1,11 @@
-//! The indexes of videos, made when a video is first opened, and kept.
+//! The indexes of videos, read or made when a video is first opened, and kept.
 
 use std::collections::{BTreeMap, HashMap};
 
 use tl_handoff::sync::{Arc, Mutex, lock};
-use tl_video::{Limits, ReadAt, VideoError, VideoIndex};
+use tl_video::VideoIndex;
+
+use crate::error::SampleFault;
 
 /// Bytes that an entry takes besides what its index says.
 const ENTRY: usize = 256;
@@ -39,17 +41,16 @@ impl VideoIndexes {
         Self { most, kept: Mutex::default() }
     }
 
-    /// The index of sample `sample`, which has these bytes.
+    /// The index of sample `sample`, which `open` reads or makes if it is not kept.
     pub(super) fn get(
         &self,
         sample: u64,
-        video: &dyn ReadAt,
-        limits: &Limits,
-    ) -> Result<Arc<VideoIndex>, VideoError> {
+        open: impl FnOnce() -> Result<VideoIndex, SampleFault>,
+    ) -> Result<Arc<VideoIndex>, SampleFault> {
         if let Some(index) = lock(&self.kept).get(sample) {
             return Ok(index);
         }
-        let index = Arc::new(VideoIndex::open(video, limits)?);
+        let index = Arc::new(open()?);
         lock(&self.kept).put(sample, &index, self.most);
         Ok(index)
     }
@@ -89,6 +90,8 @@ fn bytes_of(index: &VideoIndex) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use tl_video::Limits;
+
     use super::*;
 
     #[test]
@@ -96,18 +99,20 @@ mod tests {
         let file = tl_testdata::shipped!("video/h264_b.mp4");
         let video = std::fs::read(file).unwrap();
         let limits = Limits::default();
-        let index = Arc::new(VideoIndex::open(&video[..], &limits).unwrap());
+        let open =
+            || -> Result<_, SampleFault> { Ok(VideoIndex::open(&video[..], &limits).unwrap()) };
+        let index = Arc::new(open().unwrap());
         let videos = VideoIndexes::new(3 * bytes_of(&index) as u64);
         let has = |sample| lock(&videos.kept).indexes.contains_key(&sample);
         for sample in 0..3 {
-            assert_eq!(*videos.get(sample, &&video[..], &limits).unwrap(), *index);
+            assert_eq!(*videos.get(sample, open).unwrap(), *index);
         }
-        videos.get(0, &&video[..], &limits).unwrap();
-        videos.get(7, &&video[..], &limits).unwrap();
+        videos.get(0, open).unwrap();
+        videos.get(7, open).unwrap();
         assert_eq!([0, 1, 2, 7].map(has), [true, false, true, true]);
         assert_eq!(lock(&videos.kept).bytes, 3 * bytes_of(&index));
         let none = VideoIndexes::new(1);
-        none.get(0, &&video[..], &limits).unwrap();
+        none.get(0, open).unwrap();
         assert!(lock(&none.kept).indexes.is_empty());
     }
 }

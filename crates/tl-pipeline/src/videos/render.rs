@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use tl_simd::resample::Rect;
 use tl_transform::{BoundTransforms, Draw, Plan, Recipe};
-use tl_video::{FrameDecoder, Limits, Parity, Picture, ReadAt, VideoError};
+use tl_video::{FrameDecoder, Limits, Parity, Picture, ReadAt, VideoError, VideoIndex};
 
 use super::indexes::VideoIndexes;
 use super::pixels::{Pixels, Turn};
 use super::stored::fault;
 use crate::clips::{ClipSampling, ClipWork, frames};
+use crate::dataset::Dataset;
 use crate::error::{ClipFault, SampleFault};
 use crate::memory::SampleLimits;
 use crate::metrics::WorkerMetrics;
@@ -49,6 +50,7 @@ impl ClipRenderer {
     /// Makes the clips of a sample, and returns height and width of its frames in the batch.
     pub(crate) fn render(
         &mut self,
+        dataset: &Dataset,
         videos: &VideoIndexes,
         video: &dyn ReadAt,
         draw: Draw,
@@ -56,7 +58,7 @@ impl ClipRenderer {
         metrics: &mut WorkerMetrics,
     ) -> Result<[u32; 2], SampleFault> {
         let limits = video_limits(&self.limits);
-        let index = videos.get(draw.sample, video, &limits).map_err(|error| fault(None, error))?;
+        let index = videos.get(draw.sample, || index(dataset, draw.sample, video, &limits))?;
         metrics.lap(Stage::Read);
         let frames = frames(&self.sampling, &index, draw)?;
         let failed = |error: VideoError| {
@@ -110,6 +112,22 @@ impl ClipRenderer {
         self.renderer.trim(bytes);
         self.pixels.trim(bytes);
     }
+}
+
+/// The index of a video: the one that its container stores, or one that is made of it.
+fn index(
+    dataset: &Dataset,
+    sample: u64,
+    video: &dyn ReadAt,
+    limits: &Limits,
+) -> Result<VideoIndex, SampleFault> {
+    let mut stored = Vec::new();
+    let index = if dataset.row_index_into(sample, &mut stored)? {
+        VideoIndex::from_bytes(&stored, dataset.facts(sample)?.bytes, limits)
+    } else {
+        VideoIndex::open(video, limits)
+    };
+    index.map_err(|error| fault(None, error))
 }
 
 /// The limits of a video, of which a part is read.

@@ -20,12 +20,12 @@ pub(super) fn render(
     let videos = &source.run.shared().videos;
     if let Some(stored) = in_place(dataset, source.sample())? {
         let video = Video::new(stored);
-        let rendered = clips.render(videos, &video, source.draw, out, metrics);
+        let rendered = clips.render(dataset, videos, &video, source.draw, out, metrics);
         metrics.read(video.read.get());
         return Ok(rendered?);
     }
     check_stored(&dataset.facts(source.sample())?, limits.stored)?;
     source.bytes(bytes, metrics)?;
     metrics.lap(Stage::Read);
-    Ok(clips.render(videos, &*bytes, source.draw, out, metrics)?)
+    Ok(clips.render(dataset, videos, &*bytes, source.draw, out, metrics)?)
 }

@@ -487,3 +487,44 @@ fn videos_without_the_clips_are_errors_of_their_samples() {
     let error = loader.epoch(0).find_map(Result::err).unwrap().to_string();
     assert!(error.contains("hevc.mp4") && error.contains("unsupported"), "{error}");
 }
+
+/// A TBL file of one video, with this index.
+fn indexed(path: &Path, video: &[u8], index: Option<&[u8]>) {
+    let options = WriteOptions { sync: false, overwrite: true, ..WriteOptions::default() };
+    let mut writer = StreamWriter::create(path, options).unwrap();
+    writer.write_sample(&NewSample { row_index: index, ..NewSample::new(video) }).unwrap();
+    writer.finish().unwrap();
+}
+
+#[test]
+fn a_stored_index_stands_for_the_tables_of_the_video() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("clip.tbl");
+    let video = stored("h264_open.mp4");
+    let index = VideoIndex::open(&video[..], &Limits::default()).unwrap();
+    let stored_index = index.to_bytes(video.len() as u64);
+    let clips = || -> Result<Vec<u8>, PipelineError> {
+        let sampling = ClipSampling { frames: 4, ..ClipSampling::default() };
+        let config = LoaderConfig { batch_size: 1, ..config(train(32), sampling) };
+        let loader = load(&path, config);
+        let batch = loader.epoch(0).next().unwrap()?;
+        Ok(batch.images().to_vec())
+    };
+    indexed(&path, &video, None);
+    let expected = clips().unwrap();
+    indexed(&path, &video, Some(&stored_index));
+    assert!(clips().unwrap() == expected);
+    // Without `moov` it is the index alone that knows the packets.
+    let mut cut = video.clone();
+    let moov = cut.windows(4).position(|name| name == b"moov").unwrap();
+    cut[moov..moov + 4].copy_from_slice(b"free");
+    indexed(&path, &cut, Some(&stored_index));
+    assert!(clips().unwrap() == expected);
+    indexed(&path, &cut, None);
+    assert!(clips().is_err());
+    // Of a video of another length.
+    let other = index.to_bytes(video.len() as u64 + 1);
+    indexed(&path, &video, Some(&other));
+    let error = clips().unwrap_err().to_string();
+    assert!(error.contains("sample 0") && error.contains("video index: length of"), "{error}");
+}

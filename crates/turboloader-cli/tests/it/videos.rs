@@ -68,7 +68,7 @@ fn a_damaged_video_is_one_line_with_the_place() {
 /// The clips of `testdata`, in an archive.
 fn archive(folder: &Path) -> PathBuf {
     let names = ["av1.mp4", "h264_b.mp4", "h264_open.mp4", "h264_opendml.avi", "vp9.webm"];
-    let clips = names.map(|name| fs::read(clip(name)).unwrap());
+    let clips = names.map(|name| fs::read(clip(name)).expect("a clip"));
     let members = names.iter().zip(&clips);
     let members: Vec<_> =
         members.map(|(name, bytes)| (name.as_bytes(), bytes.as_slice())).collect();
@@ -179,7 +179,7 @@ fn frames_that_do_not_decode_are_found() {
     let mut clip = fs::read(clip("h264_b.mp4")).unwrap();
     let index = VideoIndex::open(&clip, &Limits::default()).unwrap();
     let packet = index.packet(13).unwrap();
-    let start = packet.offset as usize;
+    let start = usize::try_from(packet.offset).unwrap();
     // The header of the slice, after its length: a type of slice that does not exist.
     clip[start + 5] = 0;
     let archive = write(folder.path(), "clips.tar", &tar(&[(b"a.mp4", &clip)]));
@@ -224,10 +224,10 @@ fn doctor_names_long_groups_and_what_short_ones_would_decode() {
 
 /// The pixels of a sheet, three bytes each, and its width.
 fn sheet(path: &Path) -> (Vec<u8>, usize) {
-    let file = std::io::BufReader::new(fs::File::open(path).unwrap());
-    let mut reader = png::Decoder::new(file).read_info().unwrap();
-    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
-    let info = reader.next_frame(&mut pixels).unwrap();
+    let file = std::io::BufReader::new(fs::File::open(path).expect("a sheet"));
+    let mut reader = png::Decoder::new(file).read_info().expect("a header");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("a small sheet")];
+    let info = reader.next_frame(&mut pixels).expect("pixels");
     (pixels, info.width as usize)
 }
 

@@ -22,7 +22,7 @@ use crate::remote::{Server, copy, served};
 const TO_TBL: Task = Task::Convert {
     to: OutputFormat::Tbl,
     compression: Compression::None,
-    indexes: IndexKinds::default(),
+    indexes: IndexKinds { jpeg: false, video: false },
 };
 
 /// Writes a part of the photographs as an archive, a TBL and a Parquet file, and a folder.
