@@ -18,7 +18,8 @@ pub fn webp_region_equals_full(data: &[u8]) {
         return;
     }
     let Ok(info) = probe(file) else { return };
-    let (x, y) = (x % info.width, y % info.height);
+    let x = x % info.width;
+    let y = y % info.height;
     let width = across % (info.width - x) + 1;
     let height = down % (info.height - y) + 1;
     let region = Rect { x, y, width, height };
