@@ -116,10 +116,17 @@ pub(crate) fn stubs() -> Result<(), Box<dyn Error>> {
 pub(crate) fn wheel() -> Result<(), Box<dyn Error>> {
     let environment = Environment::make("build", PYTHON)?;
     environment.install(&FOR_WHEELS)?;
-    let wheel = environment.build("wheels", &format!("--zig --compatibility {PLATFORM}"))?;
+    let mut arguments = format!("--zig --compatibility {PLATFORM}");
+    let assembler = if command::output("nasm", &["-v"]).is_some() {
+        arguments += " --features av1-asm";
+        "with the assembler for AV1"
+    } else {
+        "without the assembler for AV1, which needs nasm"
+    };
+    let wheel = environment.build("wheels", &arguments)?;
     environment.module("auditwheel", &["show", &wheel.to_string_lossy()])?;
     let bytes = fs::metadata(&wheel)?.len();
-    let mut results = vec![format!("{}: {bytes} bytes", wheel.display())];
+    let mut results = vec![format!("{}: {bytes} bytes, {assembler}", wheel.display())];
     for python in PYTHONS {
         let Some(version) = command::output(python, &["--version"]) else {
             results.push(format!("{python}: not here"));
