@@ -41,6 +41,17 @@ impl Orientation {
         })
     }
 
+    /// The orientation of pictures that are to be turned clockwise by `degrees`, as containers of
+    /// videos say it: upright for what is no multiple of 90.
+    pub fn of_rotation(degrees: u16) -> Self {
+        match degrees % 360 {
+            90 => Self::Rotate90,
+            180 => Self::Rotate180,
+            270 => Self::Rotate270,
+            _ => Self::Upright,
+        }
+    }
+
     /// Whether width and height change places.
     pub fn swaps_axes(self) -> bool {
         matches!(self, Self::Transpose | Self::Rotate90 | Self::Transverse | Self::Rotate270)

@@ -110,12 +110,7 @@ pub fn show_frames(
 ) -> Result<(), VideoError> {
     let mut decoder = FrameDecoder::new(index, &Limits::default())?;
     let plan = index.cost(frames)?;
-    let orientation = match index.info().rotation {
-        90 => Orientation::Rotate90,
-        180 => Orientation::Rotate180,
-        270 => Orientation::Rotate270,
-        _ => Orientation::Upright,
-    };
+    let orientation = Orientation::of_rotation(index.info().rotation);
     let mut pixels = Vec::new();
     let mut image = Image { channels: 3, ..Image::new() };
     let mut converted = Ok(());

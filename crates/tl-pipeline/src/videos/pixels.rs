@@ -1,67 +1,23 @@
 //! From decoded pictures to the RGB pixels of a region as it is displayed.
 
+use tl_decode::Orientation;
 use tl_simd::resample::Rect;
 use tl_video::{Parity, Picture, Region, VideoError};
 
 const CHANNELS: usize = 3;
 
-/// Degrees by which pictures are turned clockwise for display.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
-    None,
-    Quarter,
-    Half,
-    ThreeQuarters,
-}
-
-impl Turn {
-    pub(super) fn of(degrees: u16) -> Self {
-        match degrees {
-            90 => Self::Quarter,
-            180 => Self::Half,
-            270 => Self::ThreeQuarters,
-            _ => Self::None,
-        }
-    }
-
-    /// Width and height as displayed of a picture with this size.
-    pub(super) fn displayed(self, width: u32, height: u32) -> (u32, u32) {
-        match self {
-            Self::None | Self::Half => (width, height),
-            Self::Quarter | Self::ThreeQuarters => (height, width),
-        }
-    }
-
-    /// The part of a picture of `width` x `height` that is displayed as `region`.
-    fn coded(self, region: Rect, width: u32, height: u32) -> Rect {
-        let Rect { x, y, width: across, height: down } = region;
-        match self {
-            Self::None => region,
-            Self::Quarter => Rect { x: y, y: height - x - across, width: down, height: across },
-            Self::Half => Rect { x: width - x - across, y: height - y - down, ..region },
-            Self::ThreeQuarters => Rect { x: width - y - down, y: x, width: down, height: across },
-        }
-    }
-
-    /// Turns an image of `width` x `height` coded pixels.
-    fn turn(self, coded: &[u8], width: u32, height: u32, displayed: &mut Vec<u8>) {
-        let width = width as usize;
-        let height = height as usize;
-        displayed.clear();
-        let across = if matches!(self, Self::Half) { width } else { height };
-        let pixel = |x: usize, y: usize| match self {
-            Self::None => y * width + x,
-            Self::Quarter => (height - 1 - x) * width + y,
-            Self::Half => (height - 1 - y) * width + width - 1 - x,
-            Self::ThreeQuarters => x * width + width - 1 - y,
-        };
-        let down = (width * height).checked_div(across).unwrap_or(0);
-        for y in 0..down {
-            for x in 0..across {
-                let start = pixel(x, y) * CHANNELS;
-                displayed.extend_from_slice(&coded[start..start + CHANNELS]);
-            }
-        }
+/// The part of a picture of `width` x `height` that is displayed as `region`, of those that
+/// [`Orientation::of_rotation`] gives.
+fn coded(orientation: Orientation, region: Rect, width: u32, height: u32) -> Rect {
+    let Rect { x, y, width: across, height: down } = region;
+    if orientation == Orientation::Rotate90 {
+        Rect { x: y, y: height - x - across, width: down, height: across }
+    } else if orientation == Orientation::Rotate180 {
+        Rect { x: width - x - across, y: height - y - down, ..region }
+    } else if orientation == Orientation::Rotate270 {
+        Rect { x: width - y - down, y: x, width: down, height: across }
+    } else {
+        region
     }
 }
 
@@ -74,9 +30,9 @@ pub(super) struct Pixels {
 
 impl Pixels {
     /// Bytes that a region takes on the way.
-    pub(super) fn bytes(region: Rect, turn: Turn) -> u64 {
+    pub(super) fn bytes(region: Rect, orientation: Orientation) -> u64 {
         let pixels = u64::from(region.width).saturating_mul(region.height.into());
-        let images = if turn == Turn::None { 1 } else { 2 };
+        let images = if orientation == Orientation::Upright { 1 } else { 2 };
         pixels.saturating_mul(CHANNELS as u64).saturating_mul(images)
     }
 
@@ -85,16 +41,18 @@ impl Pixels {
         &mut self,
         picture: &Picture,
         region: Rect,
-        turn: Turn,
+        orientation: Orientation,
         parity: Parity,
     ) -> Result<&[u8], VideoError> {
-        let Rect { x, y, width, height } = turn.coded(region, picture.width, picture.height);
+        let Rect { x, y, width, height } =
+            coded(orientation, region, picture.width, picture.height);
         self.coded.resize(width as usize * height as usize * CHANNELS, 0);
         picture.rgb(Region { left: x, top: y, width, height }, parity, &mut self.coded)?;
-        if turn == Turn::None {
+        if orientation == Orientation::Upright {
             return Ok(&self.coded);
         }
-        turn.turn(&self.coded, width, height, &mut self.turned);
+        let size = (width as usize, height as usize);
+        orientation.turn(&self.coded, size, CHANNELS, &mut self.turned);
         Ok(&self.turned)
     }
 
@@ -117,22 +75,22 @@ mod tests {
 
     #[test]
     fn a_turned_region_is_the_region_of_the_turned_picture() {
-        let coded: Vec<Vec<[u8; 3]>> =
+        let picture: Vec<Vec<[u8; 3]>> =
             (0..4).map(|y| (0..6).map(|x| [x, y, 10 * y + x]).collect()).collect();
-        let mut displayed = coded.clone();
+        let mut displayed = picture.clone();
         for degrees in [0, 90, 180, 270] {
-            let turn = Turn::of(degrees);
-            let (width, height) = turn.displayed(6, 4);
+            let orientation = Orientation::of_rotation(degrees);
+            let (width, height) = orientation.shown_size((6, 4));
             assert_eq!((displayed[0].len(), displayed.len()), (width as usize, height as usize));
             for (x, y) in [(0, 0), (1, 2), (2, 1)] {
                 let region = Rect { x, y, width: width - x - 1, height: height - y };
                 let Rect { x: left, y: top, width: across, height: down } =
-                    turn.coded(region, 6, 4);
-                let rows = &coded[top as usize..][..down as usize];
+                    coded(orientation, region, 6, 4);
+                let rows = &picture[top as usize..][..down as usize];
                 let part = rows.iter().flat_map(|row| &row[left as usize..][..across as usize]);
                 let part: Vec<u8> = part.flatten().copied().collect();
                 let mut found = Vec::new();
-                turn.turn(&part, across, down, &mut found);
+                orientation.turn(&part, (across as usize, down as usize), 3, &mut found);
                 let rows = &displayed[y as usize..][..region.height as usize];
                 let expected =
                     rows.iter().flat_map(|row| &row[x as usize..][..region.width as usize]);

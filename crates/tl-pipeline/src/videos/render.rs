@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use tl_decode::Orientation;
 use tl_simd::resample::Rect;
 use tl_transform::{BoundTransforms, Draw, Plan, Recipe};
 use tl_video::{FrameDecoder, Limits, Parity, Picture, ReadAt, VideoError, VideoIndex};
 
 use super::indexes::VideoIndexes;
-use super::pixels::{Pixels, Turn};
+use super::pixels::Pixels;
 use super::stored::fault;
 use crate::clips::{ClipSampling, ClipWork, frames};
 use crate::dataset::Dataset;
@@ -74,7 +75,7 @@ impl ClipRenderer {
         let mut decoder = FrameDecoder::new(&index, &limits).map_err(failed)?;
         let Self { sampling, parity, recipe, renderer, pixels, limits } = self;
         let mut clips = Clips {
-            turn: Turn::of(index.info().rotation),
+            orientation: Orientation::of_rotation(index.info().rotation),
             parity: *parity,
             max_bytes: limits.decode.max_decoded_bytes,
             frames_of_clip: sampling.frames as usize,
@@ -153,7 +154,7 @@ fn slots(frames: &[u64]) -> Vec<(u64, usize)> {
 
 /// The clips of a video in the making.
 struct Clips<'a> {
-    turn: Turn,
+    orientation: Orientation,
     parity: Parity,
     max_bytes: u64,
     frames_of_clip: usize,
@@ -203,7 +204,7 @@ impl Clips<'_> {
                 _ => {
                     let region = plan.head.source();
                     let Rect { x, y, width, height } = region;
-                    let pixels = self.pixels.of(picture, region, self.turn, self.parity);
+                    let pixels = self.pixels.of(picture, region, self.orientation, self.parity);
                     let pixels = pixels.map_err(|error| fault(Some(frame), error))?;
                     let view = self.renderer.view(pixels, width, height).at(x, y);
                     let row = &mut self.out[place * bytes..(place + 1) * bytes];
@@ -228,12 +229,12 @@ impl Clips<'_> {
             };
         }
         self.size = size;
-        let displayed = self.turn.displayed(size.0, size.1);
+        let displayed = self.orientation.shown_size(size);
         for clip in 0..self.recipe.views() {
             let mut plan = Plan::whole(displayed.0, displayed.1);
             self.recipe.plan_view_into(displayed, draw, clip, &mut plan)?;
             let bytes = self.recipe.scratch_bytes(&plan)?;
-            let bytes = bytes.max(Pixels::bytes(plan.head.source(), self.turn));
+            let bytes = bytes.max(Pixels::bytes(plan.head.source(), self.orientation));
             let limit = self.max_bytes;
             if bytes > limit {
                 return Err(SampleFault::OutputSize { bytes, limit });

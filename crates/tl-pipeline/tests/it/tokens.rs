@@ -353,7 +353,7 @@ fn requests_that_do_not_fit_tokens_are_refused_by_name() {
         let error = Loader::new(dataset, config).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };
-    let neither = "0.bin: tokens are neither images nor columns of a table";
+    let neither = "0.bin: tokens are neither images nor clips nor columns of a table";
     check(tokens(), LoaderConfig::new(Work::Images(Recipe::decode())), neither);
     let columns = Columns { columns: Some(vec![ColumnRequest::new("a")]), ..Columns::default() };
     check(tokens(), LoaderConfig::new(Work::Columns(columns)), neither);
