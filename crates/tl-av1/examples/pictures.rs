@@ -9,7 +9,7 @@ use std::error::Error;
 fn main() -> Result<(), Box<dyn Error>> {
     for path in std::env::args().skip(1) {
         let data = std::fs::read(&path)?;
-        for picture in tl_av1::Decoder::new(1 << 30).decode(&data)? {
+        if let Some(picture) = tl_av1::Decoder::new(1 << 30).decode(&data)? {
             let size = format!("{}x{}", picture.width, picture.height);
             println!("{path}: {size}, {} bits, {:?}", picture.bit_depth, picture.layout);
         }

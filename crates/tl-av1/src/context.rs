@@ -76,10 +76,11 @@ impl Context {
         unsafe { dav1d_flush(self.0) };
     }
 
-    /// Decodes all of `bytes`.
-    pub(crate) fn decode(&mut self, bytes: &[u8]) -> Result<Vec<Picture>, Error> {
+    /// Decodes all of `bytes`. A picture may be shown many times by three bytes each, so a second one
+    /// is refused before it is copied.
+    pub(crate) fn decode(&mut self, bytes: &[u8]) -> Result<Option<Picture>, Error> {
         let mut data = Data::copy_of(bytes)?;
-        let mut pictures = Vec::new();
+        let mut shown = None;
         loop {
             // SAFETY: the context is open until it is dropped, and `data` was made by rav1d.
             let sent = unsafe { dav1d_send_data(Some(self.0), Some(NonNull::from(&mut data.0))) };
@@ -87,14 +88,17 @@ impl Context {
             if !is_blocked {
                 check(sent)?;
             }
-            let before = pictures.len();
+            let had_one = shown.is_some();
             while let Some(picture) = self.picture()? {
-                pictures.push(picture.copy()?);
+                if shown.is_some() {
+                    return Err(Error::SeveralPictures);
+                }
+                shown = Some(picture.copy()?);
             }
             if data.0.sz == 0 {
-                return Ok(pictures);
+                return Ok(shown);
             }
-            if is_blocked && pictures.len() == before {
+            if is_blocked && shown.is_some() == had_one {
                 return Err(Error::Invalid);
             }
         }

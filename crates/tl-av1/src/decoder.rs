@@ -42,11 +42,11 @@ impl Decoder {
     }
 
     /// Decodes the open bitstream units of `data`, such as a packet of a container or the item of an
-    /// image, and returns the pictures that are shown.
+    /// image, and returns the picture that is shown, if one is.
     ///
     /// # Errors
-    /// For data that is not AV1 or would take too much memory.
-    pub fn decode(&mut self, data: &[u8]) -> Result<Vec<Picture>, Error> {
+    /// For data that is not AV1, shows several pictures or would take too much memory.
+    pub fn decode(&mut self, data: &[u8]) -> Result<Option<Picture>, Error> {
         let decoded = self.charge(data).and_then(|context| context.decode(data));
         if decoded.is_err() {
             // What it holds may be of the middle of a picture.
@@ -88,4 +88,23 @@ fn cost_of_sample(header: Header) -> u64 {
         Layout::Yuv444 => 6,
     };
     (halves * bytes * PICTURES).div_ceil(2) + NOTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_picture_of_a_packet_is_refused() {
+        let clip = tl_testdata::shipped_bytes!("video/av1.mp4");
+        // Its first packet, which is a key picture.
+        let key = &clip[48..48 + 211];
+        let mut decoder = Decoder::new(1 << 20);
+        assert!(decoder.decode(key).unwrap().is_some());
+        // Frame headers that show the picture in a place again.
+        let shown_again = [0x1a, 1, 0x88].repeat(100);
+        let error = decoder.decode(&[key, &shown_again].concat()).unwrap_err();
+        assert_eq!(error, Error::SeveralPictures);
+        assert_eq!(decoder.decode(&shown_again).unwrap_err(), Error::NoSequenceHeader);
+    }
 }

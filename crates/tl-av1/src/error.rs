@@ -19,6 +19,9 @@ pub enum Error {
     /// Decoding would take more memory than allowed; none was taken.
     #[error("decoding takes {need} bytes, {max} are allowed")]
     TooLarge { max: u64, need: u64 },
+    /// Data that shows more than one picture, which packets of containers and images do not.
+    #[error("several pictures in a packet")]
+    SeveralPictures,
     /// A picture that is larger than its sequence header says, and than allowed.
     #[error("a picture that is larger than its sequence header says")]
     PictureTooLarge,

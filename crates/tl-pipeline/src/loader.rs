@@ -373,6 +373,9 @@ fn sampler_of(view: &DatasetView, sampler: Sampler) -> Result<Sampler, ViewError
 
 /// Checks that there are images, and that labels, if any, can be mixed like those of the recipe.
 fn check_images(dataset: &Dataset, config: &LoaderConfig) -> Result<(), PipelineError> {
+    if matches!(config.work, Work::Clips(_)) {
+        return check_videos(dataset);
+    }
     let Work::Images(recipe) = &config.work else { return Ok(()) };
     dataset.require_images()?;
     match recipe.batch_ops().first() {
@@ -389,6 +392,20 @@ fn check_images(dataset: &Dataset, config: &LoaderConfig) -> Result<(), Pipeline
         }
         Some(_) | None => Ok(()),
     }
+}
+
+/// Fails where the first sample is an image: images beside videos are the samples of a container.
+fn check_videos(dataset: &Dataset) -> Result<(), PipelineError> {
+    let Ok(facts) = dataset.facts(0) else { return Ok(()) };
+    if !facts.format.is_image() {
+        return Ok(());
+    }
+    Err(PipelineError::Unusable(
+        "clips need videos, and the first sample is an image: where images are, they are the samples \
+        of folders and archives, and videos next to them are files of theirs; pass the paths of the \
+        videos"
+            .to_owned(),
+    ))
 }
 
 /// Takes the classes of the label column, and its labels if the order needs them. Classes without

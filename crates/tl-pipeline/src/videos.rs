@@ -7,4 +7,4 @@ mod stored;
 
 pub(crate) use indexes::VideoIndexes;
 pub(crate) use render::ClipRenderer;
-pub(crate) use stored::{Video, in_place};
+pub(crate) use stored::{Until, Video, in_place};

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 import shutil
 
@@ -123,6 +124,11 @@ def test_damage_is_named_or_skipped(folder: pathlib.Path, tmp_path: pathlib.Path
     with pytest.warns(UserWarning, match="bad samples are skipped"):
         rows = [len(batch["label"].numpy()) for batch in loader]
     assert sum(rows) == 4
+
+
+def test_a_distance_replaces_the_default_one():
+    assert tl.Clips(16).stride is None
+    assert dataclasses.replace(tl.Clips(16), fps=8) == tl.Clips(16, fps=8)
 
 
 @pytest.mark.parametrize(

@@ -38,12 +38,7 @@ impl Av1 {
             self.decoder.decode(&self.configuration).map_err(failed)?;
             decoded = self.decoder.decode(packet);
         }
-        let mut pictures = decoded.map_err(failed)?.into_iter();
-        let Some(picture) = pictures.next() else { return Ok(None) };
-        if pictures.next().is_some() {
-            let reason = "several pictures in a packet".to_owned();
-            return Err(Failure::Codec(CodecError { codec: "AV1", reason }));
-        }
+        let Some(picture) = decoded.map_err(failed)? else { return Ok(None) };
         // Packets are in the order of display.
         Ok(Some(Coded { picture: picture_of(picture), order: 0, starts_group: true }))
     }

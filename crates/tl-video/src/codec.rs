@@ -49,7 +49,7 @@ impl Codec {
             }
             #[cfg(feature = "h264")]
             crate::info::Codec::H264 => {
-                Some(Self::H264(crate::h264::H264::new(&info.configuration)))
+                Some(Self::H264(crate::h264::H264::new(&info.configuration, info.times)))
             }
             _ => None,
         }

@@ -9,9 +9,10 @@ use rusty_h264_decoder::DecodeError;
 
 use crate::codec::{Coded, Failure};
 use crate::error::{CodecError, Limit};
-use crate::info::Color;
+use crate::info::{Color, FrameTimes};
 use crate::limits::{Limits, check};
 use crate::picture::{Chroma, Picture};
+use crate::plan::MAX_REORDERED;
 use units::Units;
 
 /// Pictures that a decoder holds besides those that it refers to.
@@ -31,6 +32,8 @@ pub(crate) struct H264 {
     /// Whether the parameter sets of the configuration were passed on.
     is_configured: bool,
     color: Color,
+    /// Pictures that are held until their order of display is known.
+    held: u64,
 }
 
 enum Decoder {
@@ -46,12 +49,14 @@ impl std::fmt::Debug for H264 {
 
 impl H264 {
     /// The decoder of a video with an `avcC`, or without one.
-    pub(crate) fn new(configuration: &[u8]) -> Self {
+    pub(crate) fn new(configuration: &[u8], times: FrameTimes) -> Self {
+        let held = if times == FrameTimes::Counted { MAX_REORDERED + 1 } else { 0 };
         Self {
             units: Units::new(configuration),
             decoder: Decoder::Fast(Box::default()),
             is_configured: false,
             color: Color::default(),
+            held,
         }
     }
 
@@ -152,7 +157,7 @@ impl H264 {
         let bytes = if depth > 8 { 2 } else { 1 };
         // Two planes of colour are at most as large as that of luma.
         let picture = samples.saturating_mul(2 * bytes + NOTES);
-        let pictures = u64::from(info.reference_frames.min(16)) + PICTURES;
+        let pictures = u64::from(info.reference_frames.min(16)) + PICTURES + self.held;
         let need = picture.saturating_mul(pictures);
         check(Limit::DecoderBytes, limits.max_decoder_bytes, need).map_err(Failure::Limit)?;
         self.color = Color {

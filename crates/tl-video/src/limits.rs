@@ -9,7 +9,8 @@ use crate::error::{Limit, VideoError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Packets of the video track, those that an edit list repeats included. Default 4 194 304,
-    /// 38 hours at 30 frames a second, and at most 2^32. While a file is opened, each takes 48 bytes.
+    /// 38 hours at 30 frames a second, and at most 2^32. While a file is opened, each takes 48 bytes, and
+    /// up to 144 where an edit list says what is shown.
     pub max_packets: u64,
     /// Bytes of one header or index that is read whole: `moov`, `moof`, `idx1`, `Tracks`.
     /// Default 128 MiB.

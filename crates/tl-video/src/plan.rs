@@ -78,7 +78,11 @@ impl VideoIndex {
     pub(crate) fn packets_of(&self, frame: u64) -> Option<Range<u64>> {
         let frame = self.frame(frame)?;
         let mut start = self.key_before(frame.packet).unwrap_or(0);
-        while self.packet_pts(start)? > frame.pts && start > 0 {
+        // A frame is shown before at most as many key pictures as can be held.
+        for _ in 0..MAX_REORDERED {
+            if self.packet_pts(start)? <= frame.pts || start == 0 {
+                break;
+            }
             start = self.key_before(start - 1).unwrap_or(0);
         }
         let end = frame.packet + 1;

@@ -24,12 +24,12 @@ pub(crate) fn frames(
         let start = match sampling.start {
             ClipStart::Random => rng.below(u32::try_from(starts).unwrap_or(u32::MAX)).into(),
             ClipStart::Uniform => clip * (starts - 1) / (clips - 1).max(1),
-            ClipStart::Center => (2 * clip + 1) * (starts - 1) / (2 * clips),
+            ClipStart::Center => video.centered(clip, clips, starts),
             ClipStart::At(seconds) => video.frame_at(seconds)?,
         };
         let time = match sampling.start {
             ClipStart::At(seconds) => ticks(seconds, index.info().time_base),
-            ClipStart::Random | ClipStart::Uniform | ClipStart::Center => video.pts(start),
+            ClipStart::Random | ClipStart::Uniform | ClipStart::Center => video.pts(start) as f64,
         };
         video.clip(start, time, &mut frames)?;
     }
@@ -52,7 +52,7 @@ impl Video<'_> {
                 count.saturating_sub(u64::from(last).saturating_mul(distance.into()))
             }
             Spacing::Seconds(_) | Spacing::Fps(_) => {
-                let latest = self.index.end_pts().saturating_sub(self.later(last));
+                let latest = self.index.end_pts().saturating_sub(self.shown_at(self.later(last)));
                 self.shown_before(latest)
             }
         };
@@ -60,7 +60,7 @@ impl Video<'_> {
     }
 
     /// Adds the frames of a clip from frame `start` and its time on.
-    fn clip(&self, start: u64, time: i64, frames: &mut Vec<u64>) -> Result<(), ClipFault> {
+    fn clip(&self, start: u64, time: f64, frames: &mut Vec<u64>) -> Result<(), ClipFault> {
         let Self { index, sampling } = self;
         let first = frames.len();
         let count = index.frame_count();
@@ -73,7 +73,7 @@ impl Video<'_> {
                     Some(start.saturating_add(later)).filter(|frame| *frame < count)
                 }
                 Spacing::Seconds(_) | Spacing::Fps(_) => {
-                    let time = time.saturating_add(self.later(number));
+                    let time = self.shown_at(time + self.later(number));
                     let is_shown = time < index.end_pts();
                     is_shown.then(|| self.shown_before(time.saturating_add(1)).saturating_sub(1))
                 }
@@ -91,8 +91,17 @@ impl Video<'_> {
         Ok(())
     }
 
+    /// The start of clip `clip` of `clips`, which is in the middle of its part of the video.
+    fn centered(&self, clip: u64, clips: u64, starts: u64) -> u64 {
+        let count = self.index.frame_count();
+        // Twice the middle of the part, and the frames that a clip takes.
+        let middle = (2 * clip + 1) * count / clips;
+        let taken = count - starts + 1;
+        (middle.saturating_sub(taken) / 2).min(starts - 1)
+    }
+
     /// The ticks from a clip's first frame to frame `number`.
-    fn later(&self, number: u32) -> i64 {
+    fn later(&self, number: u32) -> f64 {
         let number = f64::from(number);
         let seconds = match self.sampling.spacing {
             Spacing::Seconds(seconds) => number * seconds,
@@ -115,6 +124,16 @@ impl Video<'_> {
         self.index.frame(frame).map_or(i64::MAX, |frame| frame.pts)
     }
 
+    /// The time at which the frame is looked up that is on display at `time`, in ticks. Times of
+    /// frames are rounded to ticks, so one that falls a little short of a frame's is that frame's.
+    fn shown_at(&self, time: f64) -> i64 {
+        let ticks = self.index.end_pts().saturating_sub(self.index.first_pts());
+        let frame = ticks as f64 / self.index.frame_count() as f64;
+        #[expect(clippy::cast_possible_truncation, reason = "the nearest number that there is")]
+        let shown = (time + (frame / 20.0).min(0.5)).floor() as i64;
+        shown
+    }
+
     /// How many frames begin before a time.
     fn shown_before(&self, time: i64) -> u64 {
         let mut low = 0;
@@ -131,10 +150,42 @@ impl Video<'_> {
     }
 }
 
-/// A time in ticks, the nearest whole number: that of a frame at this time is rounded so, too.
-fn ticks(seconds: f64, base: Ratio) -> i64 {
-    let ticks = seconds * f64::from(base.denominator) / f64::from(base.numerator);
-    #[expect(clippy::cast_possible_truncation, reason = "the nearest number that there is")]
-    let ticks = ticks.round() as i64;
-    ticks
+/// A time in ticks.
+fn ticks(seconds: f64, base: Ratio) -> f64 {
+    seconds * f64::from(base.denominator) / f64::from(base.numerator)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The frames of a clip of the AVI file, whose clock has a tick for each of its frames, 25 a
+    /// second.
+    fn of_avi(sampling: ClipSampling) -> Vec<u64> {
+        let clip = tl_testdata::shipped_bytes!("video/h264.avi");
+        let index = VideoIndex::open(&clip[..], &tl_video::Limits::default()).unwrap();
+        frames(&sampling, &index, Draw { seed: 0, epoch: 0, sample: 0 }).unwrap()
+    }
+
+    #[test]
+    fn frames_are_those_on_display_where_a_tick_is_a_frame() {
+        let clip = |start, spacing| {
+            let start = ClipStart::At(start);
+            of_avi(ClipSampling { frames: 6, start, spacing, ..ClipSampling::default() })
+        };
+        assert_eq!(clip(0.03, Spacing::Fps(25.0)), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(clip(0.0, Spacing::Fps(10.0)), [0, 2, 5, 7, 10, 12]);
+        assert_eq!(clip(0.0, Spacing::Seconds(0.1)), [0, 2, 5, 7, 10, 12]);
+        // A little before a frame is that frame, as its time may have been rounded up.
+        assert_eq!(clip(0.0, Spacing::Seconds(0.0399)), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn centered_clips_are_in_the_middle_of_equal_parts() {
+        let sampling = ClipSampling { frames: 4, clips: 2, ..ClipSampling::default() };
+        let frames = of_avi(ClipSampling { start: ClipStart::Center, ..sampling });
+        let count = 16;
+        assert_eq!(frames[0], (count / 2 - 4) / 2);
+        assert_eq!(frames[4], (3 * count / 2 - 4) / 2);
+    }
 }

@@ -1,5 +1,6 @@
 //! From a video to the rows of its clips: which frames, decode, convert, resample.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use tl_decode::Orientation;
@@ -9,7 +10,7 @@ use tl_video::{FrameDecoder, Limits, Parity, Picture, ReadAt, VideoError, VideoI
 
 use super::indexes::VideoIndexes;
 use super::pixels::Pixels;
-use super::stored::fault;
+use super::stored::{Until, fault};
 use crate::clips::{ClipSampling, ClipWork, frames};
 use crate::dataset::Dataset;
 use crate::error::{ClipFault, SampleFault};
@@ -19,7 +20,7 @@ use crate::render::Renderer;
 use crate::stage::Stage;
 
 /// Bytes that a packet takes while an index is made.
-const PACKET_BYTES: u64 = 48;
+const PACKET_BYTES: u64 = 144;
 
 /// Makes the clips of one video after the other, and keeps its memory. Nothing of a video decides
 /// about the next.
@@ -87,24 +88,26 @@ impl ClipRenderer {
             size: (0, 0),
             out,
             metrics,
-            left: frames.iter().collect::<BTreeSet<_>>().len(),
+            left: frames.iter().copied().collect(),
             failed: None,
         };
-        let decoded = decoder.decode(&index, &plan, video, &mut |frame, picture| {
+        let is_refused = Cell::new(false);
+        let video = Until { video, is_over: &|| is_refused.get() };
+        let decoded = decoder.decode(&index, &plan, &video, &mut |frame, picture| {
             clips.take(frame, &picture, draw);
+            is_refused.set(clips.failed.is_some());
         });
         clips.metrics.lap(Stage::Decode);
         match (clips.failed, decoded) {
             (Some(fault), _) => Err(fault),
             (None, Err(error)) => Err(failed(error)),
-            (None, Ok(())) if clips.left > 0 => {
-                let frame = frames.first().copied().unwrap_or(0);
-                Err(ClipFault::NoPicture { frame }.into())
-            }
-            (None, Ok(())) => {
-                let size = clips.plans.first().map_or((0, 0), Plan::output_size);
-                Ok([size.1, size.0])
-            }
+            (None, Ok(())) => match clips.left.first() {
+                Some(frame) => Err(ClipFault::NoPicture { frame: *frame }.into()),
+                None => {
+                    let size = clips.plans.first().map_or((0, 0), Plan::output_size);
+                    Ok([size.1, size.0])
+                }
+            },
         }
     }
 
@@ -169,8 +172,8 @@ struct Clips<'a> {
     size: (u32, u32),
     out: &'a mut [u8],
     metrics: &'a mut WorkerMetrics,
-    /// How many frames are still to come.
-    left: usize,
+    /// Frames that are still to come.
+    left: BTreeSet<u64>,
     failed: Option<SampleFault>,
 }
 
@@ -180,7 +183,7 @@ impl Clips<'_> {
         self.metrics.lap(Stage::Decode);
         if self.failed.is_none() {
             self.failed = self.render(frame, picture, draw).err();
-            self.left -= 1;
+            self.left.remove(&frame);
         }
     }
 

@@ -79,6 +79,25 @@ impl ReadAt for Video {
     }
 }
 
+/// A video whose packets are not read any more once `is_over` says so.
+pub(crate) struct Until<'a> {
+    pub(crate) video: &'a dyn ReadAt,
+    pub(crate) is_over: &'a dyn Fn() -> bool,
+}
+
+impl ReadAt for Until<'_> {
+    fn length(&self) -> io::Result<u64> {
+        self.video.length()
+    }
+
+    fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        if (self.is_over)() {
+            return Err(io::Error::other("nobody waits for the clip"));
+        }
+        self.video.read_exact_at(offset, bytes)
+    }
+}
+
 /// The fault of a sample whose video has this error, about this frame.
 pub(super) fn fault(frame: Option<u64>, error: VideoError) -> SampleFault {
     let VideoError::Read { offset, bytes, source } = error else {

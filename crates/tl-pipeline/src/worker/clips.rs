@@ -4,7 +4,7 @@ use crate::fetch::RowSource;
 use crate::row::Interrupted;
 use crate::scratch::Scratch;
 use crate::stage::Stage;
-use crate::videos::{Video, in_place};
+use crate::videos::{Until, Video, in_place};
 use crate::worker::process::check_stored;
 
 /// Makes the clips of a sample, and returns height and width of their frames.
@@ -18,14 +18,20 @@ pub(super) fn render(
     };
     let dataset = source.run.dataset();
     let videos = &source.run.shared().videos;
-    if let Some(stored) = in_place(dataset, source.sample())? {
-        let video = Video::new(stored);
+    let is_over = || source.run.is_over();
+    let rendered = if let Some(stored) = in_place(dataset, source.sample())? {
+        let stored = Video::new(stored);
+        let video = Until { video: &stored, is_over: &is_over };
         let rendered = clips.render(dataset, videos, &video, source.draw, out, metrics);
-        metrics.read(video.read.get());
-        return Ok(rendered?);
-    }
-    check_stored(&dataset.facts(source.sample())?, limits.stored)?;
-    source.bytes(bytes, metrics)?;
-    metrics.lap(Stage::Read);
-    Ok(clips.render(dataset, videos, &*bytes, source.draw, out, metrics)?)
+        metrics.read(stored.read.get());
+        rendered
+    } else {
+        check_stored(&dataset.facts(source.sample())?, limits.stored)?;
+        source.bytes(bytes, metrics)?;
+        metrics.lap(Stage::Read);
+        let video = Until { video: &*bytes, is_over: &is_over };
+        clips.render(dataset, videos, &video, source.draw, out, metrics)
+    };
+    // What was broken off is no fault of the sample.
+    if is_over() { Err(Interrupted::Over) } else { Ok(rendered?) }
 }

@@ -462,6 +462,17 @@ fn settings_that_make_no_clips_are_refused_by_name() {
 }
 
 #[test]
+fn an_image_beside_videos_is_named_as_the_reason() {
+    let root = tempfile::tempdir().unwrap();
+    let path = folder(root.path(), &CLIPS);
+    std::fs::copy(tl_testdata::shipped!("jpeg/adobe_ycc.jpg"), path.join("cover.jpg")).unwrap();
+    let error =
+        Loader::new(Dataset::open(&[path]).unwrap(), config(train(16), ClipSampling::default()));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("clips need videos, and the first sample is an image"), "{error}");
+}
+
+#[test]
 fn videos_without_the_clips_are_errors_of_their_samples() {
     let root = tempfile::tempdir().unwrap();
     let path = folder(root.path(), &["h264_opendml.avi"]);

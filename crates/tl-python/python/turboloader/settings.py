@@ -177,9 +177,8 @@ class Clips(Group):
         given = [name for name, value in spacings.items() if value is not None]
         if len(given) > 1:
             raise SettingError(f"Clips: conflicting settings: {' and '.join(given)}; pass only one")
-        if given in ([], ["stride"]):
-            stride = 1 if self.stride is None else self.stride
-            self._set(stride=one_or_more("Clips: stride", stride, (1 << 32) - 1))
+        if self.stride is not None:
+            self._set(stride=one_or_more("Clips: stride", self.stride, (1 << 32) - 1))
         for name in ("seconds", "fps"):
             if spacings[name] is not None:
                 self._set(**{name: _number(f"Clips: {name}", spacings[name])})

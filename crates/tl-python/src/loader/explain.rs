@@ -34,7 +34,7 @@ fn clips_in_words(sampling: &ClipSampling) -> String {
     let ClipSampling { frames, clips, spacing, start, beyond } = sampling;
     let distance = match spacing {
         Spacing::Frames(1) => "consecutive frames".to_owned(),
-        Spacing::Frames(distance) => format!("frames, every {distance}th"),
+        Spacing::Frames(distance) => format!("frames, {distance} apart"),
         Spacing::Seconds(seconds) => format!("frames, {seconds} s apart"),
         Spacing::Fps(fps) => format!("frames at {fps} a second"),
         other => format!("frames, {other:?}"),
