@@ -91,7 +91,7 @@ impl Loader {
             config.readers = Readers::Planned;
         }
         let tokens = TokenGatherer::new(&dataset, &config)?;
-        check_images(&dataset, &config)?;
+        config.work.check_samples(&dataset)?;
         let note = |note: &Note| LoaderNote::Labels { note: note.clone() };
         let mut notes: Vec<LoaderNote> = dataset.label_notes().iter().map(note).collect();
         notes.extend(LoaderNote::unindexed_archives(&dataset));
@@ -369,43 +369,6 @@ fn sampler_of(view: &DatasetView, sampler: Sampler) -> Result<Sampler, ViewError
         Sampler { samples: Samples::All, shuffle, repeat: 1 } => Ok(view.sampler(shuffle)),
         _ => Err(ViewError::Configured),
     }
-}
-
-/// Checks that there are images, and that labels, if any, can be mixed like those of the recipe.
-fn check_images(dataset: &Dataset, config: &LoaderConfig) -> Result<(), PipelineError> {
-    if matches!(config.work, Work::Clips(_)) {
-        return check_videos(dataset);
-    }
-    let Work::Images(recipe) = &config.work else { return Ok(()) };
-    dataset.require_images()?;
-    match recipe.batch_ops().first() {
-        Some(op) if recipe.num_classes().is_none() && dataset.is_labelled() => {
-            let found = match dataset.class_names().len() {
-                0 => " to the number of classes".to_owned(),
-                classes => format!(", the data set names {classes} classes"),
-            };
-            Err(PipelineError::Unusable(format!(
-                "{} without num_classes mixes images and leaves their labels as they are: set \
-                num_classes{found}",
-                op.name()
-            )))
-        }
-        Some(_) | None => Ok(()),
-    }
-}
-
-/// Fails where the first sample is an image: images beside videos are the samples of a container.
-fn check_videos(dataset: &Dataset) -> Result<(), PipelineError> {
-    let Ok(facts) = dataset.facts(0) else { return Ok(()) };
-    if !facts.format.is_image() {
-        return Ok(());
-    }
-    Err(PipelineError::Unusable(
-        "clips need videos, and the first sample is an image: where images are, they are the samples \
-        of folders and archives, and videos next to them are files of theirs; pass the paths of the \
-        videos"
-            .to_owned(),
-    ))
 }
 
 /// Takes the classes of the label column, and its labels if the order needs them. Classes without

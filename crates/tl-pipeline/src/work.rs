@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use tl_transform::Recipe;
 
 use crate::clips::ClipWork;
+use crate::dataset::Dataset;
+use crate::error::PipelineError;
 use crate::table::Columns;
 use crate::tokens::TokenWork;
 
@@ -46,4 +48,47 @@ impl Work {
             }
         }
     }
+
+    /// Checks that the samples are of this kind, and that labels, if any, can be mixed like images.
+    pub(crate) fn check_samples(&self, dataset: &Dataset) -> Result<(), PipelineError> {
+        match self {
+            Self::Images(recipe) => {
+                dataset.require_images()?;
+                check_mixing(recipe, dataset)
+            }
+            Self::Clips(_) => check_videos(dataset),
+            Self::Bytes | Self::Views | Self::Columns(_) | Self::Tokens(_) => Ok(()),
+        }
+    }
+}
+
+fn check_mixing(recipe: &Recipe, dataset: &Dataset) -> Result<(), PipelineError> {
+    match recipe.batch_ops().first() {
+        Some(op) if recipe.num_classes().is_none() && dataset.is_labelled() => {
+            let found = match dataset.class_names().len() {
+                0 => " to the number of classes".to_owned(),
+                classes => format!(", the data set names {classes} classes"),
+            };
+            Err(PipelineError::Unusable(format!(
+                "{} without num_classes mixes images and leaves their labels as they are: set \
+                num_classes{found}",
+                op.name()
+            )))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Fails where the first sample is an image: images beside videos are the samples of a container.
+fn check_videos(dataset: &Dataset) -> Result<(), PipelineError> {
+    let Ok(facts) = dataset.facts(0) else { return Ok(()) };
+    if !facts.format.is_image() {
+        return Ok(());
+    }
+    Err(PipelineError::Unusable(
+        "clips need videos, and the first sample is an image: where images are, they are the samples \
+        of folders and archives, and videos next to them are files of theirs; pass the paths of the \
+        videos"
+            .to_owned(),
+    ))
 }
