@@ -316,12 +316,13 @@ impl Batch {
     /// their number, and for clips that of their frames.
     #[must_use]
     pub fn shape(&self) -> Option<Dimensions> {
-        let of_sample = self.spec?.shape();
         let mut sizes = [self.len; 6];
-        for (size, of_sample) in sizes.iter_mut().skip(1).zip(&of_sample) {
-            *size = *of_sample;
+        let mut rank = 1;
+        for (size, of_sample) in sizes.iter_mut().skip(1).zip(self.spec?.dimensions()) {
+            *size = of_sample;
+            rank += 1;
         }
-        Some(Dimensions { sizes, rank: 1 + of_sample.len() })
+        Some(Dimensions { sizes, rank })
     }
 
     /// The images in row order and the machine's byte order; empty if the samples differ in size, and

@@ -39,6 +39,11 @@ impl ImageSpec {
     /// layout, after the number of views if there are several.
     #[must_use]
     pub fn shape(&self) -> Vec<usize> {
+        self.dimensions().collect()
+    }
+
+    /// The dimensions of [`shape`](Self::shape), without an allocation.
+    pub(crate) fn dimensions(&self) -> impl Iterator<Item = usize> {
         let width = self.width as usize;
         let height = self.height as usize;
         let channels = self.channels.count() as usize;
@@ -48,7 +53,7 @@ impl ImageSpec {
         };
         let views = (self.views > 1).then_some(self.views as usize);
         let frames = self.frames.map(|frames| frames as usize);
-        views.into_iter().chain(frames).chain(image).collect()
+        views.into_iter().chain(frames).chain(image)
     }
 
     /// Bytes of the images of one sample, if that fits the address space.
