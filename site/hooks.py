@@ -62,7 +62,7 @@ def on_config(config: MkDocsConfig) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made here, in the place of the notebook's file."""
+    """Add the pages that are made here, instead of the notebook's file."""
     notebook = files.get_file_from_path("quickstart.ipynb")
     files.remove(notebook)
     made = {

@@ -1,4 +1,4 @@
-//! What is decoded: sets of lossy files, and of each file everything or a crop.
+//! The files of the benchmark: sets of lossy files, each whole or a crop of it.
 
 use std::env;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use tl_decode::{Format, probe};
 use tl_simd::resample::Rect;
 use tl_transform::{Draw, Recipe};
 
-/// What the crops are made for.
+/// The side of the images that crops are made for.
 const TARGET: u32 = 224;
 
 /// The seed of the crops.

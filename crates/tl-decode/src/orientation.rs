@@ -42,7 +42,7 @@ impl Orientation {
     }
 
     /// The orientation of pictures that are to be turned clockwise by `degrees`, as containers of
-    /// videos say it: upright for what is no multiple of 90.
+    /// videos say it: upright for other than multiples of 90.
     pub fn of_rotation(degrees: u16) -> Self {
         match degrees % 360 {
             90 => Self::Rotate90,
@@ -88,7 +88,7 @@ impl Orientation {
     /// Turns `stored`, pixels of `channels` bytes in an image of `size`, into `shown`.
     ///
     /// # Panics
-    /// When `stored` has fewer pixels.
+    /// If `stored` has fewer pixels.
     pub fn turn(self, stored: &[u8], size: (usize, usize), channels: usize, shown: &mut Vec<u8>) {
         let (width, height) = size;
         shown.clear();

@@ -176,7 +176,7 @@ impl Plan {
     /// the steps.
     ///
     /// # Panics
-    /// When `out` is not exactly as long as a result of the plan's size.
+    /// If `out` is not exactly as long as a result of the plan's size.
     pub fn erase(
         &self,
         level: Level,

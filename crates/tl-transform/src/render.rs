@@ -86,7 +86,7 @@ impl Renderer {
     /// Calls `write` with the destination of the rows of `pass`'s window, and a resampler for it.
     ///
     /// # Panics
-    /// When `out` is not exactly as long as a result of the pass's size.
+    /// If `out` is not exactly as long as a result of the pass's size.
     pub fn with_rows<R>(
         &mut self,
         pass: &Pass,

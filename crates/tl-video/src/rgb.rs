@@ -38,7 +38,7 @@ impl Picture {
     /// [`VideoError::NotLumaAndChroma`] for pictures that are stored as RGB or `YCgCo`.
     ///
     /// # Panics
-    /// When the region is not inside the picture, or `out` does not have its size.
+    /// If the region is not inside the picture, or `out` does not have its size.
     pub fn rgb(&self, region: Region, parity: Parity, out: &mut [u8]) -> Result<(), VideoError> {
         let right = region.left.checked_add(region.width);
         let bottom = region.top.checked_add(region.height);

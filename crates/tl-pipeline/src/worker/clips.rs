@@ -32,6 +32,6 @@ pub(super) fn render(
         let video = Until { video: &*bytes, is_over: &is_over };
         clips.render(dataset, videos, &video, source.draw, out, metrics)
     };
-    // What was broken off is no fault of the sample.
+    // A sample whose work was broken off has no fault.
     if is_over() { Err(Interrupted::Over) } else { Ok(rendered?) }
 }

@@ -38,7 +38,7 @@ impl<'a> Canvas<'a> {
     ///
     /// # Panics
     ///
-    /// When `out` is not exactly that long.
+    /// If `out` is not exactly that long.
     #[must_use]
     pub fn new(out: &'a mut [u8], size: (usize, usize), dtype: Dtype, layout: Layout) -> Self {
         Self::with_channels(out, size, RGB, dtype, layout)
@@ -48,7 +48,7 @@ impl<'a> Canvas<'a> {
     ///
     /// # Panics
     ///
-    /// When `out` does not hold exactly that many numbers.
+    /// If `out` does not hold exactly that many numbers.
     #[must_use]
     pub fn with_channels(
         out: &'a mut [u8],

@@ -233,7 +233,7 @@ impl<'a> ImageWriter<'a> {
     ///
     /// # Panics
     ///
-    /// When `out` is not exactly that long, and for numbers of 16 bits.
+    /// If `out` is not exactly that long, and for numbers of 16 bits.
     #[must_use]
     pub fn new(
         out: &'a mut [u8],

@@ -47,7 +47,7 @@ pub struct Match {
 ///
 /// # Panics
 ///
-/// When `out` has not one place per row, or the query has another dimension than the matrix.
+/// If `out` has not one place per row, or the query has another dimension than the matrix.
 pub fn scores(level: Level, metric: Metric, matrix: &Matrix<'_>, query: &Query, out: &mut [f32]) {
     assert_eq!(out.len(), matrix.rows(), "one score per row");
     scan(
@@ -90,7 +90,7 @@ pub fn nearest(
 ///
 /// # Panics
 ///
-/// When `out` has not one place per row.
+/// If `out` has not one place per row.
 pub fn squared_lengths(level: Level, matrix: &Matrix<'_>, out: &mut [f32]) {
     assert_eq!(out.len(), matrix.rows(), "one length per row");
     let query = Query::new(&vec![0.0; matrix.dim()]);

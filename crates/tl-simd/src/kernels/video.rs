@@ -88,7 +88,7 @@ impl YuvToRgb {
     ///
     /// # Panics
     ///
-    /// When `out` is not three times as long as each row.
+    /// If `out` is not three times as long as each row.
     pub fn convert(&self, level: Level, planes: [&[u8]; RGB], out: &mut [u8]) {
         assert!(planes.iter().all(|plane| plane.len() * RGB == out.len()), "one sample per pixel");
         match &self.0 {
@@ -106,7 +106,7 @@ impl YuvToRgb {
     ///
     /// # Panics
     ///
-    /// When `out` is not three times as long as each row, or the conversion is of 8 bits.
+    /// If `out` is not three times as long as each row, or the conversion is of 8 bits.
     pub fn convert_wide(&self, planes: [&[[u8; 2]]; RGB], out: &mut [u8]) {
         assert!(planes.iter().all(|plane| plane.len() * RGB == out.len()), "one sample per pixel");
         assert!(matches!(self.0, Kind::Exact(_)), "a conversion of more than 8 bits");

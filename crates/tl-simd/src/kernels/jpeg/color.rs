@@ -21,7 +21,7 @@ const CB_TO_B: i32 = 116_130;
 ///
 /// # Panics
 ///
-/// When `out` is not three times as long as each row.
+/// If `out` is not three times as long as each row.
 pub fn ycc_to_rgb(level: Level, planes: [&[u8]; RGB], out: &mut [u8]) {
     assert!(planes.iter().all(|plane| plane.len() * RGB == out.len()), "one sample per pixel");
     dispatch!(level, scalar => define(planes, out), simd => run(simd, planes, out));

@@ -12,7 +12,7 @@ use crate::vector::jpeg::JpegSimd;
 ///
 /// # Panics
 ///
-/// When `out` is not twice as long as `row`.
+/// If `out` is not twice as long as `row`.
 pub fn upsample_h2v1(level: Level, row: &[u8], out: &mut [u8]) {
     assert_eq!(row.len() * 2, out.len(), "two output samples per sample");
     dispatch!(level, scalar => define_h2v1(row, out), simd => h2v1(simd, row, out));
@@ -56,7 +56,7 @@ pub fn upsample_h1v2(level: Level, near: &[u8], far: &[u8], lower: bool, out: &m
 ///
 /// # Panics
 ///
-/// When `out` is not `factor` times as long as `row`, or `factor` is zero.
+/// If `out` is not `factor` times as long as `row`, or `factor` is zero.
 pub fn replicate(level: Level, row: &[u8], factor: usize, out: &mut [u8]) {
     assert!(factor > 0, "every sample is in the output");
     assert_eq!(row.len() * factor, out.len(), "{factor} output samples per sample");

@@ -165,7 +165,7 @@ impl Resize {
     ///
     /// # Panics
     ///
-    /// When the region is empty, reaches beyond 2^32 - 1, or the window is not within `resized`.
+    /// If the region is empty, reaches beyond 2^32 - 1, or the window is not within `resized`.
     #[must_use]
     pub fn source(&self) -> Rect {
         ResizeArea::from(*self).source()

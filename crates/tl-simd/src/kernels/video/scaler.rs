@@ -111,7 +111,7 @@ impl Scaler {
     ///
     /// # Panics
     ///
-    /// When the row is shorter than the picture's, or has fewer columns.
+    /// If the row is shorter than the picture's, or has fewer columns.
     pub fn scale_chroma<T: Sample>(&self, row: &[T], start: usize, out: &mut [i32]) {
         for (column, out) in (start..).zip(out) {
             let sum = self.columns.sum(column, |place| row[place].value());
@@ -124,7 +124,7 @@ impl Scaler {
     ///
     /// # Panics
     ///
-    /// When `out` is not three times as long as `luma`, or the rows of chroma are too short.
+    /// If `out` is not three times as long as `luma`, or the rows of chroma are too short.
     pub fn convert<T: Sample>(
         &self,
         blend: Blend,

@@ -21,7 +21,7 @@ pub enum Turn {
 ///
 /// # Panics
 ///
-/// When `out` is not as large.
+/// If `out` is not as large.
 pub fn turn(level: Level, src: ImageView<'_>, by: Turn, out: &mut [u8]) {
     let width = src.width as usize;
     let height = src.height as usize;
