@@ -120,8 +120,9 @@ pub fn explore(scenario: impl Fn() + Clone + Send + Sync + 'static) {
     let schedules = std::env::var("TURBOLOADER_SCHEDULES");
     let schedules = schedules.map_or(20_000, |text| text.parse().expect("a number of schedules"));
     let mut config = Config::new();
-    // Opening a data set and hashing need more than the default of 32 KiB.
-    config.stack_size = 256 << 10;
+    // The default of 32 KiB is too small: without optimisation, the frames that build a worker's
+    // scratch memory (35 KB) hold several copies of it.
+    config.stack_size = 1 << 20;
     Runner::new(RandomScheduler::new(schedules), config.clone()).run(scenario.clone());
     Runner::new(PctScheduler::new(3, schedules), config).run(scenario);
 }
