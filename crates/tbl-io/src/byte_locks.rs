@@ -1,5 +1,8 @@
 //! Locks of single bytes of a file, which the system releases when their process dies.
-#![expect(unsafe_code, reason = "the standard library locks whole files only")]
+#![cfg_attr(
+    target_os = "linux",
+    expect(unsafe_code, reason = "the standard library locks whole files only")
+)]
 
 use std::fs::{File, OpenOptions};
 use std::io;

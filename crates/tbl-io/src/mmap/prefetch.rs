@@ -1,5 +1,8 @@
 //! Hints to the processor about bytes that are read soon.
-#![expect(unsafe_code, reason = "an instruction without a safe name; docs/safety.md")]
+#![cfg_attr(
+    all(target_arch = "x86_64", not(miri)),
+    expect(unsafe_code, reason = "an instruction without a safe name; docs/safety.md")
+)]
 
 /// The bytes that a processor brings into its caches at once.
 const CACHE_LINE: usize = 64;

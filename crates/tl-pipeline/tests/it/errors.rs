@@ -3,7 +3,7 @@
 use tbl_format::SampleFormat;
 use tl_decode::{DecodeOptions, OnDamaged};
 use tl_pipeline::{
-    AuditEntry, Batch, CacheConfig, CacheKind, Cpus, Dataset, ErrorBudget, Loader, LoaderConfig,
+    AuditEntry, Batch, CacheConfig, CacheKind, Dataset, ErrorBudget, Loader, LoaderConfig,
     MemoryCache, OnError, Outcome, PipelineError, Readers, SampleFault, Shard, Shuffle, Tail, Work,
 };
 use tl_transform::batch_op::CutMix;
@@ -223,7 +223,7 @@ fn budgets_do_not_count_what_fills_up_the_last_batch() {
 #[test]
 #[cfg(target_os = "linux")]
 fn workers_that_cannot_run_as_told_say_so() {
-    let cpus = Cpus::new([Cpus::MOST - 1]).unwrap();
+    let cpus = tl_pipeline::Cpus::new([tl_pipeline::Cpus::MOST - 1]).unwrap();
     let loader = loader(bmps(4), LoaderConfig { cpus, ..config(train()) });
     let error = loader.epoch(0).next().unwrap().unwrap_err();
     assert!(error.to_string().contains("processors 1023"), "{error}");

@@ -1,6 +1,8 @@
 //! Stopping early, running side by side, and doing nothing while nobody asks.
 
-use std::time::{Duration, Instant};
+#[cfg(target_os = "linux")]
+use std::time::Duration;
+use std::time::Instant;
 
 use tl_pipeline::LoaderConfig;
 

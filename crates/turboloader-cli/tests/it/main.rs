@@ -37,7 +37,7 @@ mod table_conversion;
 mod tables;
 mod tokenize;
 mod tokens;
-#[cfg(all(feature = "remote", target_os = "linux"))]
+#[cfg(feature = "remote")]
 mod uploads;
 mod usage;
 mod videos;
