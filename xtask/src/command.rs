@@ -1,6 +1,7 @@
 //! Child processes: started in the workspace root, reported by their command line.
 
 use std::error::Error;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -49,6 +50,13 @@ pub(crate) fn output(program: &str, arguments: &[&str]) -> Option<String> {
         .output()
         .ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// The command that installs a target of the compiler which is not there.
+pub(crate) fn missing_target(target: &str) -> Option<String> {
+    let libraries = output("rustc", &["--print", "target-libdir", "--target", target]);
+    let is_there = libraries.is_some_and(|folder| fs::exists(folder).unwrap_or(false));
+    (!is_there).then(|| format!("`rustup target add {target}` installs the target"))
 }
 
 fn command_line(command: &Command) -> String {

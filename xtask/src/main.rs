@@ -15,6 +15,7 @@ mod packages;
 mod prove;
 mod ptx;
 mod python;
+mod release;
 mod test;
 mod tidy;
 
@@ -37,7 +38,10 @@ usage: cargo xtask <task>
   frameworks [PYTEST ARGUMENT...]
                             run the tests with torch, JAX, TensorFlow, Ray and trainers installed
   stubs                     write the type stubs of the Python package
-  wheel                     build the wheel for every Linux, and test it with every Python there is
+  wheel [TARGET]            build the wheel for every Linux with glibc, and test it with every Python
+                            there is; or that for aarch64 or musl, by the name of the target
+  release VERSION           prepare a release: set the version, date the changelogs, run all checks,
+                            build the packages and wheels; print the commands that upload them
   tidy                      house rules that the compiler does not check
   bench [GROUP] [--save NAME | --against NAME]
                             run the benchmarks of one group or all, print a table
@@ -76,7 +80,9 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         ("python", rest) => python::run(rest),
         ("frameworks", rest) => python::frameworks(rest),
         ("stubs", []) => python::stubs(),
-        ("wheel", []) => python::wheel(),
+        ("wheel", []) => python::wheel(None),
+        ("wheel", [target]) => python::wheel(Some(target)),
+        ("release", [version]) => release::run(version),
         ("simulate", rest) => {
             let run =
                 "run --release --quiet -p turboloader --features simulate --example simulate --";

@@ -31,7 +31,7 @@ pub(crate) fn run(skipped: &[&str]) -> Result<(), Box<dyn Error>> {
 }
 
 /// The versions of the workspace's crates that are published, by name.
-fn published() -> Result<BTreeMap<String, String>, Box<dyn Error>> {
+pub(crate) fn published() -> Result<BTreeMap<String, String>, Box<dyn Error>> {
     let metadata = cargo("metadata --no-deps --format-version 1").output()?;
     let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout)?;
     let packages = metadata["packages"].as_array().ok_or("cargo lists no packages")?;

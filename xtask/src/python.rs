@@ -54,8 +54,18 @@ fn checked_build() -> String {
 /// The packages that make the site of the documentation.
 const FOR_SITE: [&str; 2] = ["mkdocs-material>=9.7,<10", "mkdocstrings-python>=2,<3"];
 
-/// Linux with glibc 2.17 or later.
-const PLATFORM: &str = "manylinux2014";
+/// The systems that wheels are built for on Linux, with their tags: glibc 2.17 or later, musl 1.2.
+const PLATFORMS: [Platform; 4] = [
+    Platform { target: "x86_64-unknown-linux-gnu", tag: "manylinux2014" },
+    Platform { target: "aarch64-unknown-linux-gnu", tag: "manylinux2014" },
+    Platform { target: "x86_64-unknown-linux-musl", tag: "musllinux_1_2" },
+    Platform { target: "aarch64-unknown-linux-musl", tag: "musllinux_1_2" },
+];
+
+struct Platform {
+    target: &'static str,
+    tag: &'static str,
+}
 
 /// The interpreter that makes the environments of checks and builds.
 const PYTHON: &str = "python3";
@@ -111,22 +121,52 @@ pub(crate) fn stubs() -> Result<(), Box<dyn Error>> {
     environment.stubs(&[])
 }
 
-/// Builds the wheel as it is published, and runs the tests with it in a fresh environment of each
-/// version of Python that is installed.
-pub(crate) fn wheel() -> Result<(), Box<dyn Error>> {
+/// Builds the wheel of a system, by default the first of [`PLATFORMS`], and tests it with every
+/// Python there is if this machine can run it.
+pub(crate) fn wheel(target: Option<&str>) -> Result<(), Box<dyn Error>> {
+    let wanted = target.unwrap_or(PLATFORMS[0].target);
+    let platform = PLATFORMS.iter().find(|platform| platform.target == wanted);
+    let platform = platform.ok_or_else(|| {
+        let known = PLATFORMS.map(|platform| platform.target).join(", ");
+        format!("no wheel for {wanted}; there are {known}")
+    })?;
+    if let Some(missing) = command::missing_target(platform.target) {
+        return Err(missing.into());
+    }
     let environment = Environment::make("build", PYTHON)?;
     environment.install(&FOR_WHEELS)?;
-    let mut arguments = format!("--zig --compatibility {PLATFORM}");
-    let assembler = if command::output("nasm", &["-v"]).is_some() {
+    let Platform { target, tag } = platform;
+    let mut arguments = format!("--zig --target {target} --compatibility {tag}");
+    // The assembler of AV1 is for x86; that of ARM needs no NASM, and was never tried.
+    let assembler = if !target.starts_with("x86_64") {
+        "without the assembler for AV1"
+    } else if command::output("nasm", &["-v"]).is_some() {
         arguments += " --features av1-asm";
         "with the assembler for AV1"
     } else {
         "without the assembler for AV1, which needs nasm"
     };
-    let wheel = environment.build("wheels", &arguments)?;
-    environment.module("auditwheel", &["show", &wheel.to_string_lossy()])?;
+    let wheel = environment.build(&format!("wheels/{target}"), &arguments)?;
     let bytes = fs::metadata(&wheel)?.len();
     let mut results = vec![format!("{}: {bytes} bytes, {assembler}", wheel.display())];
+    if *target == PLATFORMS[0].target && cfg!(target_arch = "x86_64") {
+        environment.module("auditwheel", &["show", &wheel.to_string_lossy()])?;
+        results.extend(test_wheel(&wheel)?);
+    } else {
+        results.push(format!("not tested: made for {target}"));
+    }
+    println!("\n{}", results.join("\n"));
+    Ok(())
+}
+
+/// The targets that wheels are built for.
+pub(crate) fn targets() -> [&'static str; 4] {
+    PLATFORMS.map(|platform| platform.target)
+}
+
+/// Tests a wheel with every Python there is, each in a new environment.
+fn test_wheel(wheel: &Path) -> Result<Vec<String>, Box<dyn Error>> {
+    let mut results = Vec::new();
     for python in PYTHONS {
         let Some(version) = command::output(python, &["--version"]) else {
             results.push(format!("{python}: not here"));
@@ -134,12 +174,11 @@ pub(crate) fn wheel() -> Result<(), Box<dyn Error>> {
         };
         let fresh = Environment::fresh(python, python)?;
         fresh.install(&FOR_TESTS)?;
-        fresh.install_wheel(&wheel)?;
+        fresh.install_wheel(wheel)?;
         fresh.test(&[])?;
         results.push(format!("{version}: tests passed"));
     }
-    println!("\n{}", results.join("\n"));
-    Ok(())
+    Ok(results)
 }
 
 /// Makes the site of the documentation in `target/site`. A link that leads nowhere is an error.

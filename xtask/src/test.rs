@@ -313,8 +313,8 @@ fn data() -> Result<Outcome, Box<dyn Error>> {
 }
 
 fn aarch64() -> Result<Outcome, Box<dyn Error>> {
-    if let Some(missing) = missing_target(AARCH64) {
-        return Ok(missing);
+    if let Some(missing) = command::missing_target(AARCH64) {
+        return Ok(Outcome::Skipped(missing));
     }
     let tbf = "--package tbf-format --no-default-features --features std,encryption";
     run_cargo(&format!("check --target {AARCH64} {tbf}"))?;
@@ -323,21 +323,13 @@ fn aarch64() -> Result<Outcome, Box<dyn Error>> {
 
 /// The formats without `std`, also in what they depend on.
 fn no_std() -> Result<Outcome, Box<dyn Error>> {
-    if let Some(missing) = missing_target(BARE) {
-        return Ok(missing);
+    if let Some(missing) = command::missing_target(BARE) {
+        return Ok(Outcome::Skipped(missing));
     }
     let check = format!("check --target {BARE} --no-default-features --package");
     run_cargo(&format!("{check} tbl-format"))?;
     run_cargo(&format!("{check} idv-format"))?;
     run_cargo(&format!("{check} tbf-format --features encryption"))
-}
-
-/// The reason why a target's check is left out, when it is.
-fn missing_target(target: &str) -> Option<Outcome> {
-    let libraries = command::output("rustc", &["--print", "target-libdir", "--target", target]);
-    let is_there = libraries.is_some_and(|folder| fs::exists(folder).unwrap_or(false));
-    let how = format!("`rustup target add {target}` installs the target");
-    (!is_there).then_some(Outcome::Skipped(how))
 }
 
 /// Packages every published crate as the registry would receive it, and builds the packages.

@@ -55,14 +55,31 @@ impl ReadAt for Vec<u8> {
     }
 }
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 impl ReadAt for std::fs::File {
     fn length(&self) -> io::Result<u64> {
         Ok(self.metadata()?.len())
     }
 
+    #[cfg(unix)]
     fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         std::os::unix::fs::FileExt::read_exact_at(self, bytes, offset)
+    }
+
+    #[cfg(windows)]
+    fn read_exact_at(&self, mut offset: u64, mut bytes: &mut [u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match std::os::windows::fs::FileExt::seek_read(self, bytes, offset) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => {
+                    offset += read as u64;
+                    bytes = &mut bytes[read..];
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 }
 
