@@ -11,6 +11,7 @@ mod remote;
 mod result;
 mod rows;
 mod shard;
+mod timeline;
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -19,8 +20,8 @@ use std::time::{Duration, Instant};
 use clap::ValueHint;
 use tl_decode::DecodeOptions;
 use tl_pipeline::{
-    Dataset, Loader, LoaderConfig, LoaderNote, Outcome, Replay, Report, Shard, Shuffle,
-    ShuffleQuality, TokenWork, Work,
+    Batch, Dataset, Loader, LoaderConfig, LoaderNote, Outcome, PipelineError, Report, Shard,
+    Shuffle, ShuffleQuality, TokenWork, Work,
 };
 
 use crate::args::{
@@ -30,9 +31,11 @@ use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::figures::{ReportFigures, rounded};
 use crate::output::{Progress, Stdout, note, write_file};
+use crate::page::{Page, PageArgs};
 use crate::recipe;
 use measure::Rates;
 use result::BenchResult;
+use timeline::Timeline;
 
 /// Events of a trace: some ten thousand samples, in 3 MB of memory and 8 MB of JSON.
 const TRACED_EVENTS: usize = 1 << 16;
@@ -196,7 +199,10 @@ pub(crate) struct ObserveArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace: Option<PathBuf>,
 
-    /// Replace the files of --trace, --audit and --rows if they exist
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
+
+    /// Replace the files of --trace, --html, --audit and --rows if they exist
     #[arg(short, long)]
     pub(crate) force: bool,
 
@@ -234,13 +240,12 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     // Bad samples are reported one by one.
     let is_new = |said: &&LoaderNote| !matches!(said, LoaderNote::BadSample { .. });
     loader.notes().iter().filter(is_new).for_each(|said| note(&said));
-    let rates = rates(args, &loader, at_least, step)?;
+    let mut timeline = Timeline::new();
+    let rates = rates(args, &loader, at_least, step, &mut timeline)?;
     #[cfg(feature = "remote")]
     let requests = remote.result(&requests_before, &loader.stats().since(&before), args.prices);
-    let report = args.observe.report.then(|| Report::new(loader.stats().since(&before)));
-    if let Some(path) = &args.observe.trace {
-        write_trace(&loader, path, args.observe.force)?;
-    }
+    let measured = Report::new(loader.stats().since(&before));
+    write_trace(&loader, &args.observe)?;
     let shuffle = args.loader.sampler.shuffle.map(|_| quality(&loader)).transpose()?;
     // A separate pass: hashing must not slow down what is measured.
     let digest = args.digest.then(|| digest::epoch(&loader, 0)).transpose()?;
@@ -278,17 +283,36 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         remote: requests,
         digest,
         replay: args.observe.replay,
-        report: report.as_ref().map(ReportFigures::from),
+        report: args.observe.report.then(|| ReportFigures::from(&measured)),
     };
+    if let Some(path) = &args.observe.page.html {
+        page(&loader, &result, &timeline, &measured).write(path, args.observe.force)?;
+    }
     let mut stdout = Stdout::open()?;
     if args.json {
         stdout.json_line(&result)?;
     } else {
         stdout.line(&result)?;
-        report.map_or(Ok(()), |report| stdout.line(&format_args!("\n{report}")))?;
+        if args.observe.report {
+            stdout.line(&format_args!("\n{measured}"))?;
+        }
     }
     stdout.finish()?;
     Ok(Verdict::Good)
+}
+
+/// The page of `--html`.
+fn page(loader: &Loader, result: &BenchResult, timeline: &Timeline, measured: &Report) -> Page {
+    let mut page = Page::new(format!("tl bench: {}", result.recipe));
+    page.sources(loader.dataset());
+    page.text("Result", result);
+    timeline.plot(&mut page, result.unit);
+    // Nothing was loaded for batches from memory.
+    if !result.replay {
+        page.shares("Shares of the workers' time", measured);
+        page.text("Report", measured);
+    }
+    page
 }
 
 /// Measures epochs from the second on, or batches of the first from memory.
@@ -297,14 +321,16 @@ fn rates(
     loader: &Loader,
     at_least: Duration,
     step: Duration,
+    timeline: &mut Timeline,
 ) -> Result<Rates, Failure> {
     let mut replay = args.observe.replay.then(|| loader.replay(0, REPLAYED)).transpose()?;
+    let batches = usize::try_from(loader.len()).unwrap_or(usize::MAX);
     let mut epoch = 0;
     measure::measure(at_least, || {
         epoch += 1;
         match &mut replay {
-            Some(replay) => Ok(drain_again(replay, loader.len(), step)),
-            None => drain(loader, epoch, step),
+            Some(replay) => drain(replay.take(batches).map(Ok), step, timeline),
+            None => drain(loader.epoch(epoch), step, timeline),
         }
     })
 }
@@ -394,8 +420,9 @@ pub(crate) fn duration(option: &'static str, value: f64, unit: f64) -> Result<Du
     duration.map_err(|error| Failure::setting(format_args!("{option} {value}: {error}")))
 }
 
-fn write_trace(loader: &Loader, path: &Path, force: bool) -> Result<(), Failure> {
-    write_file(path, force, |out| loader.write_trace(out))
+fn write_trace(loader: &Loader, args: &ObserveArgs) -> Result<(), Failure> {
+    let Some(path) = &args.trace else { return Ok(()) };
+    write_file(path, args.force, |out| loader.write_trace(out))
 }
 
 /// The recipe in words, with its mode of decoding.
@@ -447,22 +474,19 @@ fn warm_up(loader: &Loader, opened: Instant, global: &GlobalArgs) -> Result<Warm
     Ok(WarmUp { samples, not_valid, first_batch })
 }
 
-/// Takes every batch of an epoch, `step` for each, and returns how many samples they had.
-fn drain(loader: &Loader, epoch: u32, step: Duration) -> Result<u64, Failure> {
+/// Takes every batch, `step` for each, and returns how many samples they had.
+fn drain(
+    mut batches: impl Iterator<Item = Result<Batch, PipelineError>>,
+    step: Duration,
+    timeline: &mut Timeline,
+) -> Result<u64, Failure> {
     let mut samples = 0;
-    for batch in loader.epoch(epoch) {
-        samples += batch?.len() as u64;
+    loop {
+        let asked = Instant::now();
+        let Some(batch) = batches.next() else { return Ok(samples) };
+        let len = batch?.len() as u64;
+        timeline.add(len, asked.elapsed());
+        samples += len;
         thread::sleep(step);
     }
-    Ok(samples)
-}
-
-/// As [`drain`], of batches that cost nothing.
-fn drain_again(replay: &mut Replay, batches: u64, step: Duration) -> u64 {
-    let mut samples = 0;
-    for _ in 0..batches {
-        samples += replay.next().map_or(0, |batch| batch.len() as u64);
-        thread::sleep(step);
-    }
-    samples
 }

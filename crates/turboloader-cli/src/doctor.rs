@@ -34,6 +34,7 @@ use crate::bench::{duration, quality};
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::output::{Progress, Stdout, note};
+use crate::page::{Page, PageArgs};
 use crate::recipe;
 use change::{Measured, MoreReaders, Variant};
 use devices::Devices;
@@ -106,6 +107,13 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) cold: bool,
 
+    #[command(flatten)]
+    page: PageArgs,
+
+    /// Replace the file of --html if it exists
+    #[arg(short, long)]
+    force: bool,
+
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -141,21 +149,31 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let opened = Instant::now();
     let dataset = examination.open_samples()?;
     let open_s = opened.elapsed().as_secs_f64();
-    if let Some(videos) = VideoFindings::look(&dataset)? {
-        return print(&videos, args);
+    let mut page = Page::new(format!("tl doctor: {}", args.recipe));
+    page.sources(&dataset);
+    let videos = VideoFindings::look(&dataset)?;
+    if let Some(videos) = &videos {
+        page.text("Videos", videos);
+        print(videos, args)?;
+    } else {
+        let found = examination.run(dataset, open_s, global)?;
+        found.plot(&mut page);
+        print(&found, args)?;
     }
-    print(&examination.run(dataset, open_s, global)?, args)
+    if let Some(path) = &args.page.html {
+        page.write(path, args.force)?;
+    }
+    Ok(Verdict::Good)
 }
 
-fn print(findings: &(impl Serialize + Display), args: &Args) -> Result<Verdict, Failure> {
+fn print(findings: &(impl Serialize + Display), args: &Args) -> Result<(), Failure> {
     let mut stdout = Stdout::open()?;
     if args.json {
         stdout.json_line(findings)?;
     } else {
         stdout.line(findings)?;
     }
-    stdout.finish()?;
-    Ok(Verdict::Good)
+    stdout.finish()
 }
 
 struct Examination<'a> {

@@ -24,6 +24,7 @@ mod job;
 mod ls;
 mod merge;
 mod output;
+mod page;
 mod pixels;
 mod preview;
 mod recipe;

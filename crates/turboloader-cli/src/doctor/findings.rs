@@ -13,6 +13,7 @@ use super::memory;
 use super::store::StoreFigures;
 use crate::bench::machine;
 use crate::figures::{ReportFigures, rounded};
+use crate::page::{Bar, Page};
 
 /// Images whose header is read where the container says no size.
 const READ_OF_THESE: u32 = 100;
@@ -150,9 +151,33 @@ pub(super) struct Findings {
     verdict: String,
     #[serde(skip)]
     stages: String,
+    /// The report of the training run, for plots.
+    #[serde(skip)]
+    report: Report,
 }
 
 impl Findings {
+    /// Adds plots of rates and of the workers' time, and the text.
+    pub(super) fn plot(&self, page: &mut Page) {
+        let bar = |label: &str, rate: f64| Bar {
+            label: label.to_owned(),
+            value: rate,
+            text: format!("{rate:.0} samples/s"),
+        };
+        let mut rates = vec![
+            bar("disk, all readers", self.disk.samples_per_s),
+            bar("one worker", self.one_worker.capacity()),
+            bar("all workers", self.all_workers.capacity()),
+            bar("training", self.report.rate()),
+            bar("without the limit", self.report.reachable()),
+        ];
+        rates.extend(self.step_alone_per_s.map(|rate| bar("step alone", rate)));
+        page.text("Verdict", &self.verdict);
+        page.bars("Rates", &rates);
+        page.shares("Shares of the workers' time in training", &self.report);
+        page.text("Findings", self);
+    }
+
     pub(super) fn new(
         recipe: String,
         work: &Work,
@@ -204,6 +229,7 @@ impl Findings {
             changes: changes(found),
             verdict: found.training.verdict(),
             stages: table(&found.training),
+            report: found.training.clone(),
         }
     }
 }

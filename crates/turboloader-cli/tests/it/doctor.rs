@@ -175,3 +175,27 @@ fn a_bench_says_where_the_time_went() {
     assert!(replay.contains("served from memory"), "{replay}");
     bench(&["--replay", "--report"]).error(2);
 }
+
+/// Pages hold all that they need, as a file that is sent to somebody must.
+#[test]
+fn results_are_pages_for_a_browser() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("report.html");
+    let path = file.to_str().expect("a path in UTF-8");
+    doctor(&["--size", "32", "--html", path]).good();
+    let page = fs::read_to_string(&file).expect("it was written");
+    for part in ["<title>tl doctor: imagenet-train</title>", "Verdict", "all workers", "<svg"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains("<script") && !page.contains("http"), "{page}");
+    let photos = photos();
+    let photos = photos.to_str().expect("a path in UTF-8");
+    let bench = ["bench", photos, "--recipe", "imagenet-train", "--size", "32", "--seconds", "0.2"];
+    let refused = tl([&bench[..], &["--batch-size", "4", "--html", path]].concat());
+    assert!(refused.error(2).contains("exists already"), "the page of doctor is there");
+    tl([&bench[..], &["--batch-size", "4", "--html", path, "--force"]].concat()).good();
+    let page = fs::read_to_string(&file).expect("it was written");
+    for part in ["Throughput", "Waiting", "4 images", "<polyline", "Limited by"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+}
