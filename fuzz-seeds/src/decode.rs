@@ -65,6 +65,11 @@ pub fn decode_jxl(data: &[u8]) {
     decode(Format::Jxl, data);
 }
 
+/// Decodes `data` as AVIF.
+pub fn decode_avif(data: &[u8]) {
+    decode(Format::Avif, data);
+}
+
 fn decode(format: Format, data: &[u8]) {
     if Format::sniff(data) != Some(format) {
         return;

@@ -25,8 +25,8 @@ mod webp;
 
 pub use columns::{arrays, parquet_columns, zarr};
 pub use decode::{
-    decode_bmp, decode_gif, decode_jpeg, decode_jpeg2000, decode_jxl, decode_png, decode_pnm,
-    decode_qoi, decode_tiff, decode_webp,
+    decode_avif, decode_bmp, decode_gif, decode_jpeg, decode_jpeg2000, decode_jxl, decode_png,
+    decode_pnm, decode_qoi, decode_tiff, decode_webp,
 };
 pub use format::{
     fix_tar_checksums, fix_tbl2_checksums, images, numpy, packed_tar, tar, tbl1, tbl2,

@@ -175,6 +175,11 @@ fn jxl_seeds_pass() {
 }
 
 #[test]
+fn avif_seeds_pass() {
+    replay("decode_avif", fuzz_seeds::decode_avif);
+}
+
+#[test]
 fn jpeg_region_seeds_pass() {
     replay("jpeg_region_equals_full", fuzz_seeds::jpeg_region_equals_full);
 }

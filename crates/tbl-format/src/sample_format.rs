@@ -34,6 +34,8 @@ pub enum SampleFormat {
     Jpeg2000,
     /// JPEG XL, in a file of boxes or as a codestream (68).
     Jxl,
+    /// AVIF (69).
+    Avif,
     /// A code this version does not know; passed through.
     Other(u8),
 }
@@ -42,7 +44,7 @@ pub enum SampleFormat {
 struct Row(SampleFormat, &'static str, &'static [&'static str]);
 
 /// The formats in the order of their codes.
-const TABLE: [Row; 14] = [
+const TABLE: [Row; 15] = [
     Row(SampleFormat::Unknown, "UNKNOWN", &["bin"]),
     Row(SampleFormat::Jpeg, "JPEG", &["jpg", "jpeg"]),
     Row(SampleFormat::Png, "PNG", &["png"]),
@@ -57,6 +59,7 @@ const TABLE: [Row; 14] = [
     Row(SampleFormat::Qoi, "QOI", &["qoi"]),
     Row(SampleFormat::Jpeg2000, "JPEG2000", &["jp2", "j2k", "j2c", "jpc", "jpf", "jpx"]),
     Row(SampleFormat::Jxl, "JXL", &["jxl"]),
+    Row(SampleFormat::Avif, "AVIF", &["avif", "avifs"]),
 ];
 
 /// The extensions of videos whose frames can be read.
@@ -99,6 +102,7 @@ impl SampleFormat {
             Self::Qoi => 66,
             Self::Jpeg2000 => 67,
             Self::Jxl => 68,
+            Self::Avif => 69,
             Self::Other(code) => code,
         }
     }
@@ -114,7 +118,7 @@ impl SampleFormat {
             return Self::Unknown;
         };
         let extension = &base[dot + 1..];
-        let mut lower = [0; 4];
+        let mut lower = [0; 5];
         let Some(lower) = lower.get_mut(..extension.len()) else { return Self::Unknown };
         lower.copy_from_slice(extension);
         lower.make_ascii_lowercase();
@@ -130,6 +134,7 @@ impl SampleFormat {
             b"qoi" => Self::Qoi,
             b"jp2" | b"j2k" | b"j2c" | b"jpc" | b"jpf" | b"jpx" => Self::Jpeg2000,
             b"jxl" => Self::Jxl,
+            b"avif" | b"avifs" => Self::Avif,
             _ => Self::Unknown,
         }
     }
@@ -157,6 +162,7 @@ impl SampleFormat {
                 Self::Jpeg2000
             }
             [0, 0, 0, 12, b'J', b'X', b'L', b' ', ..] | [0xff, 0x0a, ..] => Self::Jxl,
+            [_, _, _, _, b'f', b't', b'y', b'p', brands @ ..] if is_avif(brands) => Self::Avif,
             _ => Self::Unknown,
         }
     }
@@ -178,12 +184,14 @@ impl SampleFormat {
 
     /// Whether bytes begin as an MP4, MOV, Matroska, WebM or AVI file does.
     pub fn is_video_magic(bytes: &[u8]) -> bool {
-        matches!(
-            bytes,
-            [_, _, _, _, b'f', b't', b'y', b'p', ..]
-                | [0x1a, 0x45, 0xdf, 0xa3, ..]
-                | [b'R', b'I', b'F', b'F', _, _, _, _, b'A', b'V', b'I', b' ', ..]
-        )
+        let is_image = Self::from_magic(bytes).is_image();
+        !is_image
+            && matches!(
+                bytes,
+                [_, _, _, _, b'f', b't', b'y', b'p', ..]
+                    | [0x1a, 0x45, 0xdf, 0xa3, ..]
+                    | [b'R', b'I', b'F', b'F', _, _, _, _, b'A', b'V', b'I', b' ', ..]
+            )
     }
 
     /// The extension that files of this format are written with, without a dot: `bin` for formats
@@ -211,12 +219,26 @@ impl SampleFormat {
                 | Self::Qoi
                 | Self::Jpeg2000
                 | Self::Jxl
+                | Self::Avif
         )
     }
 
     /// Whether the first `turboloader` has a code for the format.
     pub const fn is_original(self) -> bool {
         self.code() <= Self::RawU8.code()
+    }
+}
+
+/// Whether a file with these brands, and the version after the first, is AVIF: HEIF names its codec in
+/// one of the brands after the first.
+fn is_avif(brands: &[u8]) -> bool {
+    const MAX_BRANDS: usize = 16;
+    let Some((major, rest)) = brands.split_first_chunk::<4>() else { return false };
+    let mut others = rest.as_chunks::<4>().0.iter().skip(1).take(MAX_BRANDS);
+    match major {
+        b"avif" | b"avis" => true,
+        b"mif1" | b"msf1" => others.any(|brand| matches!(brand, b"avif" | b"avis")),
+        _ => false,
     }
 }
 
@@ -288,6 +310,12 @@ mod tests {
         assert!(SampleFormat::is_video_magic(b"RIFF\0\0\0\0AVI LIST"));
         assert!(!SampleFormat::is_video_magic(b"RIFF\0\0\0\0WEBP"));
         assert!(!SampleFormat::is_video_magic(b"\0\0\0\x20fty"));
+        for avif in [&b"\0\0\0\x20ftypavif"[..], b"\0\0\0\x20ftypmif1\0\0\0\0mif1avif"] {
+            assert!(!SampleFormat::is_video_magic(avif));
+            assert_eq!(SampleFormat::from_magic(avif), SampleFormat::Avif);
+        }
+        let heic = b"\0\0\0\x20ftypmif1\0\0\0\0mif1heic";
+        assert_eq!(SampleFormat::from_magic(heic), SampleFormat::Unknown);
     }
 
     #[test]

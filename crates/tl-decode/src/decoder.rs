@@ -4,6 +4,8 @@ use std::mem;
 
 use tl_simd::resample::Rect;
 
+#[cfg(feature = "avif")]
+use crate::avif;
 use crate::error::{DecodeError, Feature};
 use crate::format::Format;
 use crate::image::{Image, ImageInfo, PixelType};
@@ -42,6 +44,10 @@ pub fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
         Format::Jxl => jxl::probe(bytes),
         #[cfg(not(feature = "jxl"))]
         Format::Jxl => Err(not_built(Format::Jxl, "jxl")),
+        #[cfg(feature = "avif")]
+        Format::Avif => avif::probe(bytes),
+        #[cfg(not(feature = "avif"))]
+        Format::Avif => Err(not_built(Format::Avif, "avif")),
     }
 }
 
@@ -153,6 +159,10 @@ impl Decoder {
             Format::Jxl => jxl::decode(bytes, options, scratch, image),
             #[cfg(not(feature = "jxl"))]
             Format::Jxl => Err(not_built(Format::Jxl, "jxl")),
+            #[cfg(feature = "avif")]
+            Format::Avif => avif::decode(bytes, options, scratch, image),
+            #[cfg(not(feature = "avif"))]
+            Format::Avif => Err(not_built(Format::Avif, "avif")),
             Format::Tiff => {
                 let orientation =
                     tiff::decode(bytes, options, &mut self.tiff, &mut self.jpeg, image)?;
@@ -267,7 +277,7 @@ impl Decoder {
 }
 
 /// The error of images whose decoder is left out of this build.
-#[cfg(not(all(feature = "jpeg2000", feature = "jxl")))]
+#[cfg(not(all(feature = "avif", feature = "jpeg2000", feature = "jxl")))]
 fn not_built(format: Format, feature: &'static str) -> DecodeError {
     Feature::NotBuilt { format, feature }.into()
 }

@@ -45,7 +45,7 @@ pub enum DecodeError {
 pub enum Defect {
     /// No decoder knows the first bytes.
     #[error(
-        "not a JPEG, PNG, WebP, BMP, TIFF, GIF, PNM, QOI, JPEG 2000 or JPEG XL file ({}{length} bytes long)",
+        "not a JPEG, PNG, WebP, BMP, TIFF, GIF, PNM, QOI, JPEG 2000, JPEG XL or AVIF file ({}{length} bytes long)",
         Start(.start, *.length)
     )]
     UnknownFormat {
@@ -148,9 +148,19 @@ pub enum Feature {
     /// HEIF image coded as HEVC.
     #[error("HEIC images: convert them to JPEG, PNG or WebP")]
     Heic,
-    /// HEIF image coded as AV1.
-    #[error("AVIF images: convert them to JPEG, PNG or WebP")]
-    Avif,
+    /// AVIF whose image is an item of this kind: neither AV1 nor a grid of it.
+    #[error("AVIF image item of kind {}", .0.escape_ascii())]
+    AvifItem([u8; 4]),
+    /// AVIF with a property that readers must know, or with one layer selected of several.
+    #[error("AVIF image item with the property {}", .0.escape_ascii())]
+    AvifProperty([u8; 4]),
+    /// AVIF with items that are made of other items, by the number of their construction method.
+    #[error("AVIF image item of construction method {0}")]
+    AvifConstruction(u8),
+    /// AVIF with matrix coefficients of this code point of ITU-T H.273, which libavif does not convert
+    /// either, except those that are derived from unusual primaries (12).
+    #[error("AVIF with matrix coefficients {0}")]
+    AvifMatrix(u16),
     /// JPEG XL image of inks.
     #[error("JXL with inks (CMYK)")]
     JxlCmyk,
@@ -268,6 +278,8 @@ enum Codec {
     Jpeg(jpeg_decoder::Error),
     Png(png::DecodingError),
     WebP(image_webp::DecodingError),
+    #[cfg(feature = "avif")]
+    Avif(tl_av1::Error),
     #[cfg(feature = "jpeg2000")]
     Jpeg2000(hayro_jpeg2000::DecodeError),
     #[cfg(feature = "jxl")]
@@ -303,6 +315,13 @@ impl From<image_webp::DecodingError> for CodecError {
     }
 }
 
+#[cfg(feature = "avif")]
+impl From<tl_av1::Error> for CodecError {
+    fn from(error: tl_av1::Error) -> Self {
+        Self(Codec::Avif(error))
+    }
+}
+
 #[cfg(feature = "jpeg2000")]
 impl From<hayro_jpeg2000::DecodeError> for CodecError {
     fn from(error: hayro_jpeg2000::DecodeError) -> Self {
@@ -325,6 +344,8 @@ impl fmt::Display for CodecError {
             Codec::Jpeg(error) => write!(line, "JPEG: {error}"),
             Codec::Png(error) => write!(line, "PNG: {error}"),
             Codec::WebP(error) => write!(line, "WebP: {error}"),
+            #[cfg(feature = "avif")]
+            Codec::Avif(error) => write!(line, "AVIF: {error}"),
             #[cfg(feature = "jpeg2000")]
             Codec::Jpeg2000(error) => write!(line, "JPEG2000: {error}"),
             #[cfg(feature = "jxl")]
@@ -341,6 +362,8 @@ impl std::error::Error for CodecError {
             Codec::Jpeg(error) => Some(error),
             Codec::Png(error) => Some(error),
             Codec::WebP(error) => Some(error),
+            #[cfg(feature = "avif")]
+            Codec::Avif(error) => Some(error),
             #[cfg(feature = "jpeg2000")]
             Codec::Jpeg2000(error) => Some(error),
             #[cfg(feature = "jxl")]
@@ -420,7 +443,8 @@ mod tests {
     #[test]
     fn what_is_no_image_is_shown_as_far_as_it_goes() {
         let text = |start, length| Defect::UnknownFormat { start, length }.to_string();
-        let no_image = "not a JPEG, PNG, WebP, BMP, TIFF, GIF, PNM, QOI, JPEG 2000 or JPEG XL file";
+        let no_image =
+            "not a JPEG, PNG, WebP, BMP, TIFF, GIF, PNM, QOI, JPEG 2000, JPEG XL or AVIF file";
         assert_eq!(text([0; 4], 0), format!("{no_image} (0 bytes long)"));
         let expected = format!("{no_image} (starts with ff d8, 2 bytes long)");
         assert_eq!(text([0xff, 0xd8, 0, 0], 2), expected);

@@ -28,6 +28,8 @@ pub enum Format {
     Jpeg2000,
     /// JPEG XL, in a file of boxes or as a codestream.
     Jxl,
+    /// AVIF, a still image or the first of a sequence.
+    Avif,
 }
 
 impl Format {
@@ -54,7 +56,7 @@ impl Format {
                 Some(Self::Jpeg2000)
             }
             [0, 0, 0, 12, b'J', b'X', b'L', b' ', ..] | [0xFF, 0x0A, ..] => Some(Self::Jxl),
-            _ => None,
+            _ => (heif(bytes) == Some(Heif::Avif)).then_some(Self::Avif),
         }
     }
 
@@ -71,14 +73,15 @@ impl Format {
             Self::Gif => "GIF",
             Self::Jpeg2000 => "JPEG2000",
             Self::Jxl => "JXL",
+            Self::Avif => "AVIF",
         }
     }
 
     /// [`Format::sniff`] with an error that shows how the file begins.
     pub(crate) fn of(bytes: &[u8]) -> Result<Self, DecodeError> {
         Self::sniff(bytes).ok_or_else(|| {
-            if let Some(refused) = heif(bytes) {
-                return refused.into();
+            if heif(bytes) == Some(Heif::Heic) {
+                return Feature::Heic.into();
             }
             let mut start = [0; 4];
             for (to, from) in start.iter_mut().zip(bytes) {
@@ -94,19 +97,26 @@ fn is_after_pnm_kind(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | 0x0B | 0x0C | b'\r' | b'#')
 }
 
-/// The reason to refuse HEIF images, which begin with the brands of their codec.
-fn heif(bytes: &[u8]) -> Option<Feature> {
+/// A codec of HEIF images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heif {
+    Avif,
+    Heic,
+}
+
+/// The codec of HEIF images, which begin with brands that name it.
+fn heif(bytes: &[u8]) -> Option<Heif> {
     const MAX_BRANDS: usize = 16;
     let &[_, _, _, _, b'f', b't', b'y', b'p', ref brands @ ..] = bytes else { return None };
     let (major, rest) = brands.split_first_chunk::<4>()?;
     match major {
-        b"heic" | b"heix" | b"heim" | b"heis" | b"hevc" | b"hevx" => Some(Feature::Heic),
-        b"avif" | b"avis" => Some(Feature::Avif),
+        b"heic" | b"heix" | b"heim" | b"heis" | b"hevc" | b"hevx" => Some(Heif::Heic),
+        b"avif" | b"avis" => Some(Heif::Avif),
         b"mif1" | b"msf1" => {
             // After the version, the brands of other readers.
             let mut others = rest.as_chunks::<4>().0.iter().skip(1).take(MAX_BRANDS);
             let is_avif = others.any(|brand| matches!(brand, b"avif" | b"avis"));
-            Some(if is_avif { Feature::Avif } else { Feature::Heic })
+            Some(if is_avif { Heif::Avif } else { Heif::Heic })
         }
         _ => None,
     }
@@ -123,14 +133,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heif_images_are_refused_by_name() {
+    fn heif_images_are_known_by_their_brands() {
         let text = |bytes: &[u8]| Format::of(bytes).unwrap_err().to_string();
         let heic = "unsupported: HEIC images: convert them to JPEG, PNG or WebP";
-        let avif = "unsupported: AVIF images: convert them to JPEG, PNG or WebP";
         assert_eq!(text(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic"), heic);
         assert_eq!(text(b"\0\0\0\x18ftypmif1\0\0\0\0mif1heic"), heic);
-        assert_eq!(text(b"\0\0\0\x1cftypmif1\0\0\0\0mif1avifmiaf"), avif);
-        assert_eq!(text(b"\0\0\0\x1cftypavif\0\0\0\0"), avif);
+        for avif in [&b"\0\0\0\x1cftypmif1\0\0\0\0mif1avifmiaf"[..], b"\0\0\0\x1cftypavif\0\0\0\0"]
+        {
+            assert_eq!(Format::sniff(avif), Some(Format::Avif));
+        }
         assert!(text(b"\0\0\0\x1cftypisom\0\0\0\0").starts_with("malformed: not a JPEG"));
         assert!(text(b"\0\0\0\x1cftyphe").starts_with("malformed: not a JPEG"));
     }

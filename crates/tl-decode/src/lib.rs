@@ -2,6 +2,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "avif")]
+mod avif;
 mod bmp;
 mod decoder;
 mod error;

@@ -57,9 +57,13 @@ fn has_wide_samples(format: Format, sample_format: SampleFormat) -> bool {
     match format {
         Format::Png | Format::Tiff | Format::Pnm => true,
         Format::Jpeg2000 => sample_format == SampleFormat::Unsigned,
-        Format::Jpeg | Format::WebP | Format::Bmp | Format::Qoi | Format::Gif | Format::Jxl => {
-            false
-        }
+        Format::Jpeg
+        | Format::WebP
+        | Format::Bmp
+        | Format::Qoi
+        | Format::Gif
+        | Format::Jxl
+        | Format::Avif => false,
     }
 }
 

@@ -633,7 +633,166 @@ def make_jxl():
     put("cut_boxes.jxl", boxes[:-20], "cut in the pixels of a file of boxes", error="Malformed")
 
 
-FORMATS = ("png", "jpeg", "webp", "bmp", "tiff", "pnm", "qoi", "gif", "jpeg2000", "jxl")
+def box(kind, *parts):
+    body = b"".join(parts)
+    return struct.pack(">I", 8 + len(body)) + kind + body
+
+
+def full_box(kind, version, flags, *parts):
+    return box(kind, struct.pack(">I", version << 24 | flags), *parts)
+
+
+def av1_of(data):
+    """The AV1 data and the configuration of the first item of a file that Pillow wrote."""
+    configuration = data[data.index(b"av1C") + 4:][:4]
+    place = data.index(b"iloc") + 4
+    # Version 0: sizes of 4, count, number, construction, count of extents, offset, length.
+    offset, length = struct.unpack(">II", data[place + 14:place + 22])
+    return data[offset:offset + length], configuration
+
+
+def heif(items, primary, properties, references=b"", idat=b"", brand=b"avif"):
+    """A file of items: (kind, data or (offset, length) of idat, property numbers); data may be in pieces."""
+    def build(base):
+        infe, iloc, ipma, mdat = b"", b"", b"", b""
+        for number, (kind, data, of_item) in enumerate(items, 1):
+            infe += full_box(b"infe", 2, 0, struct.pack(">HH4sB", number, 0, kind, 0))
+            if isinstance(data, tuple):
+                iloc += struct.pack(">HHHHII", number, 1, 0, 1, *data)
+            else:
+                pieces = data if isinstance(data, list) else [data]
+                iloc += struct.pack(">HHHH", number, 0, 0, len(pieces))
+                for piece in pieces:
+                    iloc += struct.pack(">II", base + len(mdat), len(piece))
+                    mdat += piece
+            ipma += struct.pack(">HB", number, len(of_item)) + bytes(of_item)
+        meta = full_box(
+            b"meta", 0, 0,
+            full_box(b"hdlr", 0, 0, struct.pack(">I4s12sB", 0, b"pict", b"", 0)),
+            full_box(b"pitm", 0, 0, struct.pack(">H", primary)),
+            full_box(b"iloc", 1, 0, struct.pack(">BBH", 0x44, 0, len(items)), iloc),
+            full_box(b"iinf", 0, 0, struct.pack(">H", len(items)), infe),
+            box(b"iprp", box(b"ipco", *properties), full_box(b"ipma", 0, 0, struct.pack(">I", len(items)), ipma)),
+            full_box(b"iref", 0, 0, references) if references else b"",
+            box(b"idat", idat) if idat else b"",
+        )
+        start = box(b"ftyp", brand, struct.pack(">I", 0), b"avifmif1miaf") + meta
+        return start, start + box(b"mdat", mdat) if mdat else start
+    return build(len(build(0)[0]) + 8)[1]
+
+
+def make_avif():
+    def put(name, data, why, **options):
+        add(f"avif/{name}", data, why, feature="avif", **options)
+        if "error" in options:
+            return
+        image = Image.open(io.BytesIO(data))
+        image.load()
+        if image.mode == "RGBA":
+            lines = ENTRIES[-1].rstrip().split("\n")
+            lines.insert(4, f'rgba8_sha256 = "{hashlib.sha256(image.tobytes()).hexdigest()}"')
+            ENTRIES[-1] = "\n".join(lines) + "\n"
+
+    def avif(pixels, **options):
+        image = pixels if isinstance(pixels, Image.Image) else Image.fromarray(pixels)
+        return saved(image, "AVIF", **{"quality": 60, "speed": 0, **options})
+
+    def colors(data, matrix, full):
+        at = data.index(b"nclx") + 4
+        return data[:at] + struct.pack(">HHHB", 1, 13, matrix, full << 7) + data[at + 7:]
+
+    def deep(pixels, bits, form, **options):
+        layout = int(imagecodecs.AVIF.PIXEL_FORMAT[f"YUV{form}"])
+        return imagecodecs.avif_encode(pixels >> (16 - bits), 60, speed=0, bitspersample=bits, pixelformat=layout, **options)
+
+    rgba = numpy.concatenate([RGB, (255 - GREY)[:, :, None]], 2)
+    deep_rgba = numpy.concatenate([DEEP_RGB, (DEEP ^ 0xFFFF)[:, :, None]], 2)
+    for form in ("4:2:0", "4:2:2", "4:4:4"):
+        for place in ("full", "limited"):
+            name = f"{form.replace(':', '')}_{place}.avif"
+            put(name, avif(RGB, subsampling=form, range=place), f"{form}, {place} range, an odd size")
+    put("grey.avif", avif(GREY), "one channel")
+    put("grey_limited.avif", avif(GREY, range="limited"), "one channel of limited range")
+    put("one.avif", avif(RGB[:1, :1]), "one pixel")
+    put("even.avif", avif(RGB[:12, :20], quality=90), "an even size")
+    good = avif(RGB)
+    for matrix, name in ((1, "bt709"), (9, "bt2020")):
+        for full in (0, 1):
+            put(f"{name}_{('limited', 'full')[full]}.avif", colors(good, matrix, full), f"the file states {name}, the AV1 data BT.601")
+    wide = avif(RGB, subsampling="4:4:4")
+    put("identity.avif", colors(wide, 0, 1), "green, blue and red as Y, U and V")
+    put("ycgco.avif", colors(good, 8, 1), "YCgCo, whose samples libavif interpolates itself")
+    put("smpte240_limited.avif", colors(good, 7, 0), "coefficients that libyuv does not have")
+    put("without_colr.avif", good.replace(b"colrnclx", b"freenclx"), "colours as the AV1 data states them")
+    put("rgba.avif", avif(rgba), "alpha is dropped")
+    put("rgba_limited.avif", avif(rgba, range="limited", subsampling="4:2:2"), "the alpha of limited colours")
+    put("premultiplied.avif", avif(rgba, alpha_premultiplied=True), "colours are divided by alpha")
+    put("grey_alpha.avif", avif(rgba, subsampling="4:0:0"), "grey with alpha, which Pillow shows as RGBA")
+    for bits in (10, 12):
+        put(f"rgb{bits}.avif", deep(DEEP_RGB, bits, "420"), f"{bits} bits, of which the lowest are dropped")
+        put(f"rgba{bits}.avif", deep(deep_rgba, bits, "420"), f"{bits} bits with alpha, converted from all bits")
+        put(f"grey{bits}.avif", deep(DEEP, bits, "400"), f"grey of {bits} bits, rounded")
+    for tag in (3, 4, 5, 6):
+        exif = Image.Exif()
+        exif[274] = tag
+        put(f"turned{tag}.avif", avif(RGB, exif=exif), "rotated and mirrored by properties", orientation=tag)
+    xmp = b'<rdf:Description tiff:Orientation="6"/>'
+    put("xmp6.avif", avif(RGB, xmp=xmp), "the orientation of an XMP packet alone", orientation=6)
+    exif = Image.Exif()
+    exif[274] = 1
+    put("xmp_and_exif.avif", avif(RGB, xmp=xmp, exif=exif), "an EXIF block without an orientation", orientation=6)
+    frames = [Image.fromarray(pixels) for pixels in (rgba, 255 - rgba)]
+    put("avis.avif", avif(frames[0], save_all=True, append_images=frames[1:]), "the first of a sequence")
+    make_avif_items(put, avif)
+    put("cut.avif", good[:-20], "cut in the pixels", error="Malformed")
+    size = struct.pack(">II", WIDTH, HEIGHT)
+    put("other_size.avif", good.replace(size, struct.pack(">II", WIDTH + 1, HEIGHT)), "a size unlike that of the picture", error="Malformed")
+    put("large_claim.avif", good.replace(size, struct.pack(">II", 60000, 60000)), "3.6 gigapixels claimed by a few hundred bytes", error="LimitExceeded")
+    put("matrix14.avif", colors(good, 14, 1), "ICtCp", error="Unsupported")
+    put("no_primary.avif", good.replace(b"pitm", b"free"), "no primary item", error="Malformed")
+
+
+def make_avif_items(put, avif):
+    """Files of several items, of which Pillow writes none."""
+    def tile(pixels, **options):
+        return av1_of(avif(pixels, quality=30, **options))
+
+    whole = numpy.asarray(Image.fromarray(RGB[:4, :4]).resize((118, 90), Image.Resampling.BICUBIC))
+    parts = [whole[:64, :64], whole[:64, 54:], whole[26:, :64], whole[26:, 54:]]
+    tiles = [tile(part) for part in parts]
+    alphas = [tile(part[:, :, 1]) for part in parts]
+    ispe = lambda width, height: full_box(b"ispe", 0, 0, struct.pack(">II", width, height))
+    pixi = lambda *bits: full_box(b"pixi", 0, 0, bytes([len(bits), *bits]))
+    auxc = full_box(b"auxC", 0, 0, b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0")
+    colr = box(b"colr", b"nclx", struct.pack(">HHHB", 1, 13, 6, 0x80))
+    properties = [ispe(118, 90), ispe(64, 64), box(b"av1C", tiles[0][1]), colr, box(b"av1C", alphas[0][1]), auxc, pixi(8, 8, 8), pixi(8)]
+    # Of the grid, its tiles, their alpha.
+    of_grid, of_tile, of_alpha = (1, 4, 7), (2, 0x83, 4, 7), (2, 0x85, 6, 8)
+    grid = struct.pack(">BBBBHH", 0, 0, 1, 1, 118, 90)
+    dimg = lambda number, first: box(b"dimg", struct.pack(">HH4H", number, 4, *range(first, first + 4)))
+    colour_items = [(b"av01", data, of_tile) for data, _ in tiles]
+    alpha_items = [(b"av01", data, of_alpha) for data, _ in alphas]
+    plain = [(b"grid", (0, 8), of_grid), *colour_items]
+    put("grid.avif", heif(plain, 1, properties, dimg(1, 2), grid), "four tiles, of which the last ones are cut")
+    auxl = b"".join(box(b"auxl", struct.pack(">HHH", 6 + i, 1, 2 + i)) for i in range(4))
+    put("grid_alpha_tiles.avif", heif([*plain, *alpha_items], 1, properties, dimg(1, 2) + auxl, grid), "each tile of a grid has its alpha")
+    with_grid = [*plain, *alpha_items, (b"grid", (0, 8), (1, 6, 8))]
+    auxl = box(b"auxl", struct.pack(">HHH", 10, 1, 1))
+    put("grid_alpha_grid.avif", heif(with_grid, 1, properties, dimg(1, 2) + dimg(10, 6) + auxl, grid), "alpha is a grid as well")
+    put("grid_short.avif", heif(plain[:-1], 1, properties, dimg(1, 2), grid), "a tile of a grid is missing", error="Malformed")
+    data, configuration = tile(RGB)
+    single = [ispe(WIDTH, HEIGHT), box(b"av1C", configuration), colr, pixi(8, 8, 8)]
+    of_single = (1, 0x82, 3, 4)
+    put("idat.avif", heif([(b"av01", (0, len(data)), of_single)], 1, single, idat=data), "AV1 in idat")
+    put("pieces.avif", heif([(b"av01", [data[:30], data[30:50], data[50:]], of_single)], 1, single), "AV1 in three pieces")
+    put("mif1.avif", heif([(b"av01", data, of_single)], 1, single, brand=b"mif1"), "AVIF is not the first of the brands")
+    clap = box(b"clap", struct.pack(">8I", 11, 1, 7, 1, 0, 1, 0, 1))
+    put("clap.avif", heif([(b"av01", data, (*of_single, 0x85))], 1, [*single, clap]), "Pillow shows all of it, not the clean aperture")
+    put("essential.avif", heif([(b"av01", data, (*of_single, 0x85))], 1, [*single, box(b"abcd")]), "an unknown property that readers must know", error="Unsupported")
+    put("hevc.avif", heif([(b"hvc1", data, of_single)], 1, single), "a primary item of HEVC", error="Unsupported")
+
+
+FORMATS = ("png", "jpeg", "webp", "bmp", "tiff", "pnm", "qoi", "gif", "jpeg2000", "jxl", "avif")
 
 
 def main():

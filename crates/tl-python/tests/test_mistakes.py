@@ -525,12 +525,12 @@ MISTAKES = [
     (
         "tl.decode(np.zeros(3))",
         "DecodeError",
-        "malformed: not a JPEG, PNG, WebP, BMP, TIFF, GIF, PNM, QOI, JPEG 2000 or JPEG XL file (starts with 00 00 00 00, 24 bytes long)",
+        "malformed: not a JPEG, PNG, WebP, BMP, TIFF, GIF, PNM, QOI, JPEG 2000, JPEG XL or AVIF file (starts with 00 00 00 00, 24 bytes long)",
     ),
     (
         'tl.decode(b"")',
         "DecodeError",
-        "malformed: not a JPEG, PNG, WebP, BMP, TIFF, GIF, PNM, QOI, JPEG 2000 or JPEG XL file (0 bytes long)",
+        "malformed: not a JPEG, PNG, WebP, BMP, TIFF, GIF, PNM, QOI, JPEG 2000, JPEG XL or AVIF file (0 bytes long)",
     ),
     (
         'tl.probe("a")',

@@ -16,7 +16,7 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ("tl-arrow", &["tbl-format", "tbl-io", "tl-tokens"]),
     ("tl-av1", &[]),
     ("tl-cuda", &["tl-decode", "tl-handoff", "tl-simd"]),
-    ("tl-decode", &["tl-simd"]),
+    ("tl-decode", &["tl-av1", "tl-simd"]),
     ("tl-handoff", &[]),
     (
         "tl-pipeline",

@@ -48,6 +48,7 @@ impl Entry {
     /// The entry as it is for a build without the feature that the file needs: refused by name.
     fn for_this_build(mut self) -> Self {
         let is_built = match self.get("feature") {
+            Some("avif") => cfg!(feature = "avif"),
             Some("jpeg2000") => cfg!(feature = "jpeg2000"),
             Some("jxl") => cfg!(feature = "jxl"),
             Some("tiff-lzma") => cfg!(feature = "tiff-lzma"),
@@ -113,6 +114,11 @@ fn check(entry: &Entry) {
         None => assert!(upright == image, "{file}: nothing to turn"),
     }
 
+    if let Some(expected) = entry.get("rgba8_sha256") {
+        let rgba = decode(&bytes, Color::Rgba, Exif::Ignore).expect(file);
+        assert!(info.has_alpha, "{file}");
+        assert_eq!(sha256(&rgba.data), expected, "{file} with alpha");
+    }
     if let Some(expected) = entry.get("rgb8_sha256") {
         assert_eq!(sha256(&image.data), expected, "{file}");
         let grey = decode(&bytes, Color::Grey, Exif::Ignore).expect(file);

@@ -54,11 +54,11 @@ _SHOWN = 8
 # As TBL files name them, and the extensions of their files.
 _IMAGE_FORMATS = (
     *("jpeg", "png", "webp", "bmp", "tiff", "raw_u8"),
-    *("gif", "pnm", "qoi", "jpeg2000", "jxl"),
+    *("gif", "pnm", "qoi", "jpeg2000", "jxl", "avif"),
 )
 _IMAGES = (
     *("jpg", "jpeg", "png", "webp", "bmp", "tif", "tiff", "gif", "pnm", "pbm", "pgm", "ppm", "qoi"),
-    *("jp2", "j2k", "j2c", "jpc", "jpf", "jpx", "jxl"),
+    *("jp2", "j2k", "j2c", "jpc", "jpf", "jpx", "jxl", "avif", "avifs"),
 )
 _TEXTS = ("txt", "text", "caption", "cls", "csv", "md", "yaml", "yml", "xml")
 

@@ -46,6 +46,7 @@ class SampleFormat(enum.IntEnum):
     QOI = 66
     JPEG2000 = 67
     JXL = 68
+    AVIF = 69
 
 
 class TblReaderV2:
