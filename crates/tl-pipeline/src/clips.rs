@@ -78,6 +78,9 @@ pub enum ClipStart {
     Center,
     /// The clips begin at the frame that is on display at this time of the video in seconds.
     At(f64),
+    /// The rows of the data set name the frames: each row of [`LeRobot`](crate::LeRobot) has a clip of
+    /// every camera.
+    Rows,
 }
 
 /// The frames that a clip has where the video ends before it does.
@@ -90,6 +93,15 @@ pub enum Beyond {
     Wrap,
     /// None: it is an error of the sample.
     Error,
+}
+
+/// Tells the videos of a data set apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct VideoId {
+    /// The number of the source.
+    pub(crate) shard: usize,
+    /// The number of the video there: of its sample, or of its file if samples share files.
+    pub(crate) number: u64,
 }
 
 impl Default for ClipSampling {
@@ -169,6 +181,7 @@ impl ClipSampling {
             ClipStart::Uniform => ("uniform", 0.0),
             ClipStart::Center => ("center", 0.0),
             ClipStart::At(seconds) => ("at", seconds),
+            ClipStart::Rows => ("rows", 0.0),
         };
         hash.update(name);
         hash.update(number.to_bits().to_le_bytes());

@@ -4,6 +4,7 @@ mod annotation;
 mod clip;
 mod empty;
 mod kinds;
+mod lerobot;
 mod sampler;
 mod table;
 mod view;
@@ -23,6 +24,7 @@ use crate::threads::ThreadError;
 pub use annotation::AnnotationFault;
 pub use clip::ClipFault;
 pub use empty::EmptyError;
+pub use lerobot::LeRobotDefect;
 pub use sampler::SamplerError;
 pub use table::{ColumnsError, TableError};
 pub use view::{FilterError, ViewError};
@@ -57,6 +59,9 @@ pub enum PipelineError {
     /// A table cannot be opened.
     #[error("{location}: {source}")]
     Table { location: Location, source: TableError },
+    /// A folder is not a data set of LeRobot, or not a whole one.
+    #[error("{location}: {source}")]
+    LeRobot { location: Location, source: LeRobotDefect },
     /// Columns that the data set does not have, or not as they are asked for.
     #[error(transparent)]
     Columns(#[from] ColumnsError),
@@ -242,6 +247,14 @@ pub enum SampleFault {
     /// Its video does not have the clips that are asked for.
     #[error(transparent)]
     Clip(#[from] ClipFault),
+    /// A video file that its row points into cannot be used.
+    #[error("{location}: row {row}: {source}")]
+    RowVideo {
+        location: Location,
+        /// The row, counted over all files of rows.
+        row: u64,
+        source: Box<SampleFault>,
+    },
     /// The recipe decodes with nvJPEG, and is carried out without a device.
     #[error("the recipe decodes with nvJPEG, which only loaders with a device do")]
     NvJpeg,
@@ -260,6 +273,9 @@ impl SampleFault {
     /// True if the sample needs more memory than its limit.
     pub(crate) fn is_limit(&self) -> bool {
         if let Self::Annotation(AnnotationFault::Image { source, .. }) = self {
+            return source.is_limit();
+        }
+        if let Self::RowVideo { source, .. } = self {
             return source.is_limit();
         }
         if let Self::Video { source, .. } = self {

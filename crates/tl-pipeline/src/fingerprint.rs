@@ -77,6 +77,9 @@ impl Dataset {
     ///
     /// For tokens they are those at both ends of every file, and the windows.
     ///
+    /// For LeRobot they are followed by the places of episodes, the choice of what rows have, and the
+    /// numbers of the first and the last row.
+    ///
     /// # Errors
     /// If an index entry cannot be read for another reason than damage: a later try may succeed.
     pub fn fingerprint(&self) -> Result<Fingerprint, PipelineError> {
@@ -95,6 +98,10 @@ impl Dataset {
         hash.update(self.len().to_le_bytes());
         for (_, digest) in self.chunk_digests()? {
             hash.update(digest);
+        }
+        #[cfg(feature = "arrow")]
+        for rows in self.shards().iter().filter_map(|shard| crate::lerobot::LeRobot::of(&**shard)) {
+            rows.hash(&mut hash);
         }
         Ok(Fingerprint(hash.finalize().into()))
     }

@@ -27,6 +27,8 @@ mod fields;
 mod fingerprint;
 mod kept_indexes;
 mod layout;
+#[cfg(feature = "arrow")]
+mod lerobot;
 mod loader;
 mod memory;
 mod memory_limits;
@@ -78,8 +80,8 @@ pub use device_batch::{DeviceBatch, DeviceUse};
 pub use device_part::DevicePart;
 pub use epoch::Epoch;
 pub use error::{
-    AnnotationFault, ClipFault, ColumnsError, EmptyError, FilterError, PipelineError, SampleError,
-    SampleFault, SamplerError, TableError, ViewError,
+    AnnotationFault, ClipFault, ColumnsError, EmptyError, FilterError, LeRobotDefect,
+    PipelineError, SampleError, SampleFault, SamplerError, TableError, ViewError,
 };
 pub use fault::Fault;
 pub use fields::{
@@ -89,6 +91,8 @@ pub use fields::{
 };
 pub use fingerprint::Fingerprint;
 pub use layout::ImageSpec;
+#[cfg(feature = "arrow")]
+pub use lerobot::{CameraSpec, Deltas, LeRobot, LeRobotOptions};
 pub use loader::Loader;
 pub use memory::MemoryReport;
 pub use note::LoaderNote;

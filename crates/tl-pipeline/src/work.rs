@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use tl_transform::Recipe;
 
-use crate::clips::ClipWork;
+use crate::clips::{ClipStart, ClipWork};
 use crate::dataset::Dataset;
 use crate::error::PipelineError;
 use crate::table::Columns;
@@ -53,13 +53,50 @@ impl Work {
     pub(crate) fn check_samples(&self, dataset: &Dataset) -> Result<(), PipelineError> {
         match self {
             Self::Images(recipe) => {
+                check_rows(dataset, None)?;
                 dataset.require_images()?;
                 check_mixing(recipe, dataset)
             }
-            Self::Clips(_) => check_videos(dataset),
-            Self::Bytes | Self::Views | Self::Columns(_) | Self::Tokens(_) => Ok(()),
+            Self::Clips(clips) => {
+                check_rows(dataset, Some(clips))?;
+                check_videos(dataset)
+            }
+            Self::Bytes | Self::Views | Self::Columns(_) | Self::Tokens(_) => {
+                check_rows(dataset, None)
+            }
         }
     }
+}
+
+/// Fails where rows of LeRobot meet work on other samples, or the reverse.
+fn check_rows(dataset: &Dataset, clips: Option<&ClipWork>) -> Result<(), PipelineError> {
+    let unusable = |text: &str| Err(PipelineError::Unusable(text.to_owned()));
+    let names_frames = clips.is_some_and(|clips| clips.sampling.start == ClipStart::Rows);
+    #[cfg(feature = "arrow")]
+    let mut first: Option<&crate::lerobot::LeRobot> = None;
+    #[cfg(feature = "arrow")]
+    for shard in dataset.shards() {
+        match (crate::lerobot::LeRobot::of(&**shard), clips) {
+            (Some(rows), Some(clips))
+                if rows.sampling() == clips.sampling
+                    && first.get_or_insert(rows).cameras() == rows.cameras() => {}
+            (Some(_), _) => {
+                return unusable(
+                    "rows of LeRobot name their frames: leave clips at its default, and pass data \
+                     sets with the same cameras and delta_timestamps",
+                );
+            }
+            (None, _) if names_frames => {
+                return unusable("clips at frames that rows name need a data set of LeRobot");
+            }
+            (None, _) => {}
+        }
+    }
+    #[cfg(not(feature = "arrow"))]
+    if names_frames {
+        return unusable("clips at frames that rows name need a build with the feature `arrow`");
+    }
+    Ok(())
 }
 
 fn check_mixing(recipe: &Recipe, dataset: &Dataset) -> Result<(), PipelineError> {

@@ -45,6 +45,7 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
             "fields",
             "fingerprint",
             "kept_indexes",
+            "lerobot",
             "order",
             "placement",
             "row",

@@ -26,10 +26,14 @@ pub(crate) fn frames(
             ClipStart::Uniform => clip * (starts - 1) / (clips - 1).max(1),
             ClipStart::Center => video.centered(clip, clips, starts),
             ClipStart::At(seconds) => video.frame_at(seconds)?,
+            // `Work::check_samples` refuses it for videos that no row points into.
+            ClipStart::Rows => 0,
         };
         let time = match sampling.start {
             ClipStart::At(seconds) => ticks(seconds, index.info().time_base),
-            ClipStart::Random | ClipStart::Uniform | ClipStart::Center => video.pts(start) as f64,
+            ClipStart::Random | ClipStart::Uniform | ClipStart::Center | ClipStart::Rows => {
+                video.pts(start) as f64
+            }
         };
         video.clip(start, time, &mut frames)?;
     }

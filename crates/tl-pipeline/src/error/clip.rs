@@ -18,6 +18,12 @@ pub enum ClipFault {
         "frame {frame} has {width}x{height} pixels, the clip began with {first_width}x{first_height}"
     )]
     Size { frame: u64, width: u32, height: u32, first_width: u32, first_height: u32 },
+    /// The frame at a time of a row is displayed at another time than the tolerance allows.
+    #[error("frame {frame} is displayed at {found} s, expected {expected} s within {tolerance} s")]
+    OtherTime { frame: u64, found: f64, expected: f64, tolerance: f64 },
+    /// The video has another rate than the rows that point into it.
+    #[error("the video has {found} frames a second, its rows expect {expected}")]
+    OtherRate { found: f64, expected: f64 },
     /// The decoder did not return a frame of the index.
     #[error("frame {frame} has no picture")]
     NoPicture { frame: u64 },

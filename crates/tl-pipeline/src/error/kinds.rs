@@ -8,8 +8,8 @@ use tbl_io::{ErrorKind, ErrorPlace};
 use tl_cuda::DeviceReason;
 
 use crate::error::{
-    ColumnsError, EmptyError, PipelineError, SampleError, SampleFault, SamplerError, TableError,
-    ViewError,
+    ColumnsError, EmptyError, LeRobotDefect, PipelineError, SampleError, SampleFault, SamplerError,
+    TableError, ViewError,
 };
 use crate::fault::{Fault, always};
 
@@ -39,11 +39,34 @@ impl Fault for TableError {
     }
 }
 
+impl Fault for LeRobotDefect {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::UnknownFeature { .. }
+            | Self::Delta { .. }
+            | Self::DeltaCount { .. }
+            | Self::Tolerance { .. }
+            | Self::UnknownEpisode { .. }
+            | Self::NoVideos
+            | Self::Feature { .. } => ErrorKind::Setting,
+            Self::NoEpisodes | Self::NoVideo { .. } => ErrorKind::NotFound,
+            Self::Json(_)
+            | Self::Info { .. }
+            | Self::Version { .. }
+            | Self::Path { .. }
+            | Self::Column { .. }
+            | Self::Value { .. }
+            | Self::Rows { .. } => ErrorKind::Data,
+        }
+    }
+}
+
 impl Fault for SampleFault {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Read(error) => error.kind(),
             Self::Column { source, .. } => source.kind(),
+            Self::RowVideo { source, .. } => source.kind(),
             Self::Panicked { .. } => ErrorKind::Internal,
             Self::NvJpeg => ErrorKind::Setting,
             Self::Decode(_)
@@ -80,6 +103,7 @@ impl Fault for PipelineError {
         match self {
             Self::Open(error) => error.kind(),
             Self::Table { source, .. } => source.kind(),
+            Self::LeRobot { source, .. } => source.kind(),
             Self::Sample(error) | Self::SizeUnknown(error) => error.kind(),
             Self::View(ViewError::Value { .. })
             | Self::ErrorBudget { .. }
@@ -104,7 +128,9 @@ impl Fault for PipelineError {
             Self::Table { location, source } => {
                 ErrorPlace { location: Some(location.clone()), ..source.place() }
             }
-            Self::UnknownSizes { location } => ErrorPlace::at(location.clone()),
+            Self::UnknownSizes { location } | Self::LeRobot { location, .. } => {
+                ErrorPlace::at(location.clone())
+            }
             Self::Sample(error) | Self::SizeUnknown(error) => error.place(),
             Self::ErrorBudget { last, .. } => last.place(),
             Self::View(ViewError::Value { sample: index, .. }) | Self::Label { index, .. } => {

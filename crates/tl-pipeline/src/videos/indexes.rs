@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use tl_handoff::sync::{Arc, Mutex, lock};
 use tl_video::VideoIndex;
 
+use crate::clips::VideoId;
 use crate::error::SampleFault;
 
 /// Bytes that an entry takes besides what its index says.
@@ -20,10 +21,10 @@ pub(crate) struct VideoIndexes {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// By sample, with the time of the last use.
-    indexes: HashMap<u64, Used>,
-    /// The samples in the order of their last use.
-    uses: BTreeMap<u64, u64>,
+    /// By video, with the time of the last use.
+    indexes: HashMap<VideoId, Used>,
+    /// The videos in the order of their last use.
+    uses: BTreeMap<u64, VideoId>,
     /// Counts uses.
     now: u64,
     bytes: usize,
@@ -41,34 +42,34 @@ impl VideoIndexes {
         Self { most, kept: Mutex::default() }
     }
 
-    /// The index of sample `sample`, which `open` reads or makes if it is not kept.
+    /// The index of a video, which `open` reads or makes if it is not kept.
     pub(super) fn get(
         &self,
-        sample: u64,
+        video: VideoId,
         open: impl FnOnce() -> Result<VideoIndex, SampleFault>,
     ) -> Result<Arc<VideoIndex>, SampleFault> {
-        if let Some(index) = lock(&self.kept).get(sample) {
+        if let Some(index) = lock(&self.kept).get(video) {
             return Ok(index);
         }
         let index = Arc::new(open()?);
-        lock(&self.kept).put(sample, &index, self.most);
+        lock(&self.kept).put(video, &index, self.most);
         Ok(index)
     }
 }
 
 impl Kept {
-    fn get(&mut self, sample: u64) -> Option<Arc<VideoIndex>> {
-        let used = self.indexes.get_mut(&sample)?;
+    fn get(&mut self, video: VideoId) -> Option<Arc<VideoIndex>> {
+        let used = self.indexes.get_mut(&video)?;
         self.uses.remove(&used.at);
         self.now += 1;
         used.at = self.now;
-        self.uses.insert(self.now, sample);
+        self.uses.insert(self.now, video);
         Some(Arc::clone(&used.index))
     }
 
-    fn put(&mut self, sample: u64, index: &Arc<VideoIndex>, most: usize) {
+    fn put(&mut self, video: VideoId, index: &Arc<VideoIndex>, most: usize) {
         let need = bytes_of(index);
-        if need > most || self.indexes.contains_key(&sample) {
+        if need > most || self.indexes.contains_key(&video) {
             return;
         }
         while self.bytes + need > most {
@@ -79,8 +80,8 @@ impl Kept {
         }
         self.bytes += need;
         self.now += 1;
-        self.indexes.insert(sample, Used { at: self.now, index: Arc::clone(index) });
-        self.uses.insert(self.now, sample);
+        self.indexes.insert(video, Used { at: self.now, index: Arc::clone(index) });
+        self.uses.insert(self.now, video);
     }
 }
 
@@ -103,16 +104,17 @@ mod tests {
             || -> Result<_, SampleFault> { Ok(VideoIndex::open(&video[..], &limits).unwrap()) };
         let index = Arc::new(open().unwrap());
         let videos = VideoIndexes::new(3 * bytes_of(&index) as u64);
-        let has = |sample| lock(&videos.kept).indexes.contains_key(&sample);
+        let id = |number| VideoId { shard: 0, number };
+        let has = |number| lock(&videos.kept).indexes.contains_key(&id(number));
         for sample in 0..3 {
-            assert_eq!(*videos.get(sample, open).unwrap(), *index);
+            assert_eq!(*videos.get(id(sample), open).unwrap(), *index);
         }
-        videos.get(0, open).unwrap();
-        videos.get(7, open).unwrap();
+        videos.get(id(0), open).unwrap();
+        videos.get(id(7), open).unwrap();
         assert_eq!([0, 1, 2, 7].map(has), [true, false, true, true]);
         assert_eq!(lock(&videos.kept).bytes, 3 * bytes_of(&index));
         let none = VideoIndexes::new(1);
-        none.get(0, open).unwrap();
+        none.get(id(0), open).unwrap();
         assert!(lock(&none.kept).indexes.is_empty());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use tl_decode::Orientation;
 use tl_simd::resample::Rect;
@@ -11,9 +12,11 @@ use tl_video::{FrameDecoder, Limits, Parity, Picture, ReadAt, VideoError, VideoI
 use super::indexes::VideoIndexes;
 use super::pixels::Pixels;
 use super::stored::{Until, fault};
-use crate::clips::{ClipSampling, ClipWork, frames};
+use crate::clips::{ClipSampling, ClipWork, VideoId, frames};
 use crate::dataset::Dataset;
 use crate::error::{ClipFault, SampleFault};
+#[cfg(feature = "arrow")]
+use crate::lerobot::Camera;
 use crate::memory::SampleLimits;
 use crate::metrics::WorkerMetrics;
 use crate::render::Renderer;
@@ -60,9 +63,48 @@ impl ClipRenderer {
         metrics: &mut WorkerMetrics,
     ) -> Result<[u32; 2], SampleFault> {
         let limits = video_limits(&self.limits);
-        let index = videos.get(draw.sample, || index(dataset, draw.sample, video, &limits))?;
+        let place = dataset.place(draw.sample)?;
+        let id = VideoId { shard: place.0, number: place.1 };
+        let index = videos.get(id, || index(dataset, draw.sample, video, &limits))?;
         metrics.lap(Stage::Read);
-        let frames = frames(&self.sampling, &index, draw)?;
+        let numbers = frames(&self.sampling, &index, draw)?;
+        let wanted = Wanted { index: &index, video, numbers: &numbers, clip: 0, draw };
+        self.render_frames(&wanted, out, metrics)
+    }
+
+    /// Makes the clip of one camera of a row, and returns height and width of its frames. The other
+    /// cameras have other clips of the row.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn render_camera(
+        &mut self,
+        videos: &VideoIndexes,
+        camera: &Camera<'_>,
+        video: &dyn ReadAt,
+        draw: Draw,
+        out: &mut [u8],
+        metrics: &mut WorkerMetrics,
+    ) -> Result<[u32; 2], SampleFault> {
+        let limits = video_limits(&self.limits);
+        let open = || VideoIndex::open(video, &limits).map_err(|error| fault(None, error));
+        let index = videos.get(camera.video, open)?;
+        metrics.lap(Stage::Read);
+        let mut numbers = camera.rows.frames(camera.row, camera.number, &index)?;
+        // The clips of a row have equally many frames; batches show those that a camera has.
+        let last = numbers.last().copied().unwrap_or_default();
+        numbers.resize(self.sampling.frames as usize, last);
+        let clip = u32::try_from(camera.number).unwrap_or(u32::MAX);
+        let wanted = Wanted { index: &index, video, numbers: &numbers, clip, draw };
+        self.render_frames(&wanted, out, metrics)
+    }
+
+    /// Decodes frames, and puts them into the row from a clip on.
+    fn render_frames(
+        &mut self,
+        wanted: &Wanted<'_>,
+        out: &mut [u8],
+        metrics: &mut WorkerMetrics,
+    ) -> Result<[u32; 2], SampleFault> {
+        let Wanted { index, video, numbers, clip, draw } = *wanted;
         let failed = |error: VideoError| {
             let (VideoError::Decode { packet, .. } | VideoError::NoPicture { packet, .. }) = error
             else {
@@ -72,28 +114,30 @@ impl ClipRenderer {
                 |frame: &u64| index.frame(*frame).is_some_and(|frame| frame.packet == packet);
             fault((0..index.frame_count()).find(of_packet), error)
         };
-        let plan = index.cost(&frames).map_err(failed)?;
-        let mut decoder = FrameDecoder::new(&index, &limits).map_err(failed)?;
+        let plan = index.cost(numbers).map_err(failed)?;
+        let mut decoder = FrameDecoder::new(index, &video_limits(&self.limits)).map_err(failed)?;
         let Self { sampling, parity, recipe, renderer, pixels, limits } = self;
+        let frames_of_clip = sampling.frames as usize;
         let mut clips = Clips {
             orientation: Orientation::of_rotation(index.info().rotation),
             parity: *parity,
             max_bytes: limits.decode.max_decoded_bytes,
-            frames_of_clip: sampling.frames as usize,
-            slots: slots(&frames),
+            frames_of_clip,
+            slots: slots(numbers),
             recipe,
+            views: clip..clip + u32::try_from(numbers.len() / frames_of_clip).unwrap_or(u32::MAX),
             renderer,
             pixels,
             plans: Vec::new(),
             size: (0, 0),
             out,
             metrics,
-            left: frames.iter().copied().collect(),
+            left: numbers.iter().copied().collect(),
             failed: None,
         };
         let is_refused = Cell::new(false);
         let video = Until { video, is_over: &|| is_refused.get() };
-        let decoded = decoder.decode(&index, &plan, &video, &mut |frame, picture| {
+        let decoded = decoder.decode(index, &plan, &video, &mut |frame, picture| {
             clips.take(frame, &picture, draw);
             is_refused.set(clips.failed.is_some());
         });
@@ -116,6 +160,17 @@ impl ClipRenderer {
         self.renderer.trim(bytes);
         self.pixels.trim(bytes);
     }
+}
+
+/// Frames of one video, for whole clips of a row.
+struct Wanted<'a> {
+    index: &'a VideoIndex,
+    video: &'a dyn ReadAt,
+    /// The frames, one clip after the other.
+    numbers: &'a [u64],
+    /// The first of the clips in the row.
+    clip: u32,
+    draw: Draw,
 }
 
 /// The index of a video: the one that its container stores, or one that is made of it.
@@ -164,9 +219,11 @@ struct Clips<'a> {
     /// Frames with their places in the clips, ascending.
     slots: Vec<(u64, usize)>,
     recipe: &'a Recipe,
+    /// The clips in the row.
+    views: Range<u32>,
     renderer: &'a mut Renderer,
     pixels: &'a mut Pixels,
-    /// One for each clip, made for the size of the first picture.
+    /// One for each of the clips, made for the size of the first picture.
     plans: Vec<Plan>,
     /// Width and height of the pictures.
     size: (u32, u32),
@@ -193,6 +250,7 @@ impl Clips<'_> {
         let first = self.slots.partition_point(|(other, _)| *other < frame);
         let places = self.slots[first..].iter().take_while(|(other, _)| *other == frame);
         let places: Vec<usize> = places.map(|(_, place)| *place).collect();
+        let first_place = self.views.start as usize * self.frames_of_clip;
         let mut done: Option<usize> = None;
         for place in places {
             let clip = place / self.frames_of_clip;
@@ -201,8 +259,8 @@ impl Clips<'_> {
             match done {
                 // The same frame again, of the same clip.
                 Some(other) if other / self.frames_of_clip == clip => {
-                    let start = other * bytes;
-                    self.out.copy_within(start..start + bytes, place * bytes);
+                    let start = (first_place + other) * bytes;
+                    self.out.copy_within(start..start + bytes, (first_place + place) * bytes);
                 }
                 _ => {
                     let region = plan.head.source();
@@ -210,6 +268,7 @@ impl Clips<'_> {
                     let pixels = self.pixels.of(picture, region, self.orientation, self.parity);
                     let pixels = pixels.map_err(|error| fault(Some(frame), error))?;
                     let view = self.renderer.view(pixels, width, height).at(x, y);
+                    let place = first_place + place;
                     let row = &mut self.out[place * bytes..(place + 1) * bytes];
                     self.renderer.render_view(plan, view, row, self.metrics)?;
                 }
@@ -233,7 +292,7 @@ impl Clips<'_> {
         }
         self.size = size;
         let displayed = self.orientation.shown_size(size);
-        for clip in 0..self.recipe.views() {
+        for clip in self.views.clone() {
             let mut plan = Plan::whole(displayed.0, displayed.1);
             self.recipe.plan_view_into(displayed, draw, clip, &mut plan)?;
             let bytes = self.recipe.scratch_bytes(&plan)?;

@@ -30,6 +30,7 @@ mod images;
 mod instance_masks;
 mod keypoints;
 mod labels;
+mod lerobot;
 mod lifetimes;
 mod memory;
 mod mixing;
