@@ -1,5 +1,6 @@
 //! Batches as Python sees them: fields by name, samples by number.
 
+mod cameras;
 mod contents;
 mod dicts;
 mod objects;
@@ -111,8 +112,11 @@ impl PyBatch {
         {
             return None;
         }
+        if let Some(place) = contents.cameras.iter().position(|camera| camera.name == name) {
+            return self.camera_tensor(place);
+        }
         Some(match contents.own(name)? {
-            "image" => {
+            "image" if contents.cameras.is_empty() => {
                 let shape = self.shape.clone()?;
                 Tensor::new(memory.images.clone(), shape, self.element)
             }

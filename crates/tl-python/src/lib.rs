@@ -17,6 +17,8 @@ mod files;
 mod hint;
 mod image;
 mod job;
+#[cfg(feature = "arrow")]
+mod lerobot;
 mod lists;
 mod loader;
 mod memory;
@@ -62,6 +64,9 @@ mod native {
     use crate::image::{PyImageInfo, decode, decode_jpeg, probe};
     #[pymodule_export]
     use crate::job::{PyJob, end_uploads, run_shard};
+    #[cfg(feature = "arrow")]
+    #[pymodule_export]
+    use crate::lerobot::lerobot;
     #[pymodule_export]
     use crate::lists::{
         box_class_names, coco, coco_mask, flip_pairs, in_memory, manifest, pairs, with_classes,

@@ -49,6 +49,7 @@ def folder(tmp_path, photos, monkeypatch):
     tl.convert(photos, tmp_path / "train.tar", sync=False)
     tl.convert(photos, tmp_path / "train.tbl", sync=False)
     os.symlink(photos, tmp_path / "photos")
+    os.symlink(ROOT / "testdata" / "lerobot", tmp_path / "robot")
     os.symlink(photos / "animals" / "chelsea.jpg", tmp_path / "photo.jpg")
     write_table(tmp_path / "table.idv", 100)
     vectors = np.arange(100, dtype=np.float32).reshape(20, 5)
@@ -91,6 +92,7 @@ def run_code(document):
 MODULES = [
     "_files",
     "_idv",
+    "_lerobot",
     "_paths",
     "_tbf",
     "_tokens",

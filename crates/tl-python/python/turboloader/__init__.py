@@ -26,6 +26,7 @@ from ._files import (
     verify,
 )
 from ._huggingface import from_hf
+from ._lerobot import LeRobotDataset
 from ._native import Batch, ImageInfo, Recipe, Report, Tensor, __version__
 from ._tokens import tokenize, tokens
 from .dataset import Dataset, Sample, Stats, concat, mix, open
@@ -48,6 +49,7 @@ __all__ = [
     "IdvColumn",
     "IdvFile",
     "ImageInfo",
+    "LeRobotDataset",
     "Nearest",
     "Recipe",
     "Report",

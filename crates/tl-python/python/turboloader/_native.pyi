@@ -994,6 +994,12 @@ def in_memory(
 ) -> Dataset:
     """Samples in memory with fields: files of images, or rows of pixels of this width and height."""
 
+def lerobot(root: str, settings: dict[str, Any]) -> tuple[Dataset, list[str], int, int]:
+    """
+    Opens a data set of LeRobot. Returns the rows of its episodes, the names of their fields, and how many
+    cameras and frames of each a clip has.
+    """
+
 def manifest(path: str, columns: dict[str, Any], stores: Store | None = None) -> Dataset:
     """Opens the samples that a CSV file, a TSV file or JSON Lines list."""
 

@@ -291,6 +291,14 @@ class Settings:
         if exif is None:
             exif = self.decode and data is not None and data.exif
         check_flags(exif=exif)
+        clips = cast("Clips | None", self.clips)
+        if data is not None and data.clips is not None:
+            if clips not in (None, data.clips):
+                raise SettingError(
+                    "clips: the rows of a LeRobotDataset name their frames; set its "
+                    "delta_timestamps"
+                )
+            clips = data.clips
         if self.labels is not None:
             data = self._labelled(data)
             return replace(self, data=data, exif=exif, labels=None, store=None)
@@ -299,7 +307,7 @@ class Settings:
         columns = cast("Columns | None", self.columns)
         if data.label_column is not None and (columns is None or columns.label is None):
             columns = replace(columns or Columns(), label=data.label_column)
-        return replace(self, data=data, columns=columns, exif=exif)
+        return replace(self, data=data, columns=columns, exif=exif, clips=clips)
 
     def _labelled(self, data: Dataset | None) -> Dataset:
         """Open a data set with other labels."""

@@ -30,7 +30,7 @@ from ._settings import check_kinds
 from ._warnings import warn_of_notes
 from .exceptions import PathExistsError, SampleIndexError, SettingError, of_path
 from .fields import Field, Request
-from .settings import Store, StoreLike, as_store
+from .settings import Clips, Store, StoreLike, as_store
 
 if TYPE_CHECKING:
     import numpy as np
@@ -255,6 +255,7 @@ def mix(
     name = f"mix of {len(parts)}"
     mixed = Dataset(made, _mixed, (parts, length, later), name=name, label=_label(parts))
     mixed.exif = _exif([part for part, _ in parts])
+    mixed.clips = _clips([part for part, _ in parts])
     return mixed.with_fields(_fields(part for part, _ in parts))
 
 
@@ -295,6 +296,7 @@ def _joined(parts: Sequence[Dataset], made: Native) -> Dataset:
     name = f"concat of {len(parts)}"
     joined = Dataset(made, concat, tuple(parts), name=name, label=parts[0].label_column)
     joined.exif = _exif(parts)
+    joined.clips = _clips(parts)
     return joined.with_fields(_fields(parts))
 
 
@@ -307,6 +309,16 @@ def _exif(parts: Sequence[Dataset]) -> bool:
             "be turned"
         )
     return parts[0].exif
+
+
+def _clips(parts: Sequence[Dataset]) -> Clips | None:
+    """Return the clips that rows name, which all parts agree on."""
+    if any(part.clips != parts[0].clips for part in parts):
+        raise SettingError(
+            "data sets of LeRobot with other cameras, delta_timestamps or colors, or with other "
+            "data sets: open them with the same ones"
+        )
+    return parts[0].clips
 
 
 def _fields(parts: Iterable[Dataset]) -> dict[str, Field]:
@@ -344,6 +356,8 @@ class Dataset:
     exif : bool
         Whether images are turned by their EXIF orientation unless a loader says otherwise: True for
         data sets of `from_hf`.
+    clips : Clips or None
+        The clips that the rows name: those of a `LeRobotDataset`.
 
     Examples
     --------
@@ -372,6 +386,7 @@ class Dataset:
         self.classes: list[str] = native.class_names
         self.fields: dict[str, Field] = {}
         self.exif = False
+        self.clips: Clips | None = None
         # Connections to stores belong to the process that made them, and workers may be forked.
         self._process = os.getpid() if any(map(is_url, native.locations())) else None
 
@@ -391,6 +406,7 @@ class Dataset:
     ) -> Dataset:
         dataset = Dataset(made, rebuild, arguments, name=self._name, label=self.label_column)
         dataset.fields, dataset.exif = self.fields, self.exif
+        dataset.clips = self.clips
         return dataset
 
     def with_labels(self, labels: Labels, *, allow_unlabelled: bool = False) -> Dataset:

@@ -145,7 +145,7 @@ class Clips(Group):
     start
         ``"random"``: anywhere, drawn anew in each epoch; ``"regular"``: at equal distances from the
         first to the last possible frame; ``"center"``: in the middle of equal parts of the video;
-        or a time in seconds.
+        or a time in seconds, for one clip.
     policy
         The frames after the end of a video that is too short, in the words of torchcodec:
         ``"repeat_last"``, ``"wrap"`` for the clip again, or ``"error"``.
@@ -181,7 +181,7 @@ class Clips(Group):
             self._set(stride=one_or_more("Clips: stride", self.stride, (1 << 32) - 1))
         for name in ("seconds", "fps"):
             if spacings[name] is not None:
-                self._set(**{name: _number(f"Clips: {name}", spacings[name])})
+                self._set(**{name: number(f"Clips: {name}", spacings[name])})
                 if getattr(self, name) <= 0:
                     raise SettingError(
                         f"Clips: {name} is {spacings[name]!r}, expected a positive number"
@@ -189,12 +189,12 @@ class Clips(Group):
         if isinstance(self.start, str):
             check_choice("Clips: start", self.start, ("random", "regular", "center"))
         else:
-            self._set(start=_number("Clips: start", self.start))
+            self._set(start=number("Clips: start", self.start))
         check_choice("Clips: policy", self.policy, ("repeat_last", "wrap", "error"))
         check_choice("Clips: colors", self.colors, ("ffmpeg", "exact"))
 
 
-def _number(setting: str, value: Any) -> float:
+def number(setting: str, value: Any) -> float:
     """Return a finite number."""
     try:
         number = math.nan if isinstance(value, (bool, str, bytes)) else float(value)

@@ -2,6 +2,7 @@
 
 use tl_pipeline::{ColumnSpec, KeypointField, Loader, LoaderConfig, MaskType, Work};
 
+use crate::batch::cameras::{CameraField, cameras};
 use crate::batch::stored::StoredField;
 use crate::batch::tokens::{CU_SEQLENS, shown_columns};
 use crate::element::Element;
@@ -31,6 +32,8 @@ pub(crate) struct Contents {
     pub(super) instance_masks: bool,
     pub(super) mask: Option<MaskType>,
     pub(super) num_classes: Option<usize>,
+    /// The cameras of rows, in the place of images.
+    pub(super) cameras: Vec<CameraField>,
 }
 
 /// The kind of samples.
@@ -82,6 +85,7 @@ impl Contents {
             instance_masks: fields.instance_masks.is_some(),
             mask: fields.mask.as_ref().map(|mask| mask.dtype),
             num_classes: recipe.and_then(|recipe| recipe.num_classes()).map(|count| count as usize),
+            cameras: Vec::new(),
         };
         let names = contents.names();
         let values = fields.images.iter().map(|image| &*image.name);
@@ -97,9 +101,12 @@ impl Contents {
         Ok(contents)
     }
 
-    /// With the columns of numbers that the loader's batches have.
+    /// With the columns of numbers and the cameras that the loader's batches have.
     pub(crate) fn with_columns(self, loader: &Loader) -> Self {
-        Self { specs: shown_columns(loader), ..self }
+        let cameras = cameras(loader);
+        // Rows with cameras have no classes.
+        let label = self.label && cameras.is_empty();
+        Self { specs: shown_columns(loader), cameras, label, ..self }
     }
 
     /// The name that a field goes by outside.
@@ -119,7 +126,7 @@ impl Contents {
     /// The names of the fields, in order.
     pub(crate) fn names(&self) -> Vec<&str> {
         let own = [
-            ("image", self.samples == Samples::Images),
+            ("image", self.samples == Samples::Images && self.cameras.is_empty()),
             ("bytes", self.samples == Samples::Bytes),
             ("label", self.label),
             ("soft_label", self.num_classes.is_some()),
@@ -134,6 +141,7 @@ impl Contents {
             ("masks", self.instance_masks),
         ];
         let own = own.into_iter().filter(|(_, has)| *has).map(|(name, _)| self.shown(name));
+        let own = self.cameras.iter().map(|camera| camera.name.as_str()).chain(own);
         let own = own.chain(self.box_values.iter().map(|(name, _)| name.as_str()));
         let keypoints = self.keypoints.iter().filter(|field| field.is_of_objects());
         let own = own.chain(keypoints.map(|field| &*field.name));

@@ -40,6 +40,8 @@ impl ClipSettings {
                 "random" => ClipStart::Random,
                 "regular" => ClipStart::Uniform,
                 "center" => ClipStart::Center,
+                // Data sets whose rows name frames set it.
+                "rows" => ClipStart::Rows,
                 other => return Err(none_of("start", other, "random, regular and center")),
             },
         };
