@@ -219,6 +219,13 @@ impl ClipSampling {
             let text = format!("clips start at {seconds} seconds, expected a number");
             return Err(PipelineError::Unusable(text));
         }
+        if matches!(start, ClipStart::At(_)) && clips > 1 {
+            let text = format!(
+                "{clips} clips of a video start at one time and would have the same frames: make one \
+                 clip, or let them start at random, regular or central places"
+            );
+            return Err(PipelineError::Unusable(text));
+        }
         Ok(())
     }
 }

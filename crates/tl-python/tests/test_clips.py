@@ -159,3 +159,10 @@ def test_settings_that_make_no_clips_are_refused(folder: pathlib.Path) -> None:
     ):
         with pytest.raises(tl.exceptions.SettingError, match=message):
             load(folder, 4, **settings)
+
+
+def test_conflicts_are_refused(folder: pathlib.Path) -> None:
+    with pytest.raises(tl.exceptions.SettingError, match="conflicting settings: clips and exif"):
+        load(folder, 4, exif=True)
+    with pytest.raises(tl.exceptions.SettingError, match="3 clips of a video start at one time"):
+        load(folder, tl.Clips(4, clips=3, start=0.5))

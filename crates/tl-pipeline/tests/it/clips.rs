@@ -290,7 +290,8 @@ fn samplings() -> impl Strategy<Value = ClipSampling> {
     (1_u32..6, 1_u32..4, spacing, start, beyond).prop_map(
         |(frames, clips, spacing, start, beyond)| ClipSampling {
             frames,
-            clips,
+            // Several at one time would have the same frames, and are refused.
+            clips: if matches!(start, ClipStart::At(_)) { 1 } else { clips },
             spacing,
             start,
             beyond,
@@ -455,6 +456,9 @@ fn settings_that_make_no_clips_are_refused_by_name() {
     check(of_sampling(ClipSampling { spacing, ..sampling }), "frames a second of a clip are NaN");
     let start = ClipStart::At(f64::INFINITY);
     check(of_sampling(ClipSampling { start, ..sampling }), "clips start at inf seconds");
+    let start = ClipStart::At(0.5);
+    let several = ClipSampling { clips: 3, start, ..sampling };
+    check(of_sampling(several), "3 clips of a video start at one time");
     check(refusal(|config| config.readers = Readers::Threads(2)), "readers bring whole samples");
     let memory = Some(MemoryCache { kind: CacheKind::Decoded, bytes: 1 << 20 });
     let cache = CacheConfig { memory, ..CacheConfig::default() };

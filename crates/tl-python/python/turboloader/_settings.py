@@ -299,6 +299,11 @@ class Settings:
                     "delta_timestamps"
                 )
             clips = data.clips
+        if clips is not None and self.exif:
+            raise SettingError(
+                "conflicting settings: clips and exif; frames are turned as their container says, "
+                "and have no EXIF orientation"
+            )
         if self.labels is not None:
             data = self._labelled(data)
             return replace(self, data=data, exif=exif, labels=None, store=None)
