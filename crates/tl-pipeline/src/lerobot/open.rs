@@ -1,6 +1,6 @@
 //! Opening: from the files of a folder to its rows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 
 use tbl_io::{Location, ReadError, Source, Stores};
@@ -224,10 +224,12 @@ impl Folder<'_> {
                 expected: "a feature of integers",
             })
         })?;
+        let wanted = self.options.episodes.as_ref();
+        let wanted: Option<HashSet<u64>> = wanted.map(|all| all.iter().copied().collect());
         let mut files = Files::default();
         let mut episodes = Vec::with_capacity(places.len());
         for (place, number) in places.iter().zip(0_u64..) {
-            let is_wanted = self.options.episodes.as_ref().is_none_or(|all| all.contains(&number));
+            let is_wanted = wanted.as_ref().is_none_or(|wanted| wanted.contains(&number));
             let mut videos = Vec::with_capacity(cameras.len());
             for (camera, video) in place.videos.iter().enumerate() {
                 let file = files.number(&self, camera, video.file)?;
