@@ -45,6 +45,7 @@ __all__ = [
     "expand_braces",
     "flip_pairs",
     "in_memory",
+    "lerobot",
     "manifest",
     "open_raw_view",
     "pairs",
