@@ -24,7 +24,7 @@ pub(super) struct Numbers {
     pub(super) shape: Vec<usize>,
 }
 
-/// Where a file lies: its folder, and its number there.
+/// The place of a file: its folder, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FileNumber {
     pub(super) chunk: u64,

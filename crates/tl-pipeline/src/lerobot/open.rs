@@ -32,7 +32,7 @@ const OF_EPISODES: [&str; 5] = [
     "dataset_to_index",
 ];
 
-/// Where an episode lies.
+/// The place of an episode.
 #[derive(Debug)]
 struct Place {
     data: FileNumber,
@@ -77,7 +77,7 @@ impl LeRobot {
         folder.check().map_err(|source| defect(&folder.root, source))?;
         let episodes = folder.episodes()?;
         let columns = folder.columns(&episodes)?;
-        folder.made(episodes, columns)
+        folder.made(&episodes, columns)
     }
 }
 
@@ -213,7 +213,7 @@ impl Folder<'_> {
     }
 
     /// The data set of these episodes.
-    fn made(self, places: Vec<Place>, columns: Vec<Column>) -> Result<LeRobot, PipelineError> {
+    fn made(self, places: &[Place], columns: Vec<Column>) -> Result<LeRobot, PipelineError> {
         let fail = |source| defect(&self.root, source);
         let cameras = self.cameras().map_err(fail)?;
         let fields = self.fields(&cameras, &columns).map_err(fail)?;
