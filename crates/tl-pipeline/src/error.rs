@@ -253,7 +253,7 @@ pub enum SampleFault {
         location: Location,
         /// The row, counted over all files of rows.
         row: u64,
-        source: Box<SampleFault>,
+        source: Box<Self>,
     },
     /// The recipe decodes with nvJPEG, and is carried out without a device.
     #[error("the recipe decodes with nvJPEG, which only loaders with a device do")]

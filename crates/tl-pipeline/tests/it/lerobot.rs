@@ -73,7 +73,11 @@ fn clamped(row: u64, delta: i64) -> (u64, bool) {
     let episode = STARTS.windows(2).find(|ends| row < ends[1]).unwrap();
     let wanted = row as i64 + delta;
     let inside = wanted.clamp(episode[0] as i64, episode[1] as i64 - 1);
-    (inside as u64, inside != wanted)
+    (inside.cast_unsigned(), inside != wanted)
+}
+
+fn place_of(row: u64) -> usize {
+    usize::try_from(row).unwrap()
 }
 
 fn expected_hashes() -> BTreeMap<String, Vec<String>> {
@@ -101,9 +105,9 @@ fn rows_have_the_frames_of_ffmpeg_and_the_numbers_of_the_files() {
         for (place, &row) in batch.indices().iter().enumerate() {
             let frames = &batch.images()[place * 6 * FRAME..][..6 * FRAME];
             for (frame, delta) in frames.chunks_exact(FRAME).zip([-2, 0, 1]) {
-                assert_eq!(hash(frame), expected[TOP][clamped(row, delta).0 as usize], "{row}");
+                assert_eq!(hash(frame), expected[TOP][place_of(clamped(row, delta).0)], "{row}");
             }
-            assert_eq!(hash(&frames[3 * FRAME..4 * FRAME]), expected[WRIST][row as usize]);
+            assert_eq!(hash(&frames[3 * FRAME..4 * FRAME]), expected[WRIST][place_of(row)]);
             let pads: Vec<bool> = [-2, 0, 1].map(|delta| clamped(row, delta).1).to_vec();
             let is_pad = numbers::<u8>(&batch, "observation.images.top_is_pad");
             let is_pad: Vec<bool> = is_pad[place * 3..][..3].iter().map(|&pad| pad == 1).collect();
