@@ -170,8 +170,9 @@ impl Files {
         len.and_then(|_| self.open(file, name)).map(Some).map_err(|error| {
             // Messages about a sample name the sample's own file.
             let ReadError::Io { location, source } = error else { return error };
-            let text = format!("{}: {source}", Escaped(name));
-            ReadError::Io { location, source: io::Error::new(source.kind(), text) }
+            let kind = source.kind();
+            let of_file = OfFile { name: Escaped(name).to_string(), source };
+            ReadError::Io { location, source: io::Error::new(kind, of_file) }
         })
     }
 
@@ -271,6 +272,14 @@ impl Objects {
     fn announced(&self) -> MutexGuard<'_, VecDeque<(u32, Source)>> {
         self.announced.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// An error with the name of its file.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: {source}")]
+struct OfFile {
+    name: String,
+    source: io::Error,
 }
 
 /// Length and version of an object; `None` for one that does not exist.

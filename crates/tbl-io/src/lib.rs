@@ -31,6 +31,7 @@ mod list_error;
 mod list_options;
 mod listed;
 mod lists;
+mod local_file;
 mod location;
 mod metadata_json;
 mod mmap;
@@ -43,6 +44,7 @@ mod plain;
 mod ranges;
 mod reader;
 mod repair;
+mod retry;
 mod sample;
 mod saved;
 mod seekable;
@@ -98,6 +100,7 @@ pub use ranges::{
 };
 pub use reader::{Damage, MetadataTotals, RawView, ReadOptions, RowIndexTotals, TblFile, Verify};
 pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};
+pub use retry::{RetryPolicy, is_transient};
 pub use sample::{
     BlockMemory, BulkIndex, DamageChecks, Entry, Facts, Field, MetadataBlock, RowIndexes,
     SampleBlocks, SampleName, SampleSource, SampleSourceExt, SourceKind, StoredBytes,

@@ -26,7 +26,6 @@
 mod prefetch;
 mod range_end;
 
-use std::fs::File;
 use std::hint::black_box;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst, compiler_fence};
@@ -35,6 +34,7 @@ use std::sync::{Arc, OnceLock};
 use memmap2::{Mmap, MmapOptions};
 
 use crate::error::ReadError;
+use crate::local_file::LocalFile;
 use crate::location::Location;
 use crate::source::{Backing, Source};
 
@@ -65,7 +65,7 @@ enum Memory {
     File {
         registration: Registration,
         map: Mmap,
-        file: Arc<File>,
+        file: Arc<LocalFile>,
     },
     Bytes(Arc<Vec<u8>>),
     Empty,
@@ -101,13 +101,14 @@ impl Mapped {
             Some(Backing::Memory(bytes)) => Memory::Bytes(Arc::clone(bytes)),
             Some(Backing::File(file)) => {
                 install_handler().map_err(|error| ReadError::io(source.location(), error))?;
+                let open = file.current();
                 // SAFETY: the caller of `map` must see to it that the bytes stay valid while they
                 // are borrowed. `with` and `slice` lend them only while `self` is borrowed, and
                 // with it `map`. A file that shrinks meanwhile is caught by the handler installed
                 // above once `Registration` has made the range known, which is before the first
                 // borrow, until `registration` is dropped, which no borrow outlives. Bytes that
                 // change are in the module's "not promised" paragraph.
-                let map = unsafe { MmapOptions::new().offset(offset).len(size).map(&**file) }
+                let map = unsafe { MmapOptions::new().offset(offset).len(size).map(&open) }
                     .map_err(|error| ReadError::io(source.location(), error))?;
                 let registration = Registration::new(&map).ok_or_else(|| {
                     limit("files mapped at once", MAX_MAPPINGS as u64, MAX_MAPPINGS as u64 + 1)
@@ -157,7 +158,7 @@ impl Mapped {
         let result = call_opaque(read, bytes);
         let reaches_end = self.reaches_end(offset, len);
         if registration.is_damaged() {
-            return Err(self.changed(offset, len));
+            return Err(self.damaged(offset, len));
         }
         if !reaches_end {
             self.check_file_len(offset, len)?;
@@ -178,7 +179,7 @@ impl Mapped {
         let bytes = self.range(offset, len)?;
         if let Memory::File { registration, .. } = &self.memory {
             if registration.is_damaged() {
-                return Err(self.changed(offset, len));
+                return Err(self.damaged(offset, len));
             }
             self.check_file_len(offset, len)?;
         }
@@ -223,9 +224,21 @@ impl Mapped {
     /// Whether the file still reaches to the end of a range that lies inside the mapped part.
     fn check_file_len(&self, offset: u64, len: u64) -> Result<(), ReadError> {
         let Memory::File { file, .. } = &self.memory else { return Ok(()) };
-        let file_len = file.metadata().map_err(|error| ReadError::io(&self.location, error))?.len();
+        let file_len =
+            file.current().metadata().map_err(|error| ReadError::io(&self.location, error))?.len();
         // The range is inside the mapped part, so its end does not overflow.
         if file_len < offset + len { Err(self.changed(offset, len)) } else { Ok(()) }
+    }
+
+    /// The error of a mapping that the handler has put zero pages over. A file that is as it was when
+    /// it was opened was not cut short: its pages could not be read, which may pass.
+    fn damaged(&self, offset: u64, expected: u64) -> ReadError {
+        let Memory::File { file, .. } = &self.memory else { return self.changed(offset, expected) };
+        match file.is_unchanged() {
+            Ok(false) => self.changed(offset, expected),
+            Ok(true) => ReadError::io(&self.location, io::Error::from_raw_os_error(libc::EIO)),
+            Err(error) => ReadError::io(&self.location, error),
+        }
     }
 
     fn changed(&self, offset: u64, expected: u64) -> ReadError {

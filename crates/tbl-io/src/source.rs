@@ -6,13 +6,14 @@ use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
 use std::num::NonZeroU64;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{FileKind, ReadError};
 use crate::identity::{self, Times, Told};
 use crate::interrupt::is_interrupted;
+use crate::local_file::LocalFile;
 use crate::location::Location;
 use crate::ranges::{BackgroundReads, Part, PartFault, Pin, RangeFault, Ranges};
 
@@ -54,7 +55,7 @@ pub struct Source {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Backing {
-    File(Arc<File>),
+    File(Arc<LocalFile>),
     /// A vector, because making a slice of it would copy it.
     Memory(Arc<Vec<u8>>),
     Ranges(Arc<dyn Ranges>),
@@ -68,16 +69,18 @@ impl Source {
     /// [`ReadError::Io`] or [`ReadError::NotAFile`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
-        let (file, metadata) = open_with_metadata(path)?;
-        let backing = Backing::File(Arc::new(file));
+        let OpenedFile { file, metadata } = open_with_metadata(path)?;
+        let len = metadata.len();
+        let backing = Backing::File(Arc::new(LocalFile::new(file, &metadata)));
         let location = Location::new(path);
-        Ok(Self { location, len: metadata.len(), backing, times: Times::default() })
+        Ok(Self { location, len, backing, times: Times::default() })
     }
 
     /// An open file, with the location that errors name.
     pub(crate) fn of_file(location: &Location, file: File) -> Result<Self, ReadError> {
-        let len = file.metadata().map_err(|error| ReadError::io(location, error))?.len();
-        let backing = Backing::File(Arc::new(file));
+        let metadata = file.metadata().map_err(|error| ReadError::io(location, error))?;
+        let len = metadata.len();
+        let backing = Backing::File(Arc::new(LocalFile::new(file, &metadata)));
         Ok(Self { location: location.clone(), len, backing, times: Times::default() })
     }
 
@@ -117,9 +120,10 @@ impl Source {
     pub(crate) fn content_id(&self, id: &mut Vec<u8>) -> Option<Told> {
         match &self.backing {
             Backing::File(file) => {
+                let file = file.current();
                 let metadata = file.metadata().ok()?;
                 identity::push(self.location.as_os_str(), &metadata, id);
-                Some(Told::by_times(&metadata, &self.times, || rustix::fs::fstatfs(file)))
+                Some(Told::by_times(&metadata, &self.times, || rustix::fs::fstatfs(&file)))
             }
             Backing::Memory(_) => None,
             Backing::Ranges(ranges) => {
@@ -145,7 +149,7 @@ impl Source {
         match &self.backing {
             Backing::File(file) => {
                 let io_error = |error| ReadError::io(&self.location, error);
-                let metadata = file.metadata().map_err(io_error)?;
+                let metadata = file.current().metadata().map_err(io_error)?;
                 let text = format!("{}.{:09}", metadata.mtime(), metadata.mtime_nsec());
                 Ok(Pin::Weak(text.into()))
             }
@@ -175,13 +179,16 @@ impl Source {
         let expected = bytes.len() as u64;
         self.check_range(offset, expected)?;
         match &self.backing {
-            Backing::File(file) => file.read_exact_at(bytes, offset).map_err(|error| {
-                if error.kind() == io::ErrorKind::UnexpectedEof {
-                    self.changed(offset, expected)
-                } else {
-                    ReadError::io(&self.location, error)
-                }
-            }),
+            Backing::File(file) => {
+                let path = Path::new(self.location.as_os_str());
+                file.read_exact_at(path, offset, bytes).map_err(|error| {
+                    if error.kind() == io::ErrorKind::UnexpectedEof {
+                        self.changed(offset, expected)
+                    } else {
+                        ReadError::io(&self.location, error)
+                    }
+                })
+            }
             Backing::Memory(memory) => {
                 let start = usize::try_from(offset).ok();
                 let range = start.and_then(|start| memory.get(start..)?.get(..bytes.len()));
@@ -316,7 +323,7 @@ impl Source {
     pub(crate) fn next_data(&self, offset: u64) -> u64 {
         let Backing::File(file) = &self.backing else { return offset };
         // Moves the descriptor's own position, which positioned reads do not use.
-        match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(offset)) {
+        match rustix::fs::seek(file.current(), rustix::fs::SeekFrom::Data(offset)) {
             Ok(data) => data.clamp(offset, self.len),
             // No data up to the end.
             Err(rustix::io::Errno::NXIO) => self.len,
@@ -331,7 +338,7 @@ impl Source {
 
     fn advise(&self, offset: u64, len: u64, advice: Advice) -> io::Result<()> {
         match (&self.backing, NonZeroU64::new(len)) {
-            (Backing::File(file), Some(len)) => advise(file, offset, len, advice),
+            (Backing::File(file), Some(len)) => advise(&file.current(), offset, len, advice),
             (Backing::Ranges(ranges), Some(len)) => {
                 match advice {
                     Advice::WillNeed => ranges.will_need(offset, len.get()),
@@ -424,10 +431,16 @@ impl Source {
 /// # Errors
 /// [`ReadError::Io`] or [`ReadError::NotAFile`].
 pub fn open_file(path: impl AsRef<Path>) -> Result<File, ReadError> {
-    open_with_metadata(path.as_ref()).map(|(file, _)| file)
+    open_with_metadata(path.as_ref()).map(|opened| opened.file)
 }
 
-fn open_with_metadata(path: &Path) -> Result<(File, Metadata), ReadError> {
+/// A file that was opened, and what the system says of it.
+pub(crate) struct OpenedFile {
+    pub(crate) file: File,
+    pub(crate) metadata: Metadata,
+}
+
+pub(crate) fn open_with_metadata(path: &Path) -> Result<OpenedFile, ReadError> {
     let io_error = |error| ReadError::io(path, error);
     let check = |file_type: std::fs::FileType| match file_kind(file_type) {
         None => Ok(()),
@@ -440,7 +453,7 @@ fn open_with_metadata(path: &Path) -> Result<(File, Metadata), ReadError> {
         File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(io_error)?;
     let metadata = file.metadata().map_err(io_error)?;
     check(metadata.file_type())?;
-    Ok((file, metadata))
+    Ok(OpenedFile { file, metadata })
 }
 
 #[derive(Clone, Copy)]

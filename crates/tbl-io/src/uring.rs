@@ -114,7 +114,7 @@ impl UringReader {
             self.done.push_back(Completed { tag, bytes, result });
             return;
         };
-        let file = Arc::clone(file);
+        let file = file.current();
         let direct = match self.page_cache {
             PageCache::Used => None,
             PageCache::Bypassed => self.direct_file(&file),

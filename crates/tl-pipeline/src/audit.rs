@@ -83,7 +83,7 @@ impl fmt::Display for AuditEntry {
 
 impl Serialize for AuditEntry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let SampleError { index, key, shard, offset, fault } = &*self.error;
+        let SampleError { index, key, shard, offset, fault, .. } = &*self.error;
         let by = if let Outcome::Replaced { by } = self.outcome { Some(by) } else { None };
         let text = |bytes: &[u8]| Escaped(bytes).to_string();
         let mut entry = serializer.serialize_struct("AuditEntry", 9)?;
@@ -117,6 +117,7 @@ mod tests {
             shard: "train.tar".into(),
             offset: Some(512),
             fault,
+            attempts: 1,
         });
         let outcome = Outcome::Replaced { by: 4 };
         let entry = AuditEntry { epoch: 2, position: 31, error, outcome };

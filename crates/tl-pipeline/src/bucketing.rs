@@ -7,11 +7,12 @@ use tl_transform::{Draw, Plan, Recipe};
 
 use crate::batching::{Buckets, PaddingStats};
 use crate::bucket::{self, Size, Window, Windows};
-use crate::error::{PipelineError, SampleFault};
+use crate::error::{PipelineError, SampleError, SampleFault};
 use crate::layout::BatchLayout;
 use crate::order::Order;
 use crate::panics::catch_panic;
 use crate::readers::{READ_AHEAD, Readers};
+use crate::retry::Attempts;
 use crate::run::Run;
 use crate::shared::Shared;
 use crate::work::Work;
@@ -56,7 +57,7 @@ impl Bucketing {
                 // Nobody receives what would stand where.
                 return Ok((0, 0));
             }
-            sizes.of(order, shared.schedule.position(place))
+            sizes.of(run, order, shared.schedule.position(place))
         };
         let sizes = places.clone().map(size).collect::<Result<_, _>>()?;
         let draw = bucket::Draw { seed: shared.config.seed, epoch: self.epoch, window: number };
@@ -112,11 +113,19 @@ impl Sizes<'_> {
     /// them: then the sample does not fit its batch, and processing it reports the reason. The
     /// others stand where sizes say, so one that is missing only now must not be taken for such a
     /// sample.
-    fn of(&mut self, order: &Order, position: u64) -> Result<Size, PipelineError> {
+    fn of(&mut self, run: &Run, order: &Order, position: u64) -> Result<Size, PipelineError> {
         let Work::Images(recipe) = &self.shared.config.work else { return Ok((0, 0)) };
         let Some(sample) = order.sample_at(position) else { return Ok((0, 0)) };
         let dataset = &self.shared.dataset;
-        let fault = match catch_panic(|| dataset.facts(sample)) {
+        let mut attempts = Attempts::new(self.shared.config.retry, &self.shared.counters.retries);
+        let facts = loop {
+            let facts = catch_panic(|| dataset.facts(sample));
+            let Ok(Err(error)) = &facts else { break facts };
+            if !attempts.wait(error, &|| run.is_over()) {
+                break facts;
+            }
+        };
+        let fault = match facts {
             Ok(Ok(facts)) => {
                 let draw = Draw { seed: order.seed_at(position), epoch: self.epoch, sample };
                 let size = (facts.width, facts.height);
@@ -126,7 +135,9 @@ impl Sizes<'_> {
             Ok(Err(error)) => error.into(),
             Err(message) => SampleFault::Panicked { message },
         };
-        Err(PipelineError::SizeUnknown(Arc::new(dataset.sample_error(sample, fault))))
+        let error = dataset.sample_error(sample, fault);
+        let attempts = attempts.failed().max(1);
+        Err(PipelineError::SizeUnknown(Arc::new(SampleError { attempts, ..error })))
     }
 
     fn planned(&mut self, recipe: &Recipe, size: Size, draw: Draw) -> Option<Size> {

@@ -1,5 +1,6 @@
 //! The settings of a loader: the work, the batches, the threads, the order.
 
+use tbl_io::RetryPolicy;
 use tl_decode::{Color, DecodeOptions};
 use tl_transform::{BoundTransforms, Channels, DecodeMode, Layout, Recipe, UserTransforms};
 
@@ -13,6 +14,7 @@ use crate::nvjpeg;
 use crate::order::Sampler;
 use crate::policy::{ErrorBudget, OnError};
 use crate::readers::{MAX_READERS, Readers};
+use crate::retry::{MAX_ATTEMPTS, MAX_DEADLINE};
 use crate::schedule::Shard;
 use crate::threads::{self, Cpus};
 use crate::work::Work;
@@ -91,6 +93,10 @@ pub struct LoaderConfig {
     pub trace: usize,
     /// The handling of bad samples. Default [`OnError::Raise`].
     pub on_error: OnError,
+    /// The repetition of local reads that fail for a reason that may pass, which [`tbl_io::is_transient`]
+    /// lists. A sample is bad only after its last attempt. Default four attempts within 3 s. Stores have
+    /// their own tries.
+    pub retry: RetryPolicy,
     /// The caches of samples. Default none. They change no batch.
     pub cache: CacheConfig,
     /// The number of bad samples that ends an epoch. Default more than half of the epoch.
@@ -125,6 +131,7 @@ impl LoaderConfig {
             read_ahead_bytes: 0,
             trace: 0,
             on_error: OnError::Raise,
+            retry: RetryPolicy::default(),
             cache: CacheConfig::default(),
             error_budget: ErrorBudget::default(),
             cpus: Cpus::default(),
@@ -227,6 +234,21 @@ impl LoaderConfig {
         Err(PipelineError::Unusable(format!("{needed}{found}")))
     }
 
+    fn check_retry(&self) -> Result<(), PipelineError> {
+        let RetryPolicy { attempts, deadline, .. } = self.retry;
+        if !(1..=MAX_ATTEMPTS).contains(&attempts) {
+            let value = attempts.into();
+            let expected = "1 to 100";
+            return Err(PipelineError::Setting { setting: "retry.attempts", value, expected });
+        }
+        if deadline > MAX_DEADLINE {
+            let value = deadline.as_secs();
+            let expected = "at most 3600 seconds";
+            return Err(PipelineError::Setting { setting: "retry.deadline", value, expected });
+        }
+        Ok(())
+    }
+
     /// Refuses settings that clips cannot have.
     fn check_clips(&self) -> Result<(), PipelineError> {
         let Work::Clips(clips) = &self.work else { return Ok(()) };
@@ -302,6 +324,7 @@ impl LoaderConfig {
             let expected = "a divisor of batch_size";
             return Err(PipelineError::Setting { setting: "mixing_group", value, expected });
         }
+        self.check_retry()?;
         self.check_cache()?;
         if let Work::Images(recipe) = &self.work {
             let unusable =

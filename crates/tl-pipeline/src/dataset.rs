@@ -1,6 +1,7 @@
 //! Data sets: one or many stored sources as one numbered sequence of labelled samples.
 
 mod blocks;
+mod copied;
 mod labels;
 mod shards;
 mod tokens;
@@ -356,28 +357,6 @@ impl Dataset {
         source.read_into(local, bytes)
     }
 
-    /// As [`read_into`](Self::read_into), by copying from the mapped file if there is one: half the
-    /// time if the page cache has the bytes.
-    ///
-    /// # Errors
-    /// As for [`read_into`](Self::read_into).
-    pub(crate) fn copy_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        let (source, local) = self.locate(index)?;
-        let Some(view) = source.view(local)? else { return source.read_into(local, bytes) };
-        bytes.clear();
-        bytes.try_reserve(view.len()).map_err(|_| {
-            let limit = bytes.capacity() as u64;
-            let need = view.len() as u64;
-            let location = source.location().clone();
-            let what = "bytes to hold in memory";
-            ReadError::Limit { location, what, limit, need }.for_sample(local, None)
-        })?;
-        bytes.extend_from_slice(view);
-        source.unpack(local, bytes)?;
-        // Checks that the file still had all of it.
-        source.view(local).map(drop)
-    }
-
     /// The bytes of sample `index` in the mapped file, without copying or checking them.
     ///
     /// # Errors
@@ -461,7 +440,7 @@ impl Dataset {
             Ok(Err(_)) | Err(_) => (None, None),
         };
         let shard = shard.ok().and_then(Result::ok).unwrap_or_default();
-        SampleError { index, key, shard, offset, fault }
+        SampleError { index, key, shard, offset, fault, attempts: 1 }
     }
 
     /// The number of sample `index`'s source.

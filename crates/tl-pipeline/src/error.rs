@@ -174,9 +174,10 @@ pub enum PipelineError {
 /// A sample that cannot be used: which one, where it is stored, and why.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{shard}: sample {index}{}{}: {fault}",
+    "{shard}: sample {index}{}{}: {fault}{}",
     Named(key.as_deref()),
-    At(*offset, fault)
+    At(*offset, fault),
+    After(*attempts)
 )]
 pub struct SampleError {
     /// The sample's number in the data set.
@@ -190,6 +191,8 @@ pub struct SampleError {
     /// The fault.
     #[source]
     pub fault: SampleFault,
+    /// The attempts at it: more than one where reads were repeated because their errors may pass.
+    pub attempts: u32,
 }
 
 /// The fault of a sample.
@@ -333,6 +336,15 @@ impl std::fmt::Display for At<'_> {
     }
 }
 
+/// The number of attempts, if there were several.
+struct After(u32);
+
+impl std::fmt::Display for After {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0 > 1 { write!(f, " (after {} attempts)", self.0) } else { Ok(()) }
+    }
+}
+
 impl From<FilterError> for PipelineError {
     fn from(error: FilterError) -> Self {
         Self::View(error.into())
@@ -383,6 +395,7 @@ mod tests {
             shard: "train.tar".into(),
             offset: Some(512),
             fault: SampleFault::RawSize { width: 2, height: 3, need: 18, have: 17 },
+            attempts: 1,
         };
         let expected = r"train.tar: sample 17 (a/b\x0a.jpg) at byte 512: raw image of 2x3 has 17 bytes, expected 18";
         assert_eq!(error.to_string(), expected);
@@ -401,6 +414,7 @@ mod tests {
             shard: "a\n.tar".into(),
             offset: None,
             fault: cut.for_sample(3, Some(b"b.jpg")).into(),
+            attempts: 1,
         };
         let expected = r"a\x0a.tar: sample 17 (b.jpg): at byte 512: expected 9 bytes, but the file became shorter while it was open";
         assert_eq!(error.to_string(), expected);

@@ -91,6 +91,15 @@ impl WorkerMetrics {
         self.counted.waits.late_time += self.last.saturating_duration_since(start);
     }
 
+    /// The time since the last lap went to a read that failed, and the wait before it is repeated.
+    pub(crate) fn lap_repeating(&mut self) {
+        let (start, time) = self.pass();
+        self.counted.stages[Stage::Read] += time;
+        if let Some(events) = &mut self.events {
+            events.push(Event::new(EventKind::Repeat, start, time, self.subject));
+        }
+    }
+
     /// Returns the counts since the last call, and adds its events to the trace.
     pub(crate) fn take(&mut self) -> Counted {
         if let Some(events) = &mut self.events {

@@ -175,7 +175,8 @@ mod tests {
         let fault = SampleFault::Panicked { message: String::new() };
         let index = position;
         let shard = "a.tar".into();
-        let error = Arc::new(SampleError { index, key: None, shard, offset: None, fault });
+        let error =
+            Arc::new(SampleError { index, key: None, shard, offset: None, fault, attempts: 1 });
         AuditEntry { epoch: 0, position, error, outcome: Outcome::Skipped }
     }
 

@@ -200,6 +200,9 @@ fn read(run: &Run, window: &Window, wanted: &Wanted, log: &mut Log) -> Option<Fe
         None => run.dataset().read_into(wanted.sample, &mut bytes),
     });
     fit(&mut bytes);
+    if let Some(Err(error)) = &read {
+        run.shared().counters.retries.failed_ahead(error);
+    }
     matches!(read, Some(Ok(()))).then(|| {
         let is_unpacked = wanted.stored.is_none();
         let fetched = Fetched { sample: wanted.sample, bytes, is_unpacked };
@@ -292,6 +295,9 @@ fn read_side_by_side(run: &Run, mut reader: tbl_io::UringReader) {
             Ok(Some(tbl_io::Completed { tag, mut bytes, result })) => {
                 fit(&mut bytes);
                 let read = under_way.remove(&tag);
+                if let Err(error) = &result {
+                    run.shared().counters.retries.failed_ahead(error);
+                }
                 lanes.extend(read.map(|(_, lane, _)| lane));
                 let fetched = read.filter(|_| result.is_ok()).map(|(sample, lane, start)| {
                     let fetched = Fetched { sample, bytes, is_unpacked: false };

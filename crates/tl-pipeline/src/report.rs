@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::reader::ReaderStats;
+use crate::retry::RetryStats;
 use crate::stage::Stage;
 use crate::stats::LoaderStats;
 
@@ -340,6 +341,15 @@ impl fmt::Display for Report {
                  {damaged} kept with damage"
             )?;
         }
+        let RetryStats { repeated, given_up, waited } = self.stats.retries;
+        if repeated + given_up > 0 {
+            writeln!(
+                f,
+                "repeated reads: {repeated} after errors that may pass, {:.3} s of waits, {given_up} \
+                 samples given up",
+                waited.as_secs_f64()
+            )?;
+        }
         f.write_str(&self.verdict())
     }
 }
@@ -500,6 +510,19 @@ mod tests {
         let stats = LoaderStats { skipped: 1, replaced: 2, filled: 3, damaged: 4, ..stats };
         let text = Report::new(stats).to_string();
         let line = "bad samples: 1 skipped, 2 replaced, 3 filled with zeros, 4 kept with damage";
+        assert_eq!(text.lines().find(|line| is_counted(line)), Some(line));
+    }
+
+    #[test]
+    fn repeated_reads_are_counted_in_the_text() {
+        let Report { stats } = report([200, 1200, 100, 350, 30, 20], 100, (900, 100));
+        let is_counted = |line: &str| line.starts_with("repeated reads: ");
+        assert!(!Report::new(stats.clone()).to_string().lines().any(is_counted));
+        let waited = Duration::from_millis(1500);
+        let retries = RetryStats { repeated: 7, given_up: 2, waited };
+        let text = Report::new(LoaderStats { retries, ..stats }).to_string();
+        let line =
+            "repeated reads: 7 after errors that may pass, 1.500 s of waits, 2 samples given up";
         assert_eq!(text.lines().find(|line| is_counted(line)), Some(line));
     }
 

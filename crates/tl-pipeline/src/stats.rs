@@ -9,6 +9,7 @@ use crate::audit::{AuditEntry, LISTED, Outcome};
 use crate::batching::PaddingStats;
 use crate::metrics::{Counted, WorkerMetrics};
 use crate::reader::{ReaderCounters, ReaderStats, nanoseconds};
+use crate::retry::{RetryCounters, RetryStats};
 use crate::stage::{Stage, StageTimes};
 
 /// The statistics of a loader over all its epochs so far.
@@ -56,6 +57,8 @@ pub struct LoaderStats {
     pub stages: StageTimes,
     /// The statistics of readers.
     pub readers: ReaderStats,
+    /// The repetitions of local reads.
+    pub retries: RetryStats,
     /// The counters of copies to a device; zeros without any, and in a forked process.
     pub uploads: UploadStats,
 }
@@ -86,6 +89,7 @@ impl LoaderStats {
             worker_wait: self.worker_wait.saturating_sub(earlier.worker_wait),
             stages: self.stages.since(&earlier.stages),
             readers: self.readers.since(&earlier.readers),
+            retries: self.retries.since(&earlier.retries),
             uploads: self.uploads.since(&earlier.uploads),
         }
     }
@@ -112,6 +116,7 @@ pub(crate) struct Counters {
     stages: [AtomicU64; Stage::ALL.len()],
     /// Counted, because windows report to it.
     pub(crate) readers: Arc<ReaderCounters>,
+    pub(crate) retries: RetryCounters,
     audit: Mutex<Vec<AuditEntry>>,
 }
 
@@ -201,6 +206,7 @@ impl Counters {
             worker_wait: time(&self.worker_wait),
             stages,
             readers: self.readers.stats(),
+            retries: self.retries.stats(),
             ..fixed.clone()
         }
     }

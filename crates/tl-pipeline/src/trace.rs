@@ -29,6 +29,8 @@ pub(crate) enum EventKind {
     WaitForConsumer,
     /// A worker had to wait until its sample was read.
     WaitForReader,
+    /// A read of a worker failed for a reason that may pass, and was repeated after a wait.
+    Repeat,
     /// The consumer had to wait for a batch.
     WaitForBatch,
     /// The copy of a batch to the device, with its conversion there.
@@ -49,6 +51,7 @@ impl EventKind {
             Self::Stage(stage) => stage.name(),
             Self::WaitForConsumer => "wait for consumer",
             Self::WaitForReader => "wait for reader",
+            Self::Repeat => "failed read",
             Self::WaitForBatch => "wait for batch",
             Self::Copy => "copy to the device",
             Self::NvJpegCopy => "copy to the device, nvJPEG",
@@ -67,7 +70,7 @@ impl EventKind {
             | Self::Copy
             | Self::NvJpegCopy
             | Self::Step => "batch",
-            Self::Stage(_) | Self::WaitForReader => "sample",
+            Self::Stage(_) | Self::WaitForReader | Self::Repeat => "sample",
             Self::Ready => "batches",
             Self::ReadAhead => "samples",
         }
@@ -230,6 +233,7 @@ impl Trace {
             EventKind::Stage(_)
             | EventKind::WaitForConsumer
             | EventKind::WaitForReader
+            | EventKind::Repeat
             | EventKind::WaitForBatch
             | EventKind::Copy
             | EventKind::NvJpegCopy

@@ -13,6 +13,7 @@ use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange};
 use reqwest::Url;
+use tbl_io::RetryPolicy;
 use tokio::time::Instant;
 
 use crate::address::redact;
@@ -24,7 +25,7 @@ use crate::counters::Counters;
 use crate::gate::{Answer, BucketElsewhere, ForbiddenHost, Gate, Ticket};
 use crate::hub::{Hub, HubOptions};
 use crate::list::Page;
-use crate::pace::Pace;
+use crate::pace::{Pace, RETRY};
 use crate::redirect::follow;
 use crate::transfer::refusal;
 use crate::version::Version;
@@ -37,7 +38,8 @@ pub(crate) struct Bucket {
     /// Whether objects without a version may be read.
     pub(crate) unpinned: bool,
     pub(crate) has_hedges: bool,
-    pub(crate) deadline: Duration,
+    /// The tries of a request.
+    pub(crate) retry: RetryPolicy,
     pub(crate) connections: Arc<Connections>,
     pub(crate) pace: Pace,
     pub(crate) counters: Arc<Counters>,
@@ -117,7 +119,7 @@ impl Bucket {
             endpoint,
             unpinned,
             has_hedges: limits.hedge,
-            deadline: limits.deadline,
+            retry: RetryPolicy { deadline: limits.deadline, ..RETRY },
             connections: Arc::new(Connections::new(limits.connections)),
             pace: Pace::new(),
             counters,

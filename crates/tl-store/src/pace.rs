@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tbl_io::RetryPolicy;
 use tokio::time::Instant;
 
 use crate::cause::Cause;
@@ -24,10 +25,14 @@ const HEDGES: f64 = 0.02;
 /// Hedges and their bytes that are reserved for ranges that somebody waits for.
 const KEPT_HEDGES: f64 = 1.0;
 const KEPT_BYTES: f64 = (1 << 20) as f64;
-/// The delay before the second try, which doubles with each try, and the longest one. Ten tries with
-/// them take some 10 s, so that they outlast a short outage; a store that is back is noticed in 3 s.
-const DELAY: Duration = Duration::from_millis(100);
-const MOST_DELAY: Duration = Duration::from_millis(2_500);
+/// The tries of a request; a bucket has its own deadline. Ten tries with these delays take some 10 s,
+/// so that they outlast a short outage; a store that is back is noticed in 3 s.
+pub(crate) const RETRY: RetryPolicy = RetryPolicy {
+    attempts: 10,
+    first_delay: Duration::from_millis(100),
+    longest_delay: Duration::from_millis(2_500),
+    deadline: Duration::MAX,
+};
 /// The part of requests that may be repeated soon, and how many such repetitions may be saved up.
 const RETRIES: f64 = 0.2;
 const RETRIES_SAVED: f64 = 64.0;
@@ -142,13 +147,7 @@ impl Pace {
     /// The wait before a repetition after `tries` requests, which is about to be sent. It is the
     /// longest one where the allowance is used up. `random` is from 0 to 1.
     pub(crate) fn delay(&self, tries: u32, random: f64) -> Duration {
-        let delay = if self.may_retry_soon() {
-            DELAY.saturating_mul(1 << tries.saturating_sub(1).min(10)).min(MOST_DELAY)
-        } else {
-            MOST_DELAY
-        };
-        // Requests that failed together are not repeated together.
-        delay.mul_f64(0.5 + random / 2.0)
+        if self.may_retry_soon() { RETRY.delay(tries, random) } else { RETRY.most_delay(random) }
     }
 
     /// Takes the allowance for a repetition, of which there is one a second besides.
@@ -260,11 +259,15 @@ mod tests {
     async fn repetitions_beyond_the_allowance_wait_longest() {
         let pace = Pace::new();
         let delays: Vec<_> = (0..10_000).map(|_| pace.delay(1, 1.0)).collect();
-        assert!(delays[..64].iter().all(|delay| *delay == DELAY), "{delays:?}");
-        assert!(delays[64..].iter().all(|delay| *delay == MOST_DELAY), "no debt is kept");
+        assert!(delays[..64].iter().all(|delay| *delay == RETRY.first_delay), "{delays:?}");
+        assert!(delays[64..].iter().all(|delay| *delay == RETRY.longest_delay), "no debt is kept");
         tokio::time::sleep(Duration::from_secs(2)).await;
         let delays = [(); 3].map(|()| pace.delay(2, 0.0));
-        assert_eq!(delays, [DELAY, DELAY, MOST_DELAY / 2], "one a second");
+        assert_eq!(
+            delays,
+            [RETRY.first_delay, RETRY.first_delay, RETRY.longest_delay / 2],
+            "one a second"
+        );
     }
 
     #[tokio::test(start_paused = true)]

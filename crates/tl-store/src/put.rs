@@ -45,12 +45,12 @@ impl NewObject {
 
     /// The time without progress after which a request is sent again.
     fn patience(&self) -> Duration {
-        STALLED.min(self.bucket.deadline / STALLED_PART)
+        STALLED.min(self.bucket.retry.deadline / STALLED_PART)
     }
 
     /// The same for the completion of an upload, in which a store may join parts for minutes.
     fn long_patience(&self) -> Duration {
-        self.bucket.deadline * 2 / 3
+        self.bucket.retry.deadline * 2 / 3
     }
 
     /// Stores the whole object; returns its tag.

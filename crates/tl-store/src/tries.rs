@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tbl_io::RangeFault;
+use tbl_io::{RangeFault, RetryPolicy};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::bucket::Bucket;
@@ -11,8 +11,6 @@ use crate::cause::Cause;
 use crate::connections::Permit;
 use crate::counters::Count;
 
-/// Requests for one range, length or page.
-const TRIES: u32 = 10;
 /// Requests to a host that nothing was read from yet: its name is probably wrong.
 const TRIES_UNREACHABLE: u32 = 4;
 /// The time for an answer that is not a range.
@@ -40,7 +38,7 @@ impl<'a> Tries<'a> {
 
     /// The time until the deadline.
     pub(crate) fn left(&self) -> Duration {
-        self.bucket.deadline.saturating_sub(self.elapsed())
+        self.bucket.retry.deadline.saturating_sub(self.elapsed())
     }
 
     fn elapsed(&self) -> Duration {
@@ -80,29 +78,29 @@ impl<'a> Tries<'a> {
     /// # Errors
     /// The cause, if no other try may succeed in time.
     pub(crate) async fn failed(&mut self, cause: Cause) -> Result<(), Cause> {
-        let most = if !cause.is_unreachable() {
-            TRIES
+        let attempts = if !cause.is_unreachable() {
+            self.bucket.retry.attempts
         } else if self.bucket.pace.has_read() {
             // The store is probably being restarted: it is asked again up to the deadline.
             u32::MAX
         } else {
             TRIES_UNREACHABLE
         };
-        if !cause.may_pass() || self.sent >= most {
+        if !cause.may_pass() || self.sent >= attempts {
             return Err(cause);
         }
-        let left = self.left();
-        if left.is_zero() && cause.is_silence() {
+        if self.left().is_zero() && cause.is_silence() {
             return Err(self.late(cause));
         }
-        let pause = self.bucket.pace.quiet();
-        if left.is_zero() || pause.is_some_and(|(until, _)| self.is_late(until)) {
+        let quiet = self.bucket.pace.quiet();
+        if self.left().is_zero() || quiet.is_some_and(|(until, _)| self.is_late(until)) {
             return Err(cause);
         }
         let random = self.bucket.random();
         let delay = self.bucket.pace.delay(self.sent, random);
-        // A long delay alone is not a reason to miss the deadline.
-        sleep(delay.min(left / 2)).await;
+        let policy = RetryPolicy { attempts, ..self.bucket.retry };
+        let Some(pause) = policy.pause(self.sent, self.elapsed(), delay) else { return Err(cause) };
+        sleep(pause).await;
         self.last = Some(cause);
         Ok(())
     }

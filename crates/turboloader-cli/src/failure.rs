@@ -279,7 +279,7 @@ mod tests {
             let index = 3;
             let key = None;
             let offset = None;
-            let error = SampleError { index, key, shard: location(), offset, fault };
+            let error = SampleError { index, key, shard: location(), offset, fault, attempts: 1 };
             Failure::from(PipelineError::SizeUnknown(Arc::new(error))).exit_code()
         };
         let cut = ReadError::ChangedWhileOpen { location: location(), offset: 64, expected: 24 };

@@ -54,7 +54,10 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
             "trace",
             "work",
         ],
-        &["bucket", "delivery", "fault", "padding", "panics", "readers", "stage", "threads"],
+        &[
+            "bucket", "delivery", "fault", "padding", "panics", "readers", "retry", "stage",
+            "threads",
+        ],
     ],
 )];
 

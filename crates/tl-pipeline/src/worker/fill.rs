@@ -17,6 +17,7 @@ use crate::panics::catch_panic;
 use crate::policy::{OnError, replacements};
 use crate::reader;
 use crate::readers::READ_AHEAD;
+use crate::retry::Attempts;
 use crate::row::{Finding, Interrupted, RowExtras};
 use crate::run::{Place, Run};
 use crate::scratch::Scratch;
@@ -104,23 +105,35 @@ impl Filler<'_> {
         let Self { run, scratch, current: Current { epoch, layout, .. }, read_row, .. } = self;
         let run = *run;
         parts.extra.view_of = None;
-        let row = parts.reborrow();
         let seed = epoch.order.seed_at(position);
         let draw = Draw { seed, epoch: epoch.number, sample: index };
         scratch.metrics.work_on(index);
         let source = RowSource { run, draw, row: read_row };
-        let work = || within_limits(source, scratch, layout, row);
-        let result = catch_panic(work).unwrap_or_else(|message| {
-            // Whatever the panic interrupted is in an unknown state.
-            scratch.renew(run.shared().new_scratch());
-            parts.extra.image = Image::new();
-            Err(SampleFault::Panicked { message }.into())
-        });
+        let mut attempts = Attempts::new(run.config().retry, &run.shared().counters.retries);
+        let result = loop {
+            let row = parts.reborrow();
+            let work = || within_limits(source, scratch, layout, row);
+            let result = catch_panic(work).unwrap_or_else(|message| {
+                // Whatever the panic interrupted is in an unknown state.
+                scratch.renew(run.shared().new_scratch());
+                parts.extra.image = Image::new();
+                Err(SampleFault::Panicked { message }.into())
+            });
+            let Err(Interrupted::Fault(fault)) = &result else { break result };
+            if !attempts.wait(fault, &|| run.is_over()) {
+                break result;
+            }
+            scratch.metrics.lap_repeating();
+        };
         // The bytes read ahead are this sample's, and useless for its replacement.
         read_row.discard(run);
         scratch.metrics.process();
         scratch.trim();
-        let error = |fault| Arc::new(run.dataset().sample_error(index, fault));
+        let attempts = attempts.failed().max(1);
+        let error = |fault| {
+            let error = run.dataset().sample_error(index, fault);
+            Arc::new(SampleError { attempts, ..error })
+        };
         let Processed { label, size, damage } = match result {
             Ok(processed) => processed,
             Err(Interrupted::Fault(fault)) => return Err(error(fault)),

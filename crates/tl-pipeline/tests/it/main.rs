@@ -56,6 +56,7 @@ mod steps;
 mod store;
 mod tables;
 mod tokens;
+mod transient;
 mod user_transforms;
 mod values;
 mod views;

@@ -115,6 +115,7 @@ impl LoaderArgs {
             cache: self.cache.config(),
             on_error: self.policy.on_error().unwrap_or(config.on_error),
             error_budget: self.policy.error_budget(),
+            retry: self.policy.retry(),
             sampler: self.sampler.sampler(config.sampler.shuffle, dataset)?,
             shard: self.shard.shard(),
             mixing_group: or_default(self.mixing_group),

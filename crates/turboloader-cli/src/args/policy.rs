@@ -1,8 +1,10 @@
 //! Arguments for the handling of bad samples, and for the processors of workers.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use tbl_io::RetryPolicy;
 use tl_pipeline::{Cpus, ErrorBudget, OnError};
 
 /// The handling of samples that cannot be used.
@@ -18,12 +20,28 @@ pub(crate) struct PolicyArgs {
     /// samples read (0.1%), or both (100,0.1%); 100% accepts any number (default: 50%)
     #[arg(long, value_name = "LIMIT", value_parser = error_budget, requires = "on_error")]
     error_budget: Option<ErrorBudget>,
+
+    /// Attempts at a local read that fails for a reason that may pass, such as EIO, ESTALE and
+    /// ETIMEDOUT of network file systems; 1 repeats nothing (default: 4)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    read_attempts: Option<u32>,
+
+    /// Seconds from the first such failure after which no further attempt begins (default: 3)
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=3600))]
+    read_deadline: Option<u64>,
 }
 
 impl PolicyArgs {
     /// The handling that was asked for, if any.
     pub(super) fn on_error(&self) -> Option<OnError> {
         self.on_error.map(OnError::from)
+    }
+
+    /// The repetition of reads.
+    pub(super) fn retry(&self) -> RetryPolicy {
+        let usual = RetryPolicy::default();
+        let deadline = self.read_deadline.map_or(usual.deadline, Duration::from_secs);
+        RetryPolicy { attempts: self.read_attempts.unwrap_or(usual.attempts), deadline, ..usual }
     }
 
     /// How many are too many.

@@ -43,8 +43,15 @@ impl Training {
                 let key = entry.key.map(Cow::into_owned);
                 let offset = Some(entry.offset);
                 let shard = source.location().clone();
-                PipelineError::Sample(Arc::new(SampleError { index, key, shard, offset, fault }))
-                    .into()
+                PipelineError::Sample(Arc::new(SampleError {
+                    index,
+                    key,
+                    shard,
+                    offset,
+                    fault,
+                    attempts: 1,
+                }))
+                .into()
             },
         )
     }

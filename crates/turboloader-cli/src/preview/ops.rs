@@ -148,7 +148,14 @@ fn render(
         let shard = tbl_io::Location::default();
         let offset = None;
         let fault = fault.into();
-        PipelineError::Sample(Arc::new(SampleError { index, key, shard, offset, fault }))
+        PipelineError::Sample(Arc::new(SampleError {
+            index,
+            key,
+            shard,
+            offset,
+            fault,
+            attempts: 1,
+        }))
     })?;
     Ok(made)
 }
