@@ -76,9 +76,9 @@ impl LocalFile {
 
     /// Opens the file at `path` in place of the one that is open, if it is the same.
     fn reopen(&self, path: &Path) -> io::Result<Arc<File>> {
-        let opened = open_with_metadata(path).map_err(|error| match error {
-            ReadError::Io { source, .. } => source,
-            other => io::Error::other(other),
+        let opened = open_with_metadata(path).map_err(|error| {
+            // The caller names the file.
+            if let ReadError::Io { source, .. } = error { source } else { io::Error::other(error) }
         })?;
         self.check(&opened.metadata)?;
         let file = Arc::new(opened.file);

@@ -5,6 +5,7 @@
 #[cfg(feature = "avif")]
 mod avif;
 mod bmp;
+mod custom;
 mod decoder;
 mod error;
 mod format;
@@ -26,6 +27,7 @@ mod tiff;
 mod webp;
 mod wide;
 
+pub use custom::{CustomDecoder, CustomError, CustomFault, Decode, Decoders, FindError, ImageForm};
 pub use decoder::{Decoder, probe};
 pub use error::{CodecError, DecodeError, Defect, Feature, Limit};
 pub use format::Format;

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use tbl_format::SampleFormat;
 use tbl_io::Facts;
-use tl_decode::DecodeOptions;
+use tl_decode::{DecodeOptions, Decoders};
 use tl_handoff::sync::Arc;
 
 pub use self::fault::CacheFault;
@@ -124,6 +124,7 @@ impl Caches {
     pub(crate) fn open(
         config: &CacheConfig,
         decode: &DecodeOptions,
+        decoders: &Decoders,
         blocks: &BlockSettings<'_>,
     ) -> Self {
         let CacheConfig { memory, disk } = config;
@@ -133,7 +134,7 @@ impl Caches {
         let blocks = of_blocks_alone.map(|disk| Blocks::open(disk, decode, blocks));
         let disk = disk.as_ref().filter(|disk| !of_blocks(disk)).map(|disk| DiskLevel {
             kind: disk.kind,
-            namer: Namer::new(disk.kind, decode),
+            namer: Namer::new(disk.kind, decode, decoders),
             disk: Disk::open(&disk.folder, disk.bytes),
         });
         Self { memory, disk, blocks }

@@ -1,7 +1,7 @@
 //! The settings of a loader: the work, the batches, the threads, the order.
 
 use tbl_io::RetryPolicy;
-use tl_decode::{Color, DecodeOptions};
+use tl_decode::{Color, DecodeOptions, Decoders};
 use tl_transform::{BoundTransforms, Channels, DecodeMode, Layout, Recipe, UserTransforms};
 
 use crate::batching::Batching;
@@ -103,6 +103,9 @@ pub struct LoaderConfig {
     pub error_budget: ErrorBudget,
     /// The options of image decoding. Its colour is that of the recipe's channels.
     pub decode: DecodeOptions,
+    /// Decoders of further formats, which are asked before the built-in ones; recipes apply to their
+    /// images. Their names and versions are part of states. Default none.
+    pub decoders: Decoders,
     /// The code of the user's transforms that the recipe names. Default none.
     pub user_transforms: UserTransforms,
 }
@@ -137,6 +140,7 @@ impl LoaderConfig {
             cpus: Cpus::default(),
             nice: 0,
             decode: DecodeOptions::default(),
+            decoders: Decoders::new(),
             user_transforms: UserTransforms::new(),
         }
     }
@@ -234,6 +238,25 @@ impl LoaderConfig {
         Err(PipelineError::Unusable(format!("{needed}{found}")))
     }
 
+    fn check_decoders(&self) -> Result<(), PipelineError> {
+        let Some(decoder) = self.decoders.iter().next() else { return Ok(()) };
+        let name = decoder.name();
+        match &self.work {
+            Work::Images(recipe) if recipe.decode_mode() == DecodeMode::NvJpeg => {
+                Err(PipelineError::Unusable(format!(
+                    "recipe `{recipe}` decodes with nvJPEG, and decoders such as `{name}` make pixels on \
+                     the host: decode exactly"
+                )))
+            }
+            Work::Images(_) => Ok(()),
+            Work::Bytes | Work::Views | Work::Clips(_) | Work::Columns(_) | Work::Tokens(_) => {
+                Err(PipelineError::Unusable(format!(
+                    "decoders such as `{name}` need samples that are decoded as images"
+                )))
+            }
+        }
+    }
+
     fn check_retry(&self) -> Result<(), PipelineError> {
         let RetryPolicy { attempts, deadline, .. } = self.retry;
         if !(1..=MAX_ATTEMPTS).contains(&attempts) {
@@ -325,6 +348,7 @@ impl LoaderConfig {
             return Err(PipelineError::Setting { setting: "mixing_group", value, expected });
         }
         self.check_retry()?;
+        self.check_decoders()?;
         self.check_cache()?;
         if let Work::Images(recipe) = &self.work {
             let unusable =

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tbl_io::{Escaped, Location, ReadError};
 use tl_cuda::DeviceReason;
-use tl_decode::DecodeError;
+use tl_decode::{CustomFault, DecodeError, FindError};
 use tl_handoff::permits::BatchesHeld;
 use tl_handoff::sync::Arc;
 use tl_transform::{PlanError, StepError, UserFault, UserTransformError};
@@ -206,6 +206,9 @@ pub enum SampleFault {
     /// Its bytes are not an image, or a damaged one.
     #[error(transparent)]
     Decode(#[from] DecodeError),
+    /// A decoder of the user's gives no image of it.
+    #[error("decoder {}: {source}", Escaped(decoder.as_bytes()))]
+    Decoder { decoder: String, source: CustomFault },
     /// The recipe has no plan for an image of this size.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -287,6 +290,7 @@ impl SampleFault {
         matches!(
             self,
             Self::Decode(DecodeError::LimitExceeded { .. })
+                | Self::Decoder { source: CustomFault::Limit(_), .. }
                 | Self::Annotation(
                     AnnotationFault::Mask { source: DecodeError::LimitExceeded { .. }, .. }
                         | AnnotationFault::MaskBytes { .. }
@@ -342,6 +346,12 @@ struct After(u32);
 impl std::fmt::Display for After {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.0 > 1 { write!(f, " (after {} attempts)", self.0) } else { Ok(()) }
+    }
+}
+
+impl From<FindError> for SampleFault {
+    fn from(FindError { decoder, fault }: FindError) -> Self {
+        Self::Decoder { decoder, source: fault }
     }
 }
 

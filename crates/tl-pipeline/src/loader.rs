@@ -91,7 +91,7 @@ impl Loader {
             config.readers = Readers::Planned;
         }
         let tokens = TokenGatherer::new(&dataset, &config)?;
-        config.work.check_samples(&dataset)?;
+        config.work.check_samples(&dataset, &config.decoders)?;
         let note = |note: &Note| LoaderNote::Labels { note: note.clone() };
         let mut notes: Vec<LoaderNote> = dataset.label_notes().iter().map(note).collect();
         notes.extend(LoaderNote::unindexed_archives(&dataset));
@@ -474,7 +474,7 @@ fn open_caches(
     notes: &mut Vec<LoaderNote>,
 ) -> Caches {
     let blocks = BlockSettings { dataset, sequence, buffer_bytes: config.block_bytes() };
-    let caches = Caches::open(&config.cache, &config.decode_options(), &blocks);
+    let caches = Caches::open(&config.cache, &config.decode_options(), &config.decoders, &blocks);
     notes.extend(caches.notes(dataset));
     caches
 }

@@ -1,6 +1,7 @@
 //! From the stored bytes of a sample to its pixels or its row of a batch: what has to be decoded
 //! for a plan, and no more.
 
+mod custom;
 mod decoded;
 mod link;
 mod nvjpeg;
@@ -14,7 +15,9 @@ use std::mem;
 
 use tbl_format::SampleFormat;
 use tl_cuda::Picture;
-use tl_decode::{Color, Damage, DecodeOptions, Decoder, Format, Image, JpegDecoder, WebpDecoder};
+use tl_decode::{
+    Color, Damage, DecodeOptions, Decoder, Decoders, Format, Image, JpegDecoder, WebpDecoder,
+};
 use tl_handoff::slab::ColumnsMut;
 use tl_simd::Level;
 use tl_transform::{BoundTransforms, Draw, Plan, Recipe};
@@ -150,6 +153,8 @@ pub struct SampleRenderer {
     reduced: FirstReduced,
     /// The making of images for a device; `None` without one that decodes.
     pictures: Option<Pictures>,
+    /// The user's decoders, which are asked before the built-in formats.
+    decoders: Decoders,
     /// The rest of the recipe, where user's transforms run between plans.
     links: Vec<Link>,
 }
@@ -166,6 +171,7 @@ impl SampleRenderer {
             size: (0, 0),
             reduced: FirstReduced::default(),
             pictures: None,
+            decoders: Decoders::new(),
             links: Vec::new(),
         }
     }

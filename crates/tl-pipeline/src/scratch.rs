@@ -55,7 +55,8 @@ impl Scratch {
                 let has_annotations = config.fields.has_annotations();
                 let bound = user_transforms.first.clone();
                 let renderer = renderer.with_transforms(bound, has_annotations);
-                Some(renderer.with_images(config, user_transforms))
+                let renderer = renderer.with_images(config, user_transforms);
+                Some(renderer.with_decoders(config.decoders.clone()))
             }
         };
         let clips = if let Work::Clips(work) = &config.work {

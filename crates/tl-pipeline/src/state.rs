@@ -108,6 +108,10 @@ pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
             hash.update(recipe.hash().0);
             hash.update([u8::from(config.decode.exif == tl_decode::Exif::Apply)]);
             config.fields.hash_images(&mut hash);
+            if !config.decoders.is_empty() {
+                hash.update(b"decoders");
+                hash.update(config.decoders.identity());
+            }
         }
         Work::Clips(ClipWork { recipe, sampling, parity }) => {
             hash.update(b"clips");

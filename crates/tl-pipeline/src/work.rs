@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use tl_decode::Decoders;
 use tl_transform::Recipe;
 
 use crate::clips::{ClipStart, ClipWork};
@@ -50,11 +51,18 @@ impl Work {
     }
 
     /// Checks that the samples are of this kind, and that labels, if any, can be mixed like images.
-    pub(crate) fn check_samples(&self, dataset: &Dataset) -> Result<(), PipelineError> {
+    /// With decoders of the user's, images cannot be told by their names and first bytes.
+    pub(crate) fn check_samples(
+        &self,
+        dataset: &Dataset,
+        decoders: &Decoders,
+    ) -> Result<(), PipelineError> {
         match self {
             Self::Images(recipe) => {
                 check_rows(dataset, None)?;
-                dataset.require_images()?;
+                if decoders.is_empty() {
+                    dataset.require_images()?;
+                }
                 check_mixing(recipe, dataset)
             }
             Self::Clips(clips) => {

@@ -3,6 +3,7 @@
 mod again;
 mod cached;
 mod clips;
+mod custom;
 mod fill;
 mod process;
 mod publish;

@@ -9,7 +9,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 use tbl_io::{Facts, ReadError};
-use tl_decode::{Color, DecodeOptions, Exif, Limits, PixelType};
+use tl_decode::{Color, DecodeOptions, Decoders, Exif, Limits, PixelType};
 
 use crate::dataset::Dataset;
 
@@ -59,7 +59,8 @@ pub(crate) struct Namer {
 }
 
 impl Namer {
-    pub(crate) fn new(kind: CacheKind, decode: &DecodeOptions) -> Self {
+    /// Names of entries that these options and the user's `decoders` decide.
+    pub(crate) fn new(kind: CacheKind, decode: &DecodeOptions, decoders: &Decoders) -> Self {
         let mut common = Sha256::new_with_prefix(DOMAIN);
         match kind {
             CacheKind::Encoded => common.update([0]),
@@ -78,6 +79,10 @@ impl Namer {
                 }
                 if decode.pixels != PixelType::U8 {
                     common.update(decode.pixels.name());
+                }
+                if !decoders.is_empty() {
+                    common.update(b"decoders");
+                    common.update(decoders.identity());
                 }
             }
         }

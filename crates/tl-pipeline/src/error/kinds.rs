@@ -70,6 +70,7 @@ impl Fault for SampleFault {
             Self::Panicked { .. } => ErrorKind::Internal,
             Self::NvJpeg => ErrorKind::Setting,
             Self::Decode(_)
+            | Self::Decoder { .. }
             | Self::Plan(_)
             | Self::Video { .. }
             | Self::Clip(_)

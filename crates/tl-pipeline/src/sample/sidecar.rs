@@ -64,6 +64,7 @@ impl SidecarImage {
             let made_by = image.recipe_with(first).expect("`Fields::check` has seen it");
             let renderer = SampleRenderer::new(&made_by, decode);
             let renderer = renderer.with_user_transforms(user.clone());
+            let renderer = renderer.with_decoders(config.decoders.clone());
             let first_draw = next;
             next = next.saturating_add(recipe.map_or(0, Recipe::draws));
             let is_joint = recipe.is_none();
@@ -88,7 +89,7 @@ impl SidecarImage {
         bytes.extend_from_slice(annotator.file(extension)?);
         // Raw pixels have no size here, so every file counts as an encoded image.
         let format = SampleFormat::Unknown;
-        let input = Input::Stored(Stored { format, size: (0, 0), bytes, row_index: None });
+        let stored = Stored { format, size: (0, 0), bytes, row_index: None };
         let drawn = if self.is_joint {
             let keeps_numbers = self.keeps_numbers;
             let Placed { plans, size, .. } = *placed;
@@ -97,8 +98,21 @@ impl SidecarImage {
             Drawn::At(draw.of_image(self.first_draw))
         };
         let targets = Targets::only(Target::Row(columns.get(self.column)));
-        let rendered = renderer.render_timed(input, drawn, targets, metrics);
-        rendered.map(drop).map_err(|fault| {
+        let is_custom = if renderer.has_decoders() {
+            // The end of the file's name.
+            renderer.decode_custom(format!(".{extension}").as_bytes(), &stored)
+        } else {
+            Ok(false)
+        };
+        let rendered = match is_custom {
+            Ok(true) => renderer.render_decoded(drawn, targets, metrics).map(drop),
+            Ok(false) => {
+                let input = Input::Stored(stored);
+                renderer.render_timed(input, drawn, targets, metrics).map(drop)
+            }
+            Err(fault) => Err(fault),
+        };
+        rendered.map_err(|fault| {
             if matches!(fault, SampleFault::Annotation(_)) {
                 return fault;
             }

@@ -9,6 +9,7 @@ use crate::row::Interrupted;
 use crate::sample::{Drawn, Followers, Input, Targets};
 use crate::scratch::Scratch;
 use crate::stage::Stage;
+use crate::worker::custom;
 
 /// Renders a sample from its pixels, which are decoded whole and kept if they are not there yet.
 /// Decoding all of an image and part of it give the same pixels, but not the same errors: whatever
@@ -46,9 +47,17 @@ pub(super) fn render<'s>(
         Err(name) => name,
     };
     let mut stored = source.stored(bytes, row_index, metrics)?;
-    if caches.may_keep(kind, wanted, name)
-        && let Some(image) = renderer.decode(&mut stored)
-    {
+    let is_custom = custom::decode(source, renderer, &stored, metrics)?;
+    let may_keep = caches.may_keep(kind, wanted, name);
+    if is_custom && !may_keep {
+        return Ok(renderer.render_decoded(drawn, targets, metrics)?);
+    }
+    let image = if is_custom {
+        Some(renderer.decoded())
+    } else {
+        may_keep.then(|| renderer.decode(&mut stored)).flatten()
+    };
+    if let Some(image) = image {
         metrics.lap(Stage::Decode);
         let form = (SampleFormat::RawU8, (image.width, image.height));
         caches.keep(kind, wanted, name, &image.data, form);

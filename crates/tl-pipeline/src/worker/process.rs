@@ -17,7 +17,7 @@ use crate::sample::{Drawn, Followers, Input, SampleRenderer, Target, Targets};
 use crate::scratch::{Scratch, trim};
 use crate::stage::Stage;
 use crate::work::Work;
-use crate::worker::{cached, clips};
+use crate::worker::{cached, clips, custom};
 
 /// A sample that is in its row.
 pub(super) struct Processed {
@@ -190,5 +190,8 @@ fn render<'s>(
     let stored = source.stored(bytes, row_index, metrics)?;
     let renderer = renderer.as_mut().expect("samples are decoded");
     let drawn = Drawn::At(source.draw);
+    if custom::decode(source, renderer, &stored, metrics)? {
+        return Ok(renderer.render_decoded(drawn, targets, metrics)?);
+    }
     Ok(renderer.render_timed(Input::Stored(stored), drawn, targets, metrics)?)
 }

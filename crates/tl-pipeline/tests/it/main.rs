@@ -16,6 +16,7 @@ mod clips;
 mod containers;
 mod content;
 mod damage;
+mod decoders;
 mod decoding;
 mod delivery;
 mod documents;

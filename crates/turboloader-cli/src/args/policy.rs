@@ -127,6 +127,31 @@ fn error_budget(text: &str) -> Result<ErrorBudget, &'static str> {
 mod tests {
     use super::*;
 
+    #[derive(clap::Parser)]
+    struct Policy {
+        #[command(flatten)]
+        policy: PolicyArgs,
+    }
+
+    #[test]
+    fn reads_are_repeated_as_the_arguments_say() {
+        use clap::Parser as _;
+
+        let retry = |arguments: &[&str]| {
+            let all = ["tl"].into_iter().chain(arguments.iter().copied());
+            Policy::try_parse_from(all).ok().map(|parsed| parsed.policy.retry())
+        };
+        assert_eq!(retry(&[]), Some(RetryPolicy::default()));
+        let found = retry(&["--read-attempts", "7", "--read-deadline", "60"]);
+        let deadline = Duration::from_secs(60);
+        assert_eq!(found, Some(RetryPolicy { attempts: 7, deadline, ..RetryPolicy::default() }));
+        for wrong in
+            [["--read-attempts", "0"], ["--read-attempts", "101"], ["--read-deadline", "-1"]]
+        {
+            assert_eq!(retry(&wrong), None, "{wrong:?}");
+        }
+    }
+
     #[test]
     fn error_budgets_are_counts_and_percentages() {
         let check = |text, count, rate| {

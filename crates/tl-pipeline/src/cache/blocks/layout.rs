@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tl_decode::DecodeOptions;
+use tl_decode::{DecodeOptions, Decoders};
 use tl_handoff::sync::Arc;
 
 use crate::cache::CacheKind;
@@ -84,7 +84,7 @@ impl Layouts {
                 (filling(BLOCK_BYTES), filling(BLOCK_BYTES))
             }
         };
-        let namer = Namer::new(CacheKind::Blocks, decode);
+        let namer = Namer::new(CacheKind::Blocks, decode, &Decoders::new());
         let dataset = Arc::clone(dataset);
         Self { dataset, sequence: sequence.clone(), namer, block, piece, mean }
     }
