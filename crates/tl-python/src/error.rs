@@ -111,7 +111,9 @@ impl From<&SampleError> for Error {
         }
         let data = match &error.fault {
             SampleFault::Read(error) => read(error).class,
-            SampleFault::Decode(_) | SampleFault::Video { .. } => Class::Decode,
+            SampleFault::Decode(_) | SampleFault::Decoder { .. } | SampleFault::Video { .. } => {
+                Class::Decode
+            }
             _ => Class::Sample,
         };
         let setting =

@@ -159,7 +159,7 @@ impl PyLoader {
         let may_pin = AtomicBool::new(may_pin && !loader.notes().iter().any(is_of_pinning));
         let contents = Arc::new(contents.with_columns(&loader));
         let len = loader.len();
-        let functions = settings.user_transforms;
+        let functions = settings.user_transforms.with_decoders(&settings.decoders);
         let loader = Closable::new(Arc::new(loader));
         let has_warned = AtomicBool::new(false);
         Ok(Self { loader, stores, functions, contents, len, has_warned, may_pin })

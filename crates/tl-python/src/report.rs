@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
-use tl_pipeline::{LevelStats, Report, UploadStats};
+use tl_pipeline::{LevelStats, Report, RetryStats, UploadStats};
 
 /// The use of a loader's time, and its limit.
 #[pyclass(frozen, name = "Report", module = "turboloader")]
@@ -73,6 +73,15 @@ impl PyReport {
             ("device_nanos", device_nanos),
             ("allocated", allocated),
         ])
+    }
+
+    /// Local reads that were repeated because their errors may pass: how many, samples that were given
+    /// up, and nanoseconds of waits. Zeros without any.
+    #[getter]
+    fn retries(&self) -> BTreeMap<&'static str, u64> {
+        let RetryStats { repeated, given_up, waited, .. } = self.report.stats().retries;
+        let wait_nanos = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+        BTreeMap::from([("repeated", repeated), ("given_up", given_up), ("wait_nanos", wait_nanos)])
     }
 
     /// The limit of the loader, in one sentence.

@@ -20,9 +20,9 @@ use crate::element::{Element, PythonElement};
 use crate::error::Error;
 use crate::recipe::{PyRecipe, channels, orientation, pixels, token_number};
 use crate::remote::StoreSettings;
-use crate::user::UserTransforms;
+use crate::user::{UserDecoders, UserTransforms};
 use clips::ClipSettings;
-use groups::{DeviceSettings, ErrorSettings};
+use groups::{DeviceSettings, ErrorSettings, RetrySettings};
 
 /// The settings of a loader, by the names of the arguments of `DataLoader`, with groups as objects;
 /// `Settings.native` in `_settings.py` converts those that have another form here.
@@ -47,6 +47,7 @@ pub(crate) struct Settings<'py> {
     clips: Option<ClipSettings>,
     columns: Option<ColumnSettings>,
     errors: Option<ErrorSettings>,
+    retry: Option<RetrySettings>,
     memory: Option<MemorySettings>,
     device: Option<DeviceSettings>,
     pin_memory: Option<DeviceSettings>,
@@ -55,6 +56,7 @@ pub(crate) struct Settings<'py> {
     exif: bool,
     /// The code of the recipe's user transforms.
     pub(crate) user_transforms: UserTransforms,
+    pub(crate) decoders: UserDecoders,
     boxes: Option<BoxSettings>,
     /// The extension of the file, and the pointer to masks of objects.
     masks: Option<(String, String)>,
@@ -235,6 +237,9 @@ impl Settings<'_> {
             config.on_error = errors.on_error()?;
             config.error_budget = errors.budget();
         }
+        if let Some(retry) = &self.retry {
+            config.retry = retry.policy()?;
+        }
         if self.readers > 0 {
             config.readers = Readers::Threads(self.readers);
         }
@@ -243,6 +248,7 @@ impl Settings<'_> {
         }
         config.decode.exif = orientation(self.exif);
         config.user_transforms = self.user_transforms.of_loader(config.on_error);
+        config.decoders = self.decoders.of_loader(config.on_error);
         Ok(config)
     }
 

@@ -1,6 +1,7 @@
 //! User-supplied transforms in Python: functions of an image, called on the loader's threads.
 
 mod annotated;
+mod decoding;
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -19,6 +20,8 @@ use tl_transform::{Image, Rng, UserAnnotations, UserError, UserTransform};
 use crate::element::Element;
 use crate::memory::Memory;
 use crate::tensor::Tensor;
+
+pub(crate) use decoding::UserDecoders;
 
 thread_local! {
     /// The functions that this thread is in, by their addresses.

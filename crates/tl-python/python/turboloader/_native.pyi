@@ -552,6 +552,12 @@ class Report:
     def reachable(self, /) -> float:
         """Samples a second if what limits took no time."""
     @property
+    def retries(self, /) -> dict[str, int]:
+        """
+        Local reads that were repeated because their errors may pass: how many, samples that were given
+        up, and nanoseconds of waits. Zeros without any.
+        """
+    @property
     def samples(self, /) -> int:
         """Samples received."""
     @property

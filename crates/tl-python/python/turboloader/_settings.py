@@ -42,6 +42,7 @@ from .settings import (
     Cache,
     Clips,
     Columns,
+    Decoder,
     Device,
     Errors,
     Group,
@@ -49,6 +50,7 @@ from .settings import (
     OnError,
     Ranks,
     Requests,
+    Retry,
     Store,
     as_group,
 )
@@ -121,6 +123,7 @@ _GROUPS: Final[dict[str, type[Group]]] = {
     "errors": Errors,
     "memory": Memory,
     "pin_memory": Device,
+    "retry": Retry,
     "store": Store,
 }
 
@@ -196,6 +199,18 @@ def check_fields(fields: Any) -> None:
         )
 
 
+def check_decoders(decoders: Any) -> None:
+    """Refuse what is not a sequence of decoders with names of their own."""
+    is_list = isinstance(decoders, (list, tuple))
+    if not is_list or not all(isinstance(one, Decoder) for one in decoders):
+        raise SettingError(f"decoders is {decoders!r}, expected a list of turboloader.Decoder")
+    known: set[str] = set()
+    for one in decoders:
+        if one.name in known:
+            raise SettingError(f"decoders has two of the name {one.name!r}")
+        known.add(one.name)
+
+
 def are_kinds(fields: Any) -> bool:
     """Return whether a dict is not one of names alone; `Request` refuses other values."""
     return isinstance(fields, Mapping) and not all(isinstance(one, str) for one in fields.values())
@@ -242,7 +257,9 @@ class Settings:
     cache: Cache | int | str | None = None
     clips: Clips | int | None = None
     columns: Columns | Requests | None = None
+    decoders: Sequence[Decoder] = ()
     errors: Errors | OnError | None = None
+    retry: Retry | int | None = None
     memory: Memory | int | str | None = None
     device: Any = None
     pin_memory: Any = False
@@ -255,6 +272,7 @@ class Settings:
         )
         if self.pin_memory is True or self.pin_memory is False:
             object.__setattr__(self, "pin_memory", Device() if self.pin_memory else None)
+        check_decoders(self.decoders)
         for name, value in vars(self).items():
             if name in _GROUPS:
                 object.__setattr__(self, name, as_group(name, value, _GROUPS[name]))
@@ -434,6 +452,7 @@ class Settings:
             "seed": whole("seed", self.seed, most=(1 << 64) - 1),
             "shuffle": shuffled(self.shuffle),
             "keys": self._has_keys,
+            "decoders": list(self.decoders),
             "user_transforms": with_annotations(
                 functions(self.transform), moved, request.moving, paired
             ),
@@ -473,7 +492,8 @@ class Settings:
 
     def _of_images(self) -> dict[str, Any]:
         said = {"transform": self.transform, "image_size": self.image_size, "clips": self.clips}
-        return {**said, **self._of_recipes(), "exif": self.exif or None}
+        others = {"exif": self.exif or None, "decoders": self.decoders or None}
+        return {**said, **self._of_recipes(), **others}
 
 
 def of_first_design(arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:

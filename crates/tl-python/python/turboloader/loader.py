@@ -36,12 +36,14 @@ if TYPE_CHECKING:
         Cache,
         Clips,
         Columns,
+        Decoder,
         Device,
         Errors,
         Memory,
         OnError,
         Ranks,
         Requests,
+        Retry,
         Store,
     )
     from .transforms import BatchTransform, Dtype, Function, Views
@@ -188,8 +190,14 @@ class DataLoader(Generic[Format, Names]):
         MP4, MOV, Matroska, WebM and AVI files with H.264 or AV1.
     columns
         The columns of a table: `Columns`, or a list of names.
+    decoders
+        Functions that decode files of further formats: a list of `Decoder`, which are asked in
+        order, before the formats that are built in.
     errors
         How to treat bad samples: `Errors`, or ``"raise"``, ``"skip"``, ``"replace"`` or ``"fill"``.
+    retry
+        How often local reads are repeated that fail for a reason that may pass, such as ESTALE of a
+        network file system: `Retry`, or the most attempts. By default 4 within 3 seconds.
     memory
         Limits of memory: `Memory`, or the limit for everything, such as ``"4GB"``.
     device
@@ -253,7 +261,9 @@ class DataLoader(Generic[Format, Names]):
             cache: Cache | int | str | None = None,
             clips: Clips | int | None = None,
             columns: Columns | Requests | None = None,
+            decoders: Sequence[Decoder] = (),
             errors: Errors | OnError | None = None,
+            retry: Retry | int | None = None,
             memory: Memory | int | str | None = None,
             device: Device | torch.device | str | None = None,
             pin_memory: bool | Device | torch.device | str = False,

@@ -21,7 +21,7 @@ import math
 import operator
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -42,11 +42,13 @@ __all__ = [
     "Cache",
     "Clips",
     "Columns",
+    "Decoder",
     "Device",
     "Errors",
     "Memory",
     "Neighbors",
     "Ranks",
+    "Retry",
     "Store",
 ]
 
@@ -206,6 +208,66 @@ def number(setting: str, value: Any) -> float:
 
 
 @dataclass(frozen=True)
+class Decoder(Group):
+    """A decoder for files that are not read otherwise, or are to be read in another way.
+
+    Transforms apply to its images as to others. The function is called on the threads of the
+    loader, one call at a time, as functions among transforms are. Its images must follow from the
+    bytes alone. What it raises is the error of the sample.
+
+    Parameters
+    ----------
+    name
+        The name in messages. Name and version stand for the images in states and caches.
+    function
+        A function of a ``memoryview`` of the file. It returns an array of shape
+        ``(height, width)`` or ``(height, width, channels)`` with 1, 3 or 4 channels, of ``uint8``,
+        or of ``uint16`` or ``float32`` for loaders with such ``pixels``.
+    extensions
+        The ends of the names of its files after their last dot, such as ``".dcm"``.
+    magic
+        The first bytes of its files, whatever their names are.
+    version
+        To be raised when the images of the same files change.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def tiny(file):
+    ...     return np.frombuffer(file, np.uint8, offset=2).reshape(file[1], file[0])
+    >>> Decoder("tiny", tiny, extensions=[".tiny"]).extensions
+    ('tiny',)
+    """
+
+    name: str
+    function: Callable[[memoryview], Any]
+    _: KW_ONLY
+    extensions: Sequence[str] = ()
+    magic: bytes = b""
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise SettingError(f"Decoder: name is {self.name!r}, expected text")
+        if not callable(self.function):
+            raise SettingError(f"Decoder: function is {self.function!r}, expected a function")
+        if not isinstance(self.magic, bytes):
+            raise SettingError(f"Decoder: magic is {self.magic!r}, expected bytes")
+        given = names("Decoder: extensions", self.extensions) if self.extensions else ()
+        found = tuple(one.removeprefix(".").lower() for one in given)
+        for one in found:
+            if not one or "." in one or "/" in one:
+                raise SettingError(
+                    f"Decoder: extensions has {one!r}, expected the end of a name after its last "
+                    "dot, such as '.dcm'"
+                )
+        if not found and not self.magic:
+            raise SettingError("Decoder: it takes no file: pass extensions or magic")
+        version = whole("Decoder: version", self.version, most=(1 << 32) - 1)
+        self._set(extensions=found, version=version)
+
+
+@dataclass(frozen=True)
 class Errors(Group):
     """The policy for bad samples: those that cannot be read, decoded or transformed.
 
@@ -237,6 +299,45 @@ class Errors(Group):
         if self.policy == "raise":
             raise SettingError('Errors: at_most has no effect with policy="raise"')
         self._set(at_most=_count_or_share("Errors: at_most", self.at_most))
+
+
+@dataclass(frozen=True)
+class Retry(Group):
+    """The repetition of local reads that fail for a reason that may pass.
+
+    Those are EIO, ESTALE, ETIMEDOUT, EAGAIN and EREMOTEIO, which network file systems give while a
+    server is busy or restarts. A sample is bad only after its last attempt. Repeated reads change
+    no batch, and `DataLoader.report` counts them. Stores repeat requests by themselves (`Store`).
+
+    Parameters
+    ----------
+    attempts
+        The most attempts at a sample, the first one included; 1 repeats nothing.
+    delay
+        The longest wait in seconds after the first attempt. Waits double with each further one, up
+        to a second, and are shortened at random by up to a half.
+    deadline
+        The seconds from the first failure after which no further attempt begins, so that a disk
+        that fails slowly is not asked again and again.
+
+    Examples
+    --------
+    >>> Retry(10, deadline=60)
+    Retry(attempts=10, delay=0.05, deadline=60.0)
+    """
+
+    attempts: int = 4
+    _: KW_ONLY
+    delay: float = 0.05
+    deadline: float = 3.0
+
+    def __post_init__(self) -> None:
+        self._set(attempts=one_or_more("Retry: attempts", self.attempts, 100))
+        for name in ("delay", "deadline"):
+            value = _number(f"Retry: {name}", getattr(self, name))
+            if not 0 <= value <= 3600:
+                raise SettingError(f"Retry: {name} is {value}, expected seconds from 0 to 3600")
+            self._set(**{name: value})
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
 //! Groups of settings.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pyo3::prelude::*;
+use tbl_io::RetryPolicy;
 use tl_pipeline::{DeviceDecode, DeviceOptions, ErrorBudget, OnError};
 
 use super::none_of;
@@ -13,6 +15,31 @@ use crate::error::Error;
 pub(super) struct ErrorSettings {
     policy: String,
     at_most: Option<AtMost>,
+}
+
+/// `Retry` of Python, which checks its numbers.
+#[derive(FromPyObject)]
+pub(super) struct RetrySettings {
+    attempts: u32,
+    delay: f64,
+    deadline: f64,
+}
+
+impl RetrySettings {
+    pub(super) fn policy(&self) -> Result<RetryPolicy, Error> {
+        let seconds = |setting: &str, seconds: f64| {
+            let refused = |_| Error::setting(&format!("Retry: {setting} is {seconds}"));
+            Duration::try_from_secs_f64(seconds).map_err(refused)
+        };
+        let first_delay = seconds("delay", self.delay)?;
+        let usual = RetryPolicy::default();
+        Ok(RetryPolicy {
+            attempts: self.attempts,
+            first_delay,
+            longest_delay: usual.longest_delay.max(first_delay),
+            deadline: seconds("deadline", self.deadline)?,
+        })
+    }
 }
 
 #[derive(FromPyObject)]
