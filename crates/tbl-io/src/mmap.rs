@@ -23,6 +23,7 @@
 //! bytes whose values cannot hurt, and re-check what they copied.
 #![expect(unsafe_code, reason = "mapping files and handling SIGBUS; docs/safety.md")]
 
+mod damage;
 mod prefetch;
 mod range_end;
 
@@ -219,30 +220,6 @@ impl Mapped {
         let range = start.zip(usize::try_from(len).ok());
         let bytes = range.and_then(|(start, len)| mapped.get(start..)?.get(..len));
         bytes.ok_or_else(|| self.changed(offset, len))
-    }
-
-    /// Whether the file still reaches to the end of a range that lies inside the mapped part.
-    fn check_file_len(&self, offset: u64, len: u64) -> Result<(), ReadError> {
-        let Memory::File { file, .. } = &self.memory else { return Ok(()) };
-        let file_len =
-            file.current().metadata().map_err(|error| ReadError::io(&self.location, error))?.len();
-        // The range is inside the mapped part, so its end does not overflow.
-        if file_len < offset + len { Err(self.changed(offset, len)) } else { Ok(()) }
-    }
-
-    /// The error of a mapping that the handler has put zero pages over. A file that is as it was when
-    /// it was opened was not cut short: its pages could not be read, which may pass.
-    fn damaged(&self, offset: u64, expected: u64) -> ReadError {
-        let Memory::File { file, .. } = &self.memory else { return self.changed(offset, expected) };
-        match file.is_unchanged() {
-            Ok(false) => self.changed(offset, expected),
-            Ok(true) => ReadError::io(&self.location, io::Error::from_raw_os_error(libc::EIO)),
-            Err(error) => ReadError::io(&self.location, error),
-        }
-    }
-
-    fn changed(&self, offset: u64, expected: u64) -> ReadError {
-        ReadError::ChangedWhileOpen { location: self.location.clone(), offset, expected }
     }
 
     /// Fills `bytes` from the file, starting at `offset` (counted from the start of the file).

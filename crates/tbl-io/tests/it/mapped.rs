@@ -36,6 +36,24 @@ fn assert_changed<T: std::fmt::Debug>(result: Result<T, ReadError>) {
 }
 
 #[test]
+fn a_page_that_could_not_be_read_is_told_from_a_file_that_was_cut_short() {
+    let file = file_of_pages(3);
+    let mapped = map_all(&file);
+    let modified = file.as_file().metadata().unwrap().modified().unwrap();
+    // The clock of the file system goes on.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    set_len(&file, 0);
+    assert_changed(mapped.with(PAGE, PAGE, sum));
+    set_len(&file, 3 * PAGE);
+    assert_changed(mapped.with(PAGE, PAGE, sum));
+    // As if the file had never been cut, and the page had failed.
+    file.as_file().set_modified(modified).unwrap();
+    for error in [mapped.with(PAGE, PAGE, sum).unwrap_err(), mapped.slice(0, 1).unwrap_err()] {
+        assert!(tbl_io::is_transient(&error), "{error}");
+    }
+}
+
+#[test]
 fn ranges_inside_are_given_and_others_refused() {
     let file = file_of_pages(3);
     let source = Source::open(file.path()).unwrap();

@@ -83,10 +83,11 @@ fn files_are_chosen_by_name_and_content_in_the_order_of_decoders() {
 fn identities_differ_with_names_versions_and_order() {
     let made = || Made::new(form(1, PixelType::U8), &[0; 2]);
     let decoders = |pairs: &[(&str, u32)]| {
-        let add = |decoders: Decoders, (name, version): &(&str, u32)| {
-            decoders.with(*name, *version, made())
-        };
-        pairs.iter().fold(Decoders::new(), add).identity()
+        let mut decoders = Decoders::new();
+        for (name, version) in pairs {
+            decoders = decoders.with(*name, *version, made());
+        }
+        decoders.identity()
     };
     assert!(decoders(&[]).is_empty());
     let all = [
@@ -105,14 +106,14 @@ fn identities_differ_with_names_versions_and_order() {
 fn images_take_the_channels_and_pixels_that_are_asked_for() {
     let u16s = |numbers: &[u16]| bytes_of(numbers, u16::to_ne_bytes);
     let f32s = |numbers: &[f32]| bytes_of(numbers, f32::to_ne_bytes);
-    let check = |made: (ImageForm, Vec<u8>), color, pixels, expected: Vec<u8>| {
-        let image = decoded(&Made::new(made.0, &made.1), &options(color, pixels)).unwrap();
-        assert_eq!(image.data, expected, "{} to {color:?} {pixels:?}", made.0);
+    let check = |made: Made, color, pixels, expected: Vec<u8>| {
+        let image = decoded(&made, &options(color, pixels)).unwrap();
+        assert_eq!(image.data, expected, "{:?} to {color:?} {pixels:?}", made.image);
         assert_eq!((image.channels, image.pixels), (color.channels(), pixels));
     };
-    let grey = (form(1, PixelType::U8), vec![7, 200]);
-    let rgb = (form(3, PixelType::U8), vec![1, 2, 3, 250, 251, 252]);
-    let rgba = (form(4, PixelType::U8), vec![1, 2, 3, 0, 250, 251, 252, 9]);
+    let grey = Made::new(form(1, PixelType::U8), &[7, 200]);
+    let rgb = Made::new(form(3, PixelType::U8), &[1, 2, 3, 250, 251, 252]);
+    let rgba = Made::new(form(4, PixelType::U8), &[1, 2, 3, 0, 250, 251, 252, 9]);
     check(grey.clone(), Color::Grey, PixelType::U8, vec![7, 200]);
     check(grey.clone(), Color::Rgb, PixelType::U8, vec![7, 7, 7, 200, 200, 200]);
     check(grey.clone(), Color::Rgba, PixelType::U8, vec![7, 7, 7, 255, 200, 200, 200, 255]);
@@ -122,14 +123,14 @@ fn images_take_the_channels_and_pixels_that_are_asked_for() {
     check(rgb, Color::Grey, PixelType::U8, vec![2, 251]);
     check(rgba.clone(), Color::Rgb, PixelType::U8, vec![1, 2, 3, 250, 251, 252]);
     check(rgba, Color::Grey, PixelType::U8, vec![2, 251]);
-    let wide = (form(1, PixelType::U16), u16s(&[300, 65_535]));
+    let wide = Made::new(form(1, PixelType::U16), &u16s(&[300, 65_535]));
     check(wide.clone(), Color::Grey, PixelType::U16, u16s(&[300, 65_535]));
     check(wide.clone(), Color::Rgb, PixelType::U16, u16s(&[300, 300, 300, 65_535, 65_535, 65_535]));
     check(wide, Color::Grey, PixelType::F32, f32s(&[300.0, 65_535.0]));
-    let float = (form(1, PixelType::F32), f32s(&[0.5, -3.0]));
+    let float = Made::new(form(1, PixelType::F32), &f32s(&[0.5, -3.0]));
     check(float.clone(), Color::Grey, PixelType::F32, f32s(&[0.5, -3.0]));
     check(float.clone(), Color::Rgb, PixelType::F32, f32s(&[0.5, 0.5, 0.5, -3.0, -3.0, -3.0]));
-    let refused = decoded(&Made::new(float.0, &float.1), &options(Color::Rgb, PixelType::U8));
+    let refused = decoded(&float, &options(Color::Rgb, PixelType::U8));
     let error = refused.unwrap_err();
     assert!(matches!(error, CustomFault::Pixels { .. }), "{error}");
 }
