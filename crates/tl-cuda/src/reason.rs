@@ -58,9 +58,11 @@ pub enum DeviceReason {
         /// How many the process sees.
         devices: u32,
     },
-    /// The variable `LOCAL_RANK` has no number of a device.
-    #[error("LOCAL_RANK is {value:?}, expected the number of a device")]
+    /// The variable of a launcher, such as `LOCAL_RANK`, has no number of a device.
+    #[error("{variable} is {value:?}, expected the number of a device")]
     LocalRank {
+        /// Its name.
+        variable: &'static str,
         /// Its value.
         value: String,
     },

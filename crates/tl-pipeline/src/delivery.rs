@@ -1,6 +1,7 @@
 //! The memory that batches arrive in, of the host or of a device: the settings.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use tl_cuda::{Device, DeviceReason};
@@ -53,8 +54,10 @@ impl DeviceDecode {
 /// The device of a loader.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceOptions {
-    /// The number of the device among those that the process sees. Default that of the variable
-    /// `LOCAL_RANK`, or 0 if the process sees one device, or the variable is not set.
+    /// The number of the device among those that the process sees. Default that of the first set one
+    /// of the variables `LOCAL_RANK` (torchrun, DeepSpeed), `HOROVOD_LOCAL_RANK`,
+    /// `OMPI_COMM_WORLD_LOCAL_RANK` (Open MPI), `MPI_LOCALRANKID` (MPICH, Intel MPI) and
+    /// `SLURM_LOCALID`, or 0 if the process sees one device, or none of them is set.
     pub ordinal: Option<u32>,
     /// Whether a device that cannot be used is an error. Default false: batches arrive in memory of
     /// the host, and a note has the reason.
@@ -76,6 +79,25 @@ pub struct DeviceOptions {
     pub packages: Option<PathBuf>,
 }
 
+/// The variables in which launchers tell a process its number on its machine. Those of a launcher
+/// that another one starts come first.
+const LOCAL_RANKS: [&str; 5] = [
+    "LOCAL_RANK",
+    "HOROVOD_LOCAL_RANK",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "MPI_LOCALRANKID",
+    "SLURM_LOCALID",
+];
+
+/// The number that the first variable that is set has; `None` without any.
+fn local_rank(value: impl Fn(&str) -> Option<OsString>) -> Result<Option<u32>, DeviceReason> {
+    let set = LOCAL_RANKS.into_iter().find_map(|variable| Some((variable, value(variable)?)));
+    let Some((variable, rank)) = set else { return Ok(None) };
+    let number = rank.to_str().and_then(|rank| rank.parse().ok());
+    let value = || rank.to_string_lossy().into_owned();
+    number.map(Some).ok_or_else(|| DeviceReason::LocalRank { variable, value: value() })
+}
+
 impl DeviceOptions {
     /// Opens the device.
     pub(crate) fn open(&self) -> Result<Device, DeviceReason> {
@@ -83,19 +105,41 @@ impl DeviceOptions {
             Some(library) => Device::open_with(library, ordinal),
             None => Device::open(ordinal),
         };
-        let ordinal = match (self.ordinal, env::var_os("LOCAL_RANK")) {
-            (Some(ordinal), _) => ordinal,
-            (None, None) => 0,
-            (None, Some(rank)) => {
-                let number = rank.to_str().and_then(|rank| rank.parse().ok());
-                let value = || rank.to_string_lossy().into_owned();
-                number.ok_or_else(|| DeviceReason::LocalRank { value: value() })?
-            }
+        let ordinal = match self.ordinal {
+            Some(ordinal) => ordinal,
+            None => local_rank(|name| env::var_os(name))?.unwrap_or(0),
         };
         match (self.ordinal, open(ordinal)) {
             // Launchers that show each process its own device number it 0.
             (None, Err(DeviceReason::NoDevice { devices: 1, .. })) => open(0),
             (_, opened) => opened,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_device_is_that_of_the_innermost_launcher() {
+        let value = |set: &'static [(&str, &str)]| {
+            move |name: &str| {
+                let found = set.iter().find(|(variable, _)| *variable == name);
+                found.map(|(_, value)| OsString::from(value))
+            }
+        };
+        assert_eq!(local_rank(value(&[])).unwrap(), None);
+        for variable in LOCAL_RANKS {
+            let rank = local_rank(|name| (name == variable).then(|| "3".into())).unwrap();
+            assert_eq!(rank, Some(3), "{variable}");
+        }
+        let nested = value(&[("SLURM_LOCALID", "0"), ("LOCAL_RANK", "5")]);
+        assert_eq!(local_rank(nested).unwrap(), Some(5));
+        let error = local_rank(value(&[("SLURM_LOCALID", "first")])).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "SLURM_LOCALID is \"first\", expected the number of a device"
+        );
     }
 }

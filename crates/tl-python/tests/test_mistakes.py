@@ -658,7 +658,7 @@ MISTAKES = [
     (
         'L(ranks="auto")',
         "SettingError",
-        "ranks='auto': neither torch.distributed is initialised nor are RANK and WORLD_SIZE set; pass turboloader.Ranks(rank, world_size), or None for one process",
+        "ranks='auto': neither torch.distributed is initialised nor are RANK and WORLD_SIZE set, or those of Horovod, MPI or Slurm; pass turboloader.Ranks(rank, world_size), or None for one process",
     ),
     (
         'L(drop_last=True,tail="pad")',

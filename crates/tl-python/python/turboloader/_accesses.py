@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils.data import get_worker_info
 
-from ._ranks import initialized
+from ._ranks import detected_ranks, initialized
 
 # Counts have 16 bits, because shared memory is scarce in containers.
 _MASK = (1 << 16) - 1
@@ -83,8 +83,10 @@ class Accesses:
         if rank is None:
             rank = self._pickled_rank
         if rank is None:
-            named = os.environ.get("RANK", "0")
-            rank = int(named) if named.isdecimal() else 0
+            named = os.environ.get("RANK", "")
+            ranks = detected_ranks()
+            of_launcher = 0 if ranks is None else ranks.rank
+            rank = int(named) if named.isdecimal() else of_launcher
         return rank
 
     def __getstate__(self) -> dict[str, Any]:

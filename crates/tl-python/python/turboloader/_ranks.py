@@ -5,20 +5,84 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import Any
+from typing import Any, Final
 
 from .exceptions import SettingError
+from .settings import Ranks
+
+# The variables of rank and world size by launcher. Where several are set, the first counts: a
+# launcher that another one started is above it.
+_LAUNCHERS: Final = {
+    "torchrun, DeepSpeed": ("RANK", "WORLD_SIZE"),
+    "Horovod": ("HOROVOD_RANK", "HOROVOD_SIZE"),
+    "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    "MPICH, Intel MPI": ("PMI_RANK", "PMI_SIZE"),
+    "Slurm": ("SLURM_PROCID", "SLURM_NTASKS"),
+}
 
 
-def detected_ranks() -> tuple[int, int] | None:
-    """Return rank and world size of this process, where it is one of a job."""
+def launched_ranks() -> Ranks | None:
+    """Return rank and world size of this process, if it is one of a job.
+
+    Raises
+    ------
+    SettingError
+        If variables are not numbers, or those of two launchers contradict each other.
+    """
     distributed = initialized()
     if distributed is not None:
-        return int(distributed.get_rank()), int(distributed.get_world_size())
-    try:
-        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    except (KeyError, ValueError):
+        return Ranks(int(distributed.get_rank()), int(distributed.get_world_size()))
+    found = [
+        (names, _ranks_of(*names))
+        for names in _LAUNCHERS.values()
+        if all(name in os.environ for name in names)
+    ]
+    if not found:
         return None
+    (names, ranks), *others = found
+    for other_names, other in others:
+        # Slurm also sets its variables for shells and for launchers, which start processes of
+        # their own.
+        if other_names[0] == "SLURM_PROCID" or other == ranks or _starts(other, ranks):
+            continue
+        raise SettingError(
+            f"ranks='auto': conflicting variables: {_shown(names, ranks)}, but "
+            f"{_shown(other_names, other)}; pass turboloader.Ranks(rank, world_size)"
+        )
+    return ranks
+
+
+def detected_ranks() -> Ranks | None:
+    """Return what `launched_ranks` does, and None where that is refused."""
+    try:
+        return launched_ranks()
+    except SettingError:
+        return None
+
+
+def _ranks_of(rank: str, world: str) -> Ranks:
+    numbers = []
+    for name in (rank, world):
+        text = os.environ[name]
+        if not (text.isascii() and text.isdigit()):
+            raise SettingError(f"ranks='auto': {name} is {text!r}, expected a whole number")
+        numbers.append(int(text))
+    try:
+        return Ranks(*numbers)
+    except SettingError as error:
+        raise SettingError(
+            f"ranks='auto': {rank} is {numbers[0]}, expected less than {world} ({numbers[1]})"
+        ) from error
+
+
+def _starts(outer: Ranks, ranks: Ranks) -> bool:
+    """Return whether each process of one launcher may have started several of another."""
+    return outer.world_size < ranks.world_size and ranks.world_size % outer.world_size == 0
+
+
+def _shown(names: tuple[str, str], ranks: Ranks) -> str:
+    rank, world = names
+    return f"{rank} is {ranks.rank} and {world} is {ranks.world_size}"
 
 
 def initialized() -> Any:
@@ -54,13 +118,13 @@ class ShardingCheck:
             )
         if is_divided is not False or self._is_chosen or self._has_warned:
             return
-        rank, world = detected_ranks() or (0, 1)
-        if world > 1:
+        ranks = detected_ranks()
+        if ranks is not None and ranks.world_size > 1:
             self._has_warned = True
             warnings.warn(
-                f"rank {rank} of {world} loads the whole data set, and so does every other rank: "
-                "pass ranks='auto' to give each rank its part, or ranks=turboloader.Ranks(0, 1) if "
-                "this is intended",
+                f"rank {ranks.rank} of {ranks.world_size} loads the whole data set, and so does "
+                "every other rank: pass ranks='auto' to give each rank its part, or "
+                "ranks=turboloader.Ranks(0, 1) if this is intended",
                 stacklevel=3,
             )
 

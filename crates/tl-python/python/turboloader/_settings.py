@@ -33,7 +33,7 @@ from ._checks import (
 from ._functions import check_given, with_annotations
 from ._native import Recipe
 from ._paths import expand
-from ._ranks import ShardingCheck, detected_ranks
+from ._ranks import ShardingCheck, launched_ranks
 from ._recipes import groups, images_of, recipe_of
 from .exceptions import SettingError
 from .fields import Field, Request
@@ -165,13 +165,14 @@ def place(ranks: Any) -> Ranks:
         raise SettingError(
             f"ranks is {ranks!r}, expected 'auto', turboloader.Ranks(rank, world_size) or None"
         )
-    detected = detected_ranks()
-    if detected is None:
+    launched = launched_ranks()
+    if launched is None:
         raise SettingError(
             "ranks='auto': neither torch.distributed is initialised nor are RANK and WORLD_SIZE "
-            "set; pass turboloader.Ranks(rank, world_size), or None for one process"
+            "set, or those of Horovod, MPI or Slurm; pass turboloader.Ranks(rank, world_size), or "
+            "None for one process"
         )
-    return Ranks(*detected)
+    return launched
 
 
 def shuffled(value: Any) -> str:

@@ -210,7 +210,8 @@ class DataLoader(Generic[Format, Names]):
         was taken; tell others by `Batch.record_stream`. With ``device`` batches need no copies.
     ranks
         The part that this process gets: ``"auto"`` for rank and world size of ``torch.distributed``
-        or of ``RANK`` and ``WORLD_SIZE``, or `Ranks`. None gives all of the data set.
+        or of the variables of a launcher (torchrun, DeepSpeed, Horovod, MPI, Slurm), or `Ranks`.
+        None gives all of the data set.
     store
         How stores that URLs name are read: `Store`, or a dict of its options.
 
