@@ -53,7 +53,7 @@ mod native {
     #[pymodule_export]
     use crate::by_value::tensor_of;
     #[pymodule_export]
-    use crate::command::tl;
+    use crate::command::{tar_to_tbl, tl};
     #[pymodule_export]
     use crate::convert::{convert, verify};
     #[pymodule_export]

@@ -333,3 +333,18 @@ def test_a_photograph_that_is_gone_is_named(tmp_path):
         list(loader)
     error = raised.value
     assert (error.filename, error.shard, error.key) == (str(gone), str(tmp_path), "class/b.bmp")
+
+
+def test_the_script_tar_to_tbl_prints_what_the_guide_shows(tmp_path):
+    source = archive(tmp_path / "input.tar", 20)
+    code = "from turboloader.__main__ import tar_to_tbl; tar_to_tbl()"
+    command = [sys.executable, "-c", code, str(source), str(tmp_path / "output.tbl")]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    starts = ["Converting TAR to TBL format...", "Input: ", f"Processing: [{'█' * 20}] 100%"]
+    starts += ["Conversion rate: ", "Output: ", "Completed in "]
+    lines = run.stdout.splitlines()
+    assert len(lines) == 6
+    assert all(line.startswith(start) for line, start in zip(lines, starts, strict=True))
+    assert list(tl.TblReader(tmp_path / "output.tbl")) == list(tl.TblReader(source))
+    scripts = (pathlib.Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8")
+    assert 'tar_to_tbl = "turboloader.__main__:tar_to_tbl"' in scripts

@@ -83,11 +83,17 @@ pub fn tl_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 /// The `tar_to_tbl` command: as [`tl`], for converting one archive.
 #[must_use]
 pub fn tar_to_tbl() -> ExitCode {
-    catch_panic(|| match tar_to_tbl::TarToTblArgs::try_parse() {
+    tar_to_tbl_with(env::args_os()).into()
+}
+
+/// The `tar_to_tbl` command with these arguments: as [`tl_with`].
+#[must_use]
+pub fn tar_to_tbl_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    catch_panic(|| match tar_to_tbl::TarToTblArgs::try_parse_from(arguments) {
         Ok(args) => check_level().and_then(|()| tar_to_tbl::run(&args)),
         Err(error) => refused(&error),
     })
-    .into()
 }
 
 /// The definition of the `tl` command line, for generators of manuals or completions.

@@ -28,7 +28,8 @@ pub(crate) struct TarToTblArgs {
     #[arg(value_name = "OUT.tbl")]
     output: PathBuf,
 
-    /// Worker threads (default: one per core)
+    /// Worker threads. Copying without compression takes one, whatever N is, and a note says so.
+    /// `tl convert --lz4 --jobs N` compresses on N threads
     #[arg(long, value_name = "N")]
     workers: Option<NonZeroUsize>,
 
@@ -40,6 +41,9 @@ pub(crate) struct TarToTblArgs {
     #[arg(short, long)]
     force: bool,
 }
+
+/// The cells of the bar in the summary, which the guide of the format shows.
+const BAR_CELLS: usize = 20;
 
 /// Converts and prints the summary.
 pub(crate) fn run(args: &TarToTblArgs) -> Result<Verdict, Failure> {
@@ -53,11 +57,16 @@ pub(crate) fn run(args: &TarToTblArgs) -> Result<Verdict, Failure> {
     let input = args.input.display();
     let samples = Grouped(selection.sample_count());
     stdout.line(&format_args!("Input: {input} ({samples} samples, {})", Size(input_bytes)))?;
+    if let Some(workers) = args.workers.filter(|workers| workers.get() > 1) {
+        output::note(&format_args!(
+            "--workers {workers}: copying without compression takes one thread"
+        ));
+    }
     let mut options = ConvertOptions::new(Target::Tbl2(Compression::None));
-    options.workers = args.workers.unwrap_or_else(output::default_workers);
     (options.sync, options.overwrite) = (!args.no_sync, args.force);
     let summary = convert::write(&selection, &args.output, &options, Probe::default, &global)?;
     let seconds = start.elapsed().as_secs_f64();
+    stdout.line(&format_args!("Processing: [{}] 100%", "█".repeat(BAR_CELLS)))?;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

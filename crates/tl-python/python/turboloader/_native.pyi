@@ -54,6 +54,7 @@ __all__ = [
     "run_shard",
     "signatures",
     "tensor_of",
+    "tar_to_tbl",
     "tl",
     "tokenize",
     "tokens",
@@ -1088,6 +1089,9 @@ def verify(
     *,
     decode: bool = False,
     workers: SupportsIndex | None = None,
+def tar_to_tbl(arguments: list[str]) -> int:
+    """Runs the `tar_to_tbl` command: as `tl`."""
+
     stores: Store | None = None,
 ) -> dict[str, Any]:
     """

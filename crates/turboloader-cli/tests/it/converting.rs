@@ -347,13 +347,19 @@ fn the_summary_of_tar_to_tbl_is_that_of_the_guide() {
     let output = folder.path().join("out.tbl");
     let mut command = Command::new(env!("CARGO_BIN_EXE_tar_to_tbl"));
     let run = command.arg(&input).arg(&output).args(["--workers", "2"]).output();
-    let text = finished(run.expect("tar_to_tbl starts")).text();
+    let run = finished(run.expect("tar_to_tbl starts"));
+    let note = "tl: --workers 2: copying without compression takes one thread\n";
+    assert!(run.stderr.contains(note), "{}", run.stderr);
+    assert_eq!(run.code, Some(0));
+    let text = String::from_utf8(run.stdout).unwrap();
     let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 6);
     assert_eq!(lines[0], "Converting TAR to TBL format...");
     assert!(lines[1].starts_with("Input: ") && lines[1].contains(" samples, "));
-    assert!(lines[2].starts_with("Conversion rate: ") && lines[2].ends_with(" samples/second"));
-    assert!(lines[3].starts_with("Output: ") && lines[3].ends_with("% smaller)"), "{}", lines[3]);
-    assert!(lines[4].starts_with("Completed in ") && lines[4].ends_with(" seconds"));
+    assert_eq!(lines[2], "Processing: [████████████████████] 100%");
+    assert!(lines[3].starts_with("Conversion rate: ") && lines[3].ends_with(" samples/second"));
+    assert!(lines[4].starts_with("Output: ") && lines[4].ends_with("% smaller)"), "{}", lines[4]);
+    assert!(lines[5].starts_with("Completed in ") && lines[5].ends_with(" seconds"));
     assert_eq!(digest(&output), digest(&input));
 }
 
