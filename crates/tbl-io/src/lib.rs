@@ -117,7 +117,7 @@ pub use tar_writer::{TarOptions, TarSummary, TarWriter};
 pub use tbl_version::TblVersion;
 pub use unpack::Unpack;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
-pub use uring::{Completed, UringReader};
+pub use uring::{Completed, UringError, UringReader};
 pub use verify::{Finding, Oddity, VerifySummary, verify};
 pub use write_error::{MetadataDefect, NameDefect, WriteError};
 pub use writer::{

@@ -15,7 +15,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::Arc;
 
-use io_uring::{IoUring, opcode, types};
+use io_uring::{IoUring, Probe, opcode, types};
 
 use crate::error::ReadError;
 use crate::sample::StoredBytes;
@@ -39,6 +39,36 @@ pub struct UringReader {
     /// By descriptor, the file with `O_DIRECT`, or `None` where that is refused. The first of each
     /// pair keeps the descriptor from being given to another file.
     direct: HashMap<i32, (Arc<File>, Option<Arc<File>>)>,
+}
+
+/// The reason why nothing can be read through `io_uring`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UringError {
+    /// The system refuses a call: an old kernel, a sandbox, or a limit.
+    #[error("{call}: {source}{}", advice(.source))]
+    Refused {
+        /// The name of the call.
+        call: &'static str,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The kernel has `io_uring` without reads by position.
+    #[error("this kernel cannot read files with it, expected Linux 5.6 or later")]
+    NoReads,
+}
+
+/// The usual cause of a refusal, in brackets.
+fn advice(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::ENOSYS) => " (expected Linux 5.6 or later, and no sandbox that hides it)",
+        Some(libc::EPERM | libc::EACCES) => {
+            " (a sandbox such as a container's seccomp profile, or kernel.io_uring_disabled)"
+        }
+        Some(libc::ENOMEM) => " (the limit of locked memory, ulimit -l, or no memory)",
+        Some(libc::EMFILE | libc::ENFILE) => " (the limit of open files, ulimit -n)",
+        _ => "",
+    }
 }
 
 /// A read that has ended.
@@ -71,11 +101,26 @@ struct Read {
 impl UringReader {
     /// A reader of up to `depth` reads at once.
     ///
+    /// Every call that reading takes is tried here, because a sandbox may permit some of them only.
+    ///
     /// # Errors
-    /// When the system has no `io_uring` for this process, or no memory for it.
-    pub fn new(depth: u32, page_cache: PageCache) -> io::Result<Self> {
+    /// If the system has no `io_uring` for this process, or no memory for it.
+    pub fn new(depth: u32, page_cache: PageCache) -> Result<Self, UringError> {
         let depth = depth.max(1);
-        let ring = IoUring::new(depth)?;
+        let refused = |call| move |source| UringError::Refused { call, source };
+        let ring = IoUring::new(depth).map_err(refused("io_uring_setup"))?;
+        let mut probe = Probe::new();
+        match ring.submitter().register_probe(&mut probe) {
+            Ok(()) if probe.is_supported(opcode::Read::CODE) => {}
+            Ok(()) => return Err(UringError::NoReads),
+            // Kernels before 5.6 have neither the probe nor reads by position.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                return Err(UringError::NoReads);
+            }
+            Err(error) => return Err(refused("io_uring_register")(error)),
+        }
+        // With nothing to submit.
+        ring.submit().map_err(refused("io_uring_enter"))?;
         let slots: Vec<Option<Read>> = (0..depth).map(|_| None).collect();
         let free = (0..slots.len()).rev().collect();
         let done = VecDeque::new();

@@ -22,7 +22,7 @@ pub enum LoaderNote {
     NoUring {
         /// The number of threads.
         threads: usize,
-        /// The system's message; `None` without the feature.
+        /// The reason; `None` without the feature.
         error: Option<String>,
     },
     /// The workers read from here on: a reader could not be started, or `io_uring` failed.

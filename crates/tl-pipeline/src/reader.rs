@@ -67,7 +67,6 @@ pub(crate) fn start(run: &Arc<Run>, threads: &mut Vec<thread::JoinHandle<()>>) {
             }
             Err(error) => {
                 let threads = THREADS_INSTEAD;
-                let error = error.map(|error| error.to_string());
                 run.shared().note(LoaderNote::NoUring { threads, error });
                 THREADS_INSTEAD
             }
@@ -227,8 +226,9 @@ fn start_uring(
     run: &Arc<Run>,
     depth: u32,
     page_cache: PageCache,
-) -> Result<Option<thread::JoinHandle<()>>, Option<io::Error>> {
-    let reader = tbl_io::UringReader::new(depth, page_cache).map_err(Some)?;
+) -> Result<Option<thread::JoinHandle<()>>, Option<String>> {
+    let reader = tbl_io::UringReader::new(depth, page_cache);
+    let reader = reader.map_err(|error| Some(error.to_string()))?;
     run.shared()
         .counters
         .readers
@@ -242,7 +242,7 @@ fn start_uring(
     _: &Arc<Run>,
     _: u32,
     _: PageCache,
-) -> Result<Option<thread::JoinHandle<()>>, Option<io::Error>> {
+) -> Result<Option<thread::JoinHandle<()>>, Option<String>> {
     Err(None)
 }
 

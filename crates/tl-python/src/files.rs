@@ -461,3 +461,13 @@ pub(crate) fn expand_braces(path: PathBuf) -> Result<Vec<OsString>, Error> {
     let names = tbl_io::expand_braces(path)?;
     Ok(names.iter().map(|name| name.as_os_str().to_owned()).collect())
 }
+
+/// Whether files can be read through ``io_uring`` here: the build has it, and the kernel, its sandbox
+/// and its limits permit it.
+#[pyfunction]
+pub(crate) fn has_io_uring() -> bool {
+    #[cfg(all(target_os = "linux", feature = "io-uring"))]
+    return tbl_io::UringReader::new(1, tbl_io::PageCache::Used).is_ok();
+    #[cfg(not(all(target_os = "linux", feature = "io-uring")))]
+    false
+}

@@ -59,7 +59,7 @@ mod native {
     #[pymodule_export]
     use crate::dataset::PyDataset;
     #[pymodule_export]
-    use crate::files::{PyTblReader, PyTblWriter, expand_braces, open_raw_view};
+    use crate::files::{PyTblReader, PyTblWriter, expand_braces, has_io_uring, open_raw_view};
     #[pymodule_export]
     use crate::image::{PyImageInfo, decode, decode_jpeg, probe};
     #[pymodule_export]

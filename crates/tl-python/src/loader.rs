@@ -152,6 +152,11 @@ impl PyLoader {
         if let Some(read_ahead) = stores.read_ahead {
             config.read_ahead_bytes = read_ahead;
         }
+            if config.read_ahead_bytes > 0 {
+                let message = "conflicting settings: read_ahead of store, and read_ahead_bytes of \
+                               memory; pass only one";
+                return Err(Error::setting(&message).into());
+            }
         let contents = Contents::new(&config, form, &settings)?;
         let may_pin = config.delivery != Delivery::Host;
         let loader = interruptible(py, || Loader::new(view, config))?.map_err(Error::from)?;

@@ -11,7 +11,7 @@ use tl_pipeline::{
     Batching, BoxField, BoxValue, Buckets, CacheConfig, CacheKind, ColumnRequest, Columns, Content,
     Dataset, Delivery, Direction, DiskCache, Fields, ImageField, ImageSource, ImageTransform,
     InstanceMaskField, KeypointField, LoaderConfig, MaskField, MaskType, MemoryCache, Neighbors,
-    Readers, Shard, Shuffle, Table, Tail, TextFile, TextFormat, TokenWork, ValueField, ValueFormat,
+    Shard, Shuffle, Table, Tail, TextFile, TextFormat, TokenWork, ValueField, ValueFormat,
     ValueKind, Work,
 };
 use tl_transform::BoxFormat;
@@ -22,7 +22,7 @@ use crate::recipe::{PyRecipe, channels, orientation, pixels, token_number};
 use crate::remote::StoreSettings;
 use crate::user::{UserDecoders, UserTransforms};
 use clips::ClipSettings;
-use groups::{DeviceSettings, ErrorSettings, RetrySettings};
+use groups::{DeviceSettings, ErrorSettings, ReaderSettings, RetrySettings};
 
 /// The settings of a loader, by the names of the arguments of `DataLoader`, with groups as objects;
 /// `Settings.native` in `_settings.py` converts those that have another form here.
@@ -37,7 +37,7 @@ pub(crate) struct Settings<'py> {
     pub(crate) form: String,
     batch_size: usize,
     num_workers: usize,
-    readers: usize,
+    readers: ReaderSettings,
     shuffle: String,
     seed: u64,
     tail: Option<String>,
@@ -126,6 +126,7 @@ struct MemorySettings {
     prefetch: usize,
     prefetch_bytes: Option<u64>,
 }
+    read_ahead_bytes: Option<u64>,
 
 /// `Ranks` of Python.
 #[derive(FromPyObject)]
@@ -228,6 +229,7 @@ impl Settings<'_> {
             config.prefetch = memory.prefetch;
             config.prefetch_bytes = memory.prefetch_bytes;
         }
+            config.read_ahead_bytes = memory.read_ahead_bytes.unwrap_or(0);
         if let Some(device) = &self.device {
             config.delivery = Delivery::Device(device.options()?);
         } else if let Some(device) = &self.pin_memory {
@@ -240,9 +242,7 @@ impl Settings<'_> {
         if let Some(retry) = &self.retry {
             config.retry = retry.policy()?;
         }
-        if self.readers > 0 {
-            config.readers = Readers::Threads(self.readers);
-        }
+        config.readers = self.readers.readers()?;
         if let Some(BucketSettings { window, multiple }) = self.buckets {
             config.batching = Batching::Buckets(Buckets { window, multiple });
         }

@@ -44,6 +44,7 @@ __all__ = [
     "expand",
     "expand_braces",
     "flip_pairs",
+    "has_io_uring",
     "in_memory",
     "lerobot",
     "manifest",
@@ -1024,6 +1025,12 @@ def pairs(
     fields: SupportsGetItem[int, tuple[str, str]],
     split: str | None,
     unpaired: str,
+def has_io_uring() -> bool:
+    """
+    Whether files can be read through ``io_uring`` here: the build has it, and the kernel, its sandbox
+    and its limits permit it.
+    """
+
     stores: Store | None = None,
 ) -> Dataset:
     """

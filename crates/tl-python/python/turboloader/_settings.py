@@ -49,6 +49,8 @@ from .settings import (
     Memory,
     OnError,
     Ranks,
+    ReaderKind,
+    Readers,
     Requests,
     Retry,
     Store,
@@ -123,6 +125,7 @@ _GROUPS: Final[dict[str, type[Group]]] = {
     "errors": Errors,
     "memory": Memory,
     "pin_memory": Device,
+    "readers": Readers,
     "retry": Retry,
     "store": Store,
 }
@@ -253,7 +256,7 @@ class Settings:
     format: FileFormat | None = None
     drop_last: bool = False
     tail: Tail | None = None
-    readers: int = 0
+    readers: Readers | ReaderKind | int = 0
     buckets: Buckets | int | None = None
     cache: Cache | int | str | None = None
     clips: Clips | int | None = None

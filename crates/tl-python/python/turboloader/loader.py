@@ -42,6 +42,8 @@ if TYPE_CHECKING:
         Memory,
         OnError,
         Ranks,
+        ReaderKind,
+        Readers,
         Requests,
         Retry,
         Store,
@@ -179,8 +181,9 @@ class DataLoader(Generic[Format, Names]):
         How to treat an incomplete last batch: ``"drop"``; ``"pad"`` adds rows that are not
         ``valid``; ``"uneven"``. By default one process keeps it, and several ranks use ``"pad"``.
     readers
-        The number of threads that read ahead. With 0 the workers read files, and one thread
-        requests samples of a store before they are needed.
+        The threads that read: `Readers`, or ``"uring"`` for ``io_uring``, ``"workers"``,
+        ``"planned"``, or the number of threads that read ahead. With 0 the workers read files, and
+        one thread requests samples of a store before they are needed.
     buckets
         Groups images of similar sizes and pads them: `Buckets`, or its window in batches.
     cache
@@ -257,7 +260,7 @@ class DataLoader(Generic[Format, Names]):
             format: FileFormat | None = None,
             drop_last: bool = False,
             tail: Tail | None = None,
-            readers: int = 0,
+            readers: Readers | ReaderKind | int = 0,
             buckets: Buckets | int | None = None,
             cache: Cache | int | str | None = None,
             clips: Clips | int | None = None,

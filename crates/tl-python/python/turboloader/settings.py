@@ -48,6 +48,7 @@ __all__ = [
     "Memory",
     "Neighbors",
     "Ranks",
+    "Readers",
     "Retry",
     "Store",
 ]
@@ -56,6 +57,8 @@ OnError = Literal["raise", "skip", "replace", "fill"]
 Direction = Literal["outgoing", "incoming"]
 DeviceDecode = Literal["auto", "coefficients", "row_index", "never"]
 Credentials = Literal["auto", "instance"]
+ReaderKind = Literal["workers", "planned", "uring"]
+PageCache = Literal["used", "bypassed"]
 ClipStart = Literal["random", "regular", "center"]
 ClipColors = Literal["ffmpeg", "exact"]
 ClipPolicy = Literal["repeat_last", "wrap", "error"]
@@ -382,23 +385,79 @@ class Memory(Group):
         Batches in flight in addition to those in use; 0 chooses a number.
     prefetch_bytes
         The most bytes of batches in flight. None for no limit.
+    read_ahead_bytes
+        How many bytes of samples readers may be ahead of the workers, by default 64 MiB; see
+        `Readers`. Stores have more, see `Store`, whose ``read_ahead`` is the same setting.
 
     Examples
     --------
     >>> Memory("4GB", prefetch=8)
-    Memory(budget=4000000000, prefetch=8, prefetch_bytes=None)
+    Memory(budget=4000000000, prefetch=8, prefetch_bytes=None, read_ahead_bytes=None)
     """
 
     budget: int | str | None = None
     _: KW_ONLY
     prefetch: int = 0
     prefetch_bytes: int | str | None = None
+    read_ahead_bytes: int | str | None = None
 
     def __post_init__(self) -> None:
         self._set(prefetch=whole("Memory: prefetch", self.prefetch))
+        if self.read_ahead_bytes is not None:
+            read_ahead = byte_count("Memory: read_ahead_bytes", self.read_ahead_bytes)
+            read_ahead = one_or_more("Memory: read_ahead_bytes", read_ahead, most=1 << 62)
+            self._set(read_ahead_bytes=read_ahead)
         for name in ("budget", "prefetch_bytes"):
             if (value := getattr(self, name)) is not None:
                 self._set(**{name: byte_count(f"Memory: {name}", value)})
+
+
+@dataclass(frozen=True)
+class Readers(Group):
+    """The threads that read samples. They change no batch.
+
+    Parameters
+    ----------
+    kind
+        ``"workers"``: each worker reads when it needs a sample, and the system gets hints about the
+        next ones. A number: so many separate threads read ahead of the workers. ``"planned"``: one
+        thread requests samples of stores in the background. ``"uring"``: one thread keeps many
+        reads in flight through ``io_uring`` of Linux. Where the kernel, a sandbox or a limit
+        refuses that, four threads read instead, and `DataLoader.notes` says why. 0, the default of
+        `DataLoader`, chooses ``"workers"`` for files and ``"planned"`` for stores.
+    depth
+        Of ``"uring"``: the number of reads in flight, by default 32.
+    page_cache
+        Of ``"uring"``: ``"used"``, the default, or ``"bypassed"`` to read with ``O_DIRECT`` where
+        the file system permits it: for data sets larger than the memory.
+
+    Examples
+    --------
+    >>> Readers("uring", depth=64, page_cache="bypassed")
+    Readers(kind='uring', depth=64, page_cache='bypassed')
+    """
+
+    kind: ReaderKind | int
+    _: KW_ONLY
+    depth: int | None = None
+    page_cache: PageCache | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.kind, str):
+            check_choice("readers", self.kind, ("workers", "planned", "uring"))
+        else:
+            self._set(kind=whole("readers", self.kind, _MOST_READERS))
+        given = [name for name in ("depth", "page_cache") if getattr(self, name) is not None]
+        if given and self.kind != "uring":
+            raise SettingError(f"Readers: {given[0]} is for kind='uring' only")
+        if self.depth is not None:
+            self._set(depth=one_or_more("Readers: depth", self.depth, _MOST_READERS))
+        if self.page_cache is not None:
+            check_choice("Readers: page_cache", self.page_cache, ("used", "bypassed"))
+
+
+# More readers, or reads in flight, are a mistake in somebody's arithmetic.
+_MOST_READERS = 1024
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use tbl_io::RetryPolicy;
-use tl_pipeline::{DeviceDecode, DeviceOptions, ErrorBudget, OnError};
+use tbl_io::{PageCache, RetryPolicy};
+use tl_pipeline::{DeviceDecode, DeviceOptions, ErrorBudget, OnError, Readers};
 
 use super::none_of;
 use crate::error::Error;
@@ -59,6 +59,46 @@ pub(super) struct DeviceSettings {
     library: Option<PathBuf>,
     nvjpeg: Option<PathBuf>,
     packages: Option<PathBuf>,
+}
+
+/// `Readers` of Python.
+#[derive(FromPyObject)]
+pub(super) struct ReaderSettings {
+    kind: ReaderKind,
+    depth: Option<u32>,
+    page_cache: Option<String>,
+}
+
+#[derive(FromPyObject)]
+enum ReaderKind {
+    /// Separate threads; 0 leaves the choice to the loader.
+    Threads(usize),
+    Named(String),
+}
+
+/// The reads in flight through `io_uring` where no number is given: the one that was faster than
+/// hints in every measurement of cold files (docs/benchmarks.md).
+const DEPTH: u32 = 32;
+
+impl ReaderSettings {
+    pub(super) fn readers(&self) -> Result<Readers, Error> {
+        let name = match &self.kind {
+            ReaderKind::Threads(0) => return Ok(Readers::default()),
+            ReaderKind::Threads(threads) => return Ok(Readers::Threads(*threads)),
+            ReaderKind::Named(name) => name.as_str(),
+        };
+        let page_cache = match self.page_cache.as_deref() {
+            None | Some("used") => PageCache::Used,
+            Some("bypassed") => PageCache::Bypassed,
+            Some(other) => return Err(none_of("page_cache", other, "used and bypassed")),
+        };
+        match name {
+            "workers" => Ok(Readers::Workers),
+            "planned" => Ok(Readers::Planned),
+            "uring" => Ok(Readers::Uring { depth: self.depth.unwrap_or(DEPTH), page_cache }),
+            other => Err(none_of("readers", other, "workers, planned and uring")),
+        }
+    }
 }
 
 impl ErrorSettings {

@@ -43,7 +43,7 @@ def features() -> dict[str, Any]:
         "zarr_support": True,
         # Pascal VOC's boxes, in XML, are not read; `turboloader.coco` and `pairs` read the rest.
         "coco_voc_support": False,
-        "io_uring": False,
+        "io_uring": _native.has_io_uring(),
         "gpu_transforms": False,
         "nvjpeg_decode": False,
         "metal_gpu_transforms": False,
