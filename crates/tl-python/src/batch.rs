@@ -54,6 +54,8 @@ pub(crate) struct PyBatch {
     shape: Option<Vec<usize>>,
     element: Element,
     soft_labels: Option<Memory>,
+    /// The samples where they lie in their files, if views were asked for.
+    views: Vec<Option<Memory>>,
     /// Images and masks in their own sizes, copied when they are first asked for.
     copies: [PyOnceLock<Vec<Option<Tensor>>>; 2],
 }
@@ -75,6 +77,9 @@ impl PyBatch {
             soft_labels.transpose()
         })??;
         let batch = Arc::new(batch);
+        // They are found by the numbers of samples, which may be written from here on.
+        let view = |row| Memory::of_sample(&batch, row);
+        let views = if contents.views { (0..batch.len()).map(view).collect() } else { Vec::new() };
         let host = BatchMemory::new(&batch);
         let (memory, on_host) = match batch.device() {
             Some(device) => (host.on_device(device), Some(host)),
@@ -82,7 +87,7 @@ impl PyBatch {
         };
         let contents = Arc::clone(contents);
         let copies = [PyOnceLock::new(), PyOnceLock::new()];
-        Ok(Self { contents, batch, memory, on_host, shape, element, soft_labels, copies })
+        Ok(Self { contents, batch, memory, on_host, shape, element, soft_labels, views, copies })
     }
 
     /// The tensor of a field that has one.
@@ -159,6 +164,13 @@ impl PyBatch {
             "mask" if contents.mask.is_some() => {
                 Box::new(move |row| formed(self.copy(py, MASKS, row, |row| self.mask(row))?))
             }
+            "bytes" if contents.views => Box::new(move |row| {
+                let memory = self.views.get(row).cloned().flatten();
+                formed(memory.map(|memory| {
+                    let shape = vec![memory.len()];
+                    Tensor::new(memory, shape, Element::U8)
+                }))
+            }),
             "bytes" if contents.samples == Samples::Bytes => Box::new(move |row| {
                 let sample = self.batch.sample(row);
                 Ok(sample.map(|sample| PyBytes::new(py, sample.bytes).into_any().unbind()))

@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::ffi::OsString;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
@@ -18,7 +19,7 @@ use tbl_io::{
 
 use crate::detached::{attentive, detached, interruptible};
 use crate::element::Element;
-use crate::error::Error;
+use crate::error::{Class, Error};
 use crate::memory::Memory;
 use crate::names::{name_bytes, text};
 use crate::remote::{DataStores, StoreSettings};
@@ -32,38 +33,73 @@ pub(crate) struct PyTblReader {
     /// Labels are resolved over a list; here it has one.
     sources: [Box<dyn SampleSource>; 1],
     labels: Labels,
+    /// The samples of the source that it has.
+    part: Range<u64>,
 }
 
 impl PyTblReader {
     fn source(&self) -> &dyn SampleSource {
         &*self.sources[0]
     }
+
+    /// The number in the source of one of the samples.
+    fn place(&self, index: u64) -> PyResult<u64> {
+        let count = self.num_samples();
+        // A whole source refuses the others itself.
+        if index < count || count == self.source().sample_count() {
+            return Ok(self.part.start.saturating_add(index));
+        }
+        let message = format!("sample {index}, expected less than {count}, those of this part");
+        Err(Error::new(Class::SampleIndex, &message).in_file(self.source().location()).into())
+    }
+}
+
+/// The samples of one of several workers: parts that follow each other, with as many samples each
+/// as the others, or one more.
+fn part(worker: u32, workers: u32, samples: u64) -> Result<Range<u64>, Error> {
+    if worker >= workers {
+        return Err(Error::setting(&format_args!(
+            "worker_id is {worker}, expected less than num_workers ({workers})"
+        )));
+    }
+    let start = |worker: u32| {
+        let start = u128::from(samples) * u128::from(worker) / u128::from(workers);
+        u64::try_from(start).unwrap_or(samples)
+    };
+    Ok(start(worker)..start(worker + 1))
 }
 
 #[pymethods]
 impl PyTblReader {
-    /// Opens a TBL file, a TAR archive or a folder.
+    /// Opens a TBL file, a TAR archive or a folder, or one part of its samples.
     #[new]
-    #[pyo3(signature = (path, stores: "Store | None" = None))]
-    fn new(py: Python<'_>, path: PathBuf, stores: Option<StoreSettings>) -> PyResult<Self> {
+    #[pyo3(signature = (path, stores: "Store | None" = None, worker_id=0, num_workers=1))]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        stores: Option<StoreSettings>,
+        worker_id: u32,
+        num_workers: u32,
+    ) -> PyResult<Self> {
         let stores = DataStores::new(&stores.unwrap_or_default())?.stores();
         let open = || {
             tbl_io::allow_open_files(1);
             let sources = [tbl_io::open_in(&stores, path)?];
             let labels = Labels::resolve(&sources)?;
-            Ok::<_, Error>(Self { sources, labels })
+            let part = part(worker_id, num_workers, sources[0].sample_count())?;
+            Ok::<_, Error>(Self { sources, labels, part })
         };
         Ok(interruptible(py, open)??)
     }
 
     fn __len__(&self) -> usize {
-        usize::try_from(self.source().sample_count()).unwrap_or(usize::MAX)
+        usize::try_from(self.num_samples()).unwrap_or(usize::MAX)
     }
 
     /// How many samples there are.
     #[getter]
     fn num_samples(&self) -> u64 {
-        self.source().sample_count()
+        self.part.end - self.part.start
     }
 
     /// The names of the classes, indexed by label.
@@ -78,6 +114,7 @@ impl PyTblReader {
 
     /// The bytes of sample ``index``, checked against the checksums that the file has.
     fn read_sample<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let index = self.place(index)?;
         let read = detached(py, || {
             let mut bytes = Vec::new();
             self.source().read_into(index, &mut bytes).map(|()| bytes)
@@ -90,6 +127,7 @@ impl PyTblReader {
     /// `stored_bytes` and bytes.
     #[pyo3(signature = (index) -> "dict[str, Any]")]
     fn entry<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyDict>> {
+        let index = self.place(index)?;
         let read = || {
             let entry = self.source().entry(index)?;
             Ok((entry, self.labels.try_label(&self.sources, 0, index)?))
@@ -109,9 +147,28 @@ impl PyTblReader {
         Ok(dict)
     }
 
+    /// The format of sample ``index``, such as ``"JPEG"``, as `entry` has it.
+    fn get_format(&self, py: Python<'_>, index: u64) -> PyResult<String> {
+        let index = self.place(index)?;
+        let facts = detached(py, || self.source().facts(index))?.map_err(Error::from)?;
+        Ok(facts.format.to_string())
+    }
+
+    /// Whether stored bytes of its samples lie in a mapping of the file: `DataLoader` with ``views``
+    /// hands these out without copying them, while `read_sample` copies. Not of samples that are
+    /// compressed or in files of their own, and not of stores.
+    fn is_memory_mapped(&self, py: Python<'_>) -> PyResult<bool> {
+        let mut samples = self.part.clone();
+        let is_mapped =
+            detached(py, || samples.next().map(|first| Ok(self.source().view(first)?.is_some())))?;
+        let is_mapped: Option<Result<bool, ReadError>> = is_mapped;
+        Ok(is_mapped.transpose().map_err(Error::from)?.unwrap_or(false))
+    }
+
     /// The fields of sample ``index``: the bytes of each file next to it, by extension.
     #[pyo3(signature = (index) -> "dict[str, bytes]")]
     fn fields<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyDict>> {
+        let index = self.place(index)?;
         let read = detached(py, || {
             let mut fields = Vec::new();
             self.source().read_fields(index, &mut fields).map(|()| fields)
@@ -137,20 +194,22 @@ impl PyTblReader {
         &self,
         py: Python<'py>,
         index: Option<u64>,
-    ) -> Result<Vec<(String, Bound<'py, PyBytes>)>, Error> {
+    ) -> PyResult<Vec<(String, Bound<'py, PyBytes>)>> {
+        let index = index.map(|index| self.place(index)).transpose()?;
         let source: &dyn Any = self.source();
         let Some(file) = source.downcast_ref::<TblFile>() else { return Ok(Vec::new()) };
         let blocks = detached(py, || match index {
             Some(index) => file.metadata(index),
             None => file.file_metadata(),
-        })??;
+        })?;
+        let blocks = blocks.map_err(Error::from)?;
         let blocks = blocks.iter().filter(|block| !block.is_extension());
         Ok(blocks.map(|block| (block.kind.to_string(), PyBytes::new(py, &block.data))).collect())
     }
 
     fn __repr__(&self) -> String {
         let location = self.source().location();
-        let count = self.source().sample_count();
+        let count = self.num_samples();
         format!("TblReader({location}, samples={count})")
     }
 }

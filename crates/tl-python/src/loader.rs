@@ -5,7 +5,9 @@ mod explain;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PyStopIteration;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -18,7 +20,7 @@ use tl_pipeline::{
 use crate::batch::{Contents, PyBatch};
 use crate::dataset::DatasetSource;
 use crate::detached::{PATIENCE, detached, interruptible};
-use crate::error::Error;
+use crate::error::{Class, Error};
 use crate::remote::{DataStores, StoreSettings};
 use crate::report::{PyReport, counters};
 use crate::settings::Settings;
@@ -150,13 +152,13 @@ impl PyLoader {
         let (view, stores) = dataset.open(py, store.unwrap_or(&StoreSettings::default()))?;
         let mut config = settings.config(view.dataset())?;
         if let Some(read_ahead) = stores.read_ahead {
-            config.read_ahead_bytes = read_ahead;
-        }
             if config.read_ahead_bytes > 0 {
                 let message = "conflicting settings: read_ahead of store, and read_ahead_bytes of \
                                memory; pass only one";
                 return Err(Error::setting(&message).into());
             }
+            config.read_ahead_bytes = read_ahead;
+        }
         let contents = Contents::new(&config, form, &settings)?;
         let may_pin = config.delivery != Delivery::Host;
         let loader = interruptible(py, || Loader::new(view, config))?.map_err(Error::from)?;
@@ -378,31 +380,23 @@ impl PyEpoch {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyBatch>> {
-        self.loader.get().functions.refuse_within()?;
-        loop {
-            // Other threads of Python continue meanwhile, and threads that want the lock wait
-            // without holding the interpreter.
-            let next = detached(py, || {
-                let mut epoch = self.epoch.lock()?;
-                Ok::<_, Error>(epoch.as_mut().map(|epoch| {
-                    let next = epoch.next_timeout(PATIENCE);
-                    (next, epoch.bad_samples())
-                }))
-            })??;
-            let Some((next, bad_samples)) = next else { return Err(self.over().into()) };
-            if bad_samples > 0 {
-                self.loader.get().warn_of_bad_samples(py)?;
-            }
-            match next {
-                None => return Ok(None),
-                Some(Ok(batch)) => {
-                    self.loader.get().warn_of_pinning(py)?;
-                    return PyBatch::new(py, batch, &self.contents).map(Some);
-                }
-                Some(Err(PipelineError::TimedOut { .. })) => py.check_signals()?,
-                Some(Err(error)) => return Err(Error::from(error).into()),
-            }
-        }
+        self.receive(py, None)
+    }
+
+    /// The next batch, which is waited for at most ``timeout`` seconds: 0 takes only a batch that is
+    /// ready, None waits for as long as it takes.
+    ///
+    /// Raises `StopIteration` after the last batch, and `BatchTimeoutError`, which is a
+    /// ``TimeoutError``, if the time is over. The batch is then that of the next call.
+    #[pyo3(signature = (timeout: "float | None" = None) -> "Batch")]
+    fn next(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<PyBatch> {
+        let wait = timeout.map(|seconds| {
+            Duration::try_from_secs_f64(seconds).map_err(|_| {
+                Error::setting(&format_args!("timeout is {seconds}, expected seconds, at least 0"))
+            })
+        });
+        let batch = self.receive(py, wait.transpose()?)?;
+        batch.ok_or_else(|| PyStopIteration::new_err(()))
     }
 
     /// The epoch's number.
@@ -437,6 +431,43 @@ impl PyEpoch {
 }
 
 impl PyEpoch {
+    /// The next batch, if it comes within `wait`; `None` after the last one.
+    fn receive(&self, py: Python<'_>, wait: Option<Duration>) -> PyResult<Option<PyBatch>> {
+        self.loader.get().functions.refuse_within()?;
+        // A time that the clock does not have is never over.
+        let end = wait.and_then(|wait| Instant::now().checked_add(wait));
+        loop {
+            let rest = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let patience = rest.map_or(PATIENCE, |rest| rest.min(PATIENCE));
+            // Other threads of Python continue meanwhile, and threads that want the lock wait
+            // without holding the interpreter.
+            let next = detached(py, || {
+                let mut epoch = self.epoch.lock()?;
+                Ok::<_, Error>(epoch.as_mut().map(|epoch| {
+                    let next = epoch.next_timeout(patience);
+                    (next, epoch.bad_samples())
+                }))
+            })??;
+            let Some((next, bad_samples)) = next else { return Err(self.over().into()) };
+            if bad_samples > 0 {
+                self.loader.get().warn_of_bad_samples(py)?;
+            }
+            match next {
+                None => return Ok(None),
+                Some(Ok(batch)) => {
+                    self.loader.get().warn_of_pinning(py)?;
+                    return PyBatch::new(py, batch, &self.contents).map(Some);
+                }
+                Some(Err(PipelineError::TimedOut { .. })) => py.check_signals()?,
+                Some(Err(error)) => return Err(Error::from(error).into()),
+            }
+            if let (Some(wait), Some(Duration::ZERO)) = (wait, rest) {
+                let message = format_args!("no batch is ready after {} s", wait.as_secs_f64());
+                return Err(Error::new(Class::BatchTimeout, &message).into());
+            }
+        }
+    }
+
     /// The error for an iteration that was closed.
     fn over(&self) -> Error {
         if self.is_replaced.load(Ordering::Relaxed) {

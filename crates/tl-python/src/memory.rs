@@ -154,6 +154,16 @@ impl Memory {
         Ok(memory)
     }
 
+    /// Sample `row` of a batch of bytes, where it lies in its file or in the batch; not to be written.
+    /// `None` if its file was cut short. As for [`of_file`](Self::of_file).
+    pub(crate) fn of_sample(batch: &Arc<Batch>, row: usize) -> Option<Self> {
+        let lent = batch.sample(row)?.bytes;
+        let start = NonNull::from(lent).cast();
+        let bytes = lent.len();
+        let owner: Arc<dyn Any + Send + Sync> = Arc::<Batch>::clone(batch);
+        Some(Self { _owner: owner, start, bytes, writable: false, streams: Streams::None })
+    }
+
     /// The images of a file of raw ones, where they are mapped; not to be written.
     ///
     /// They stay where they are as long as the view does. A file that is cut short reads as zeros

@@ -53,6 +53,7 @@ pub(crate) struct Settings<'py> {
     pin_memory: Option<DeviceSettings>,
     ranks: Option<RankSettings>,
     pub(crate) store: Option<StoreSettings>,
+    views: bool,
     exif: bool,
     /// The code of the recipe's user transforms.
     pub(crate) user_transforms: UserTransforms,
@@ -125,8 +126,8 @@ struct MemorySettings {
     budget: Option<u64>,
     prefetch: usize,
     prefetch_bytes: Option<u64>,
-}
     read_ahead_bytes: Option<u64>,
+}
 
 /// `Ranks` of Python.
 #[derive(FromPyObject)]
@@ -228,8 +229,8 @@ impl Settings<'_> {
             config.memory_budget = memory.budget;
             config.prefetch = memory.prefetch;
             config.prefetch_bytes = memory.prefetch_bytes;
-        }
             config.read_ahead_bytes = memory.read_ahead_bytes.unwrap_or(0);
+        }
         if let Some(device) = &self.device {
             config.delivery = Delivery::Device(device.options()?);
         } else if let Some(device) = &self.pin_memory {
@@ -262,6 +263,7 @@ impl Settings<'_> {
             (Some(clips), Some(recipe)) => Work::Clips(clips.work(recipe)?),
             // Settings of images without decoding are refused in Python.
             (None, Some(recipe)) => Work::Images(recipe),
+            (_, None) if self.views => Work::Views,
             (_, None) => Work::Bytes,
         };
         let files = self.stored.iter().map(|stored| stored.1.clone()).collect();

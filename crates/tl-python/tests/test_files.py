@@ -335,6 +335,37 @@ def test_a_photograph_that_is_gone_is_named(tmp_path):
     assert (error.filename, error.shard, error.key) == (str(gone), str(tmp_path), "class/b.bmp")
 
 
+def test_a_reader_has_a_part_of_an_archive(tmp_path):
+    source = archive(tmp_path / "input.tar", 10)
+    whole = tl.TblReader(source)
+    parts = [tl.TblReader(source, worker, 4) for worker in range(4)]
+    assert [len(part) for part in parts] == [2, 3, 2, 3]
+    assert [sample for part in parts for sample in part] == list(whole)
+    assert [part.entry(0)["key"] for part in parts] == [
+        whole.entry(index)["key"] for index in (0, 2, 5, 7)
+    ]
+    assert parts[1][-1] == whole[4]
+    assert (parts[1].fields(2), parts[1].metadata(2)) == ({}, [])
+    for read in (parts[1].read_sample, parts[1].entry, parts[1].fields, parts[1].get_format):
+        with pytest.raises(tl.SampleIndexError, match="sample 3, expected less than 3") as raised:
+            read(3)
+        assert raised.value.shard == str(source)
+    with pytest.raises(tl.SettingError, match=r"worker_id is 4, expected less than num_workers"):
+        tl.TblReader(source, 4, 4)
+    with pytest.raises(tl.SettingError, match="num_workers"):
+        tl.TblReader(source, 0, 0)
+
+
+def test_a_reader_tells_formats_and_mappings(data, tmp_path):
+    reader = tl.TblReader(data)
+    assert reader.get_format(3) == reader.entry(3)["format"] == "BMP"
+    assert reader.is_memory_mapped()
+    with tl.TblWriter(tmp_path / "small.tbl", compression="zstd") as writer:
+        writer.add_sample(b"a text" * 1000)
+    # What is compressed cannot be lent.
+    assert not tl.TblReader(tmp_path / "small.tbl").is_memory_mapped()
+
+
 def test_the_script_tar_to_tbl_prints_what_the_guide_shows(tmp_path):
     source = archive(tmp_path / "input.tar", 20)
     code = "from turboloader.__main__ import tar_to_tbl; tar_to_tbl()"

@@ -158,6 +158,9 @@ class TblReader(_native.TblReader):
     ----------
     path
         A TBL file, a TAR archive or a folder, as a path or a URL.
+    worker_id, num_workers
+        The part of the samples that the reader has, of so many parts that follow each other: with 0
+        and 4 the first quarter, whose samples are numbered from 0. By default all.
     store
         A `Store`: how stores that URLs name are read, and where compressed archives are unpacked.
 
@@ -165,11 +168,24 @@ class TblReader(_native.TblReader):
     --------
     >>> TblReader("train.tar").num_samples
     12
+    >>> TblReader("train.tar", 0, 4).num_samples
+    3
     """
 
     @advised
-    def __new__(cls, path: PathLike, *, store: StoreLike = None) -> Self:
-        made = super().__new__(cls, os.fspath(path), as_store(store))
+    def __new__(
+        cls,
+        path: PathLike,
+        worker_id: int = 0,
+        num_workers: int = 1,
+        *,
+        store: StoreLike = None,
+    ) -> Self:
+        worker, workers = (
+            whole(name, value, (1 << 32) - 1)
+            for name, value in (("worker_id", worker_id), ("num_workers", num_workers))
+        )
+        made = super().__new__(cls, os.fspath(path), as_store(store), worker, workers)
         return cast("Self", made)
 
     def __iter__(self) -> Iterator[bytes]:

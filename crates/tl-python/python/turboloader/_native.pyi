@@ -54,8 +54,8 @@ __all__ = [
     "rows",
     "run_shard",
     "signatures",
-    "tensor_of",
     "tar_to_tbl",
+    "tensor_of",
     "tl",
     "tokenize",
     "tokens",
@@ -317,6 +317,14 @@ class Epoch:
     def __next__(self, /) -> Batch: ...
     def close(self, /, *, is_replaced: bool = False) -> None:
         """Stops the threads; ``is_replaced`` says that another iteration of the loader begins."""
+    def next(self, /, timeout: float | None = None) -> Batch:
+        """
+        The next batch, which is waited for at most ``timeout`` seconds: 0 takes only a batch that is
+        ready, None waits for as long as it takes.
+
+        Raises `StopIteration` after the last batch, and `BatchTimeoutError`, which is a
+        ``TimeoutError``, if the time is over. The batch is then that of the next call.
+        """
     @property
     def number(self, /) -> int:
         """The epoch's number."""
@@ -685,8 +693,15 @@ class TblReader:
 
     def __getitem__(self, index: SupportsIndex, /) -> bytes: ...
     def __len__(self, /) -> int: ...
-    def __new__(cls, /, path: str | PathLike[str], stores: Store | None = None) -> TblReader:
-        """Opens a TBL file, a TAR archive or a folder."""
+    def __new__(
+        cls,
+        /,
+        path: str | PathLike[str],
+        stores: Store | None = None,
+        worker_id: SupportsIndex = 0,
+        num_workers: SupportsIndex = 1,
+    ) -> TblReader:
+        """Opens a TBL file, a TAR archive or a folder, or one part of its samples."""
     def __repr__(self, /) -> str: ...
     @property
     def class_names(self, /) -> list[str]:
@@ -698,6 +713,14 @@ class TblReader:
         """
     def fields(self, /, index: SupportsIndex) -> dict[str, bytes]:
         """The fields of sample ``index``: the bytes of each file next to it, by extension."""
+    def get_format(self, /, index: SupportsIndex) -> str:
+        """The format of sample ``index``, such as ``"JPEG"``, as `entry` has it."""
+    def is_memory_mapped(self, /) -> bool:
+        """
+        Whether stored bytes of its samples lie in a mapping of the file: `DataLoader` with ``views``
+        hands these out without copying them, while `read_sample` copies. Not of samples that are
+        compressed or in files of their own, and not of stores.
+        """
     def metadata(self, /, index: SupportsIndex | None = None) -> list[tuple[str, bytes]]:
         """
         The metadata blocks of sample ``index`` or, without one, of the whole file: a list of
@@ -996,6 +1019,12 @@ def expand_braces(path: str | PathLike[str]) -> list[str]:
 def flip_pairs(dataset: Dataset) -> list[tuple[int, int]]:
     """Pairs of keypoints that change places in mirrored images, by the names of the categories."""
 
+def has_io_uring() -> bool:
+    """
+    Whether files can be read through ``io_uring`` here: the build has it, and the kernel, its sandbox
+    and its limits permit it.
+    """
+
 def in_memory(
     samples: list[bytes] | tuple[bytes, bytes, int],
     size: tuple[int, int] | None,
@@ -1025,12 +1054,6 @@ def pairs(
     fields: SupportsGetItem[int, tuple[str, str]],
     split: str | None,
     unpaired: str,
-def has_io_uring() -> bool:
-    """
-    Whether files can be read through ``io_uring`` here: the build has it, and the kernel, its sandbox
-    and its limits permit it.
-    """
-
     stores: Store | None = None,
 ) -> Dataset:
     """
@@ -1066,6 +1089,9 @@ def signatures() -> tuple[str, str]:
     parameters with their kinds, texts and defaults.
     """
 
+def tar_to_tbl(arguments: list[str]) -> int:
+    """Runs the `tar_to_tbl` command: as `tl`."""
+
 def tensor_of(data: bytes, shape: tuple[int, ...], dtype: str) -> Tensor:
     """The tensor of these bytes, which are copied."""
 
@@ -1096,9 +1122,6 @@ def verify(
     *,
     decode: bool = False,
     workers: SupportsIndex | None = None,
-def tar_to_tbl(arguments: list[str]) -> int:
-    """Runs the `tar_to_tbl` command: as `tl`."""
-
     stores: Store | None = None,
 ) -> dict[str, Any]:
     """

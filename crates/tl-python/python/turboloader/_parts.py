@@ -6,7 +6,7 @@ import dis
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, overload
 
 from ._native import Tensor
 from .exceptions import LoaderError
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ._native import TensorField, Values
 else:
     Values = TypeVar("Values", covariant=True)
+
+Got = TypeVar("Got", covariant=True)
 
 _UNPACK: Final = dis.opmap["UNPACK_SEQUENCE"]
 
@@ -211,6 +213,28 @@ def refuse_unpacking(names: Sequence[str]) -> None:
         )
 
 
+class Batches(Protocol[Got]):
+    """The batches of an iteration, or what was asked for of each."""
+
+    def __iter__(self) -> Iterator[Got]: ...
+
+    def __next__(self) -> Got: ...
+
+    def next(self, timeout: float | None = None) -> Got:
+        """Return the next batch, which is waited for at most ``timeout`` seconds.
+
+        0 takes only a batch that is ready, None waits for as long as it takes.
+
+        Raises
+        ------
+        StopIteration
+            After the last batch.
+        BatchTimeoutError
+            If the time is over. It is a ``TimeoutError``. The batch is then that of the next call.
+        """
+        ...
+
+
 class Picked:
     """The batches of an epoch, as the fields that were asked for."""
 
@@ -222,6 +246,10 @@ class Picked:
 
     def __next__(self) -> Any:
         return self._pick(next(self._epoch))
+
+    def next(self, timeout: float | None = None) -> Any:
+        """Return the next batch as the epoch's ``next`` does, as the fields."""
+        return self._pick(self._epoch.next(timeout))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -246,6 +246,7 @@ class Settings:
     dtype: Any = None
     channels_last: bool | None = None
     decode: bool = True
+    views: bool = False
     decode_margin: float | None = None
     decode_mode: DecodeMode | None = None
     parity: Parity | None = None
@@ -303,6 +304,8 @@ class Settings:
                 "conflicting settings: device and pin_memory; pass only device, whose batches are "
                 "made in pinned memory"
             )
+        if self.views and self.decode:
+            raise SettingError("views: only supported with decode=False (stored bytes)")
         if self.drop_last and self.tail not in (None, "drop"):
             raise SettingError(
                 f"conflicting settings: drop_last and tail={self.tail!r}; pass only one"
@@ -481,6 +484,7 @@ class Settings:
         rows = "columns" if {"idv", "tbf", "rows"} & set(kinds) else rows
         if rows is not None:
             others = {"keys": self.keys or None, "decode": None if self.decode else False}
+            others["views"] = self.views or None
             kinds_of_files = {"fields": self._kinds() or None}
             if named := given({**self._of_images(), **others, **kinds_of_files}):
                 what = "tables" if rows == "columns" else "tokens"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "BatchTimeoutError",
     "ClosedError",
     "DecodeError",
     "ForkedError",
@@ -132,6 +133,14 @@ class ForkedError(LoaderError, RuntimeError):
 
 class ClosedError(LoaderError, RuntimeError):
     """An object was used after it was closed."""
+
+
+class BatchTimeoutError(LoaderError, TimeoutError):
+    """No batch was ready in the time that ``next`` of an iteration was given."""
+
+    def __str__(self) -> str:
+        """Return the message."""
+        return str(self.args[0]) if self.args else ""
 
 
 class InternalError(LoaderError, RuntimeError):

@@ -7,7 +7,7 @@ import json
 import operator
 import os
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
 
@@ -15,7 +15,7 @@ from . import _native, _settings
 from ._advice import refuse_unknown
 from ._checks import whole
 from ._native import Recipe, Report
-from ._parts import Picked, picker
+from ._parts import Batches, Picked, picker
 from ._paths import shown
 from ._settings import SETTINGS, Settings, of_first_design
 from ._warnings import warn_of_notes
@@ -154,6 +154,10 @@ class DataLoader(Generic[Format, Names]):
         Whether channels come last. By default they do if pixels stay ``uint8``.
     decode
         Whether to decode images. False gives the stored bytes as ``batch["bytes"]``.
+    views
+        With ``decode=False``: whether ``batch["bytes"]`` has read-only arrays of ``uint8`` in the
+        mapped files instead of copies as ``bytes``. No checksum is looked at, and a file that is
+        cut short meanwhile reads as zeros. What is compressed or in files of its own is copied.
     decode_margin
         Decodes photographs at the smallest scale that is at least this many times the output size,
         which is faster and within a stated distance of exact decoding.
@@ -250,6 +254,7 @@ class DataLoader(Generic[Format, Names]):
             dtype: Dtype | None = None,
             channels_last: bool | None = None,
             decode: bool = True,
+            views: bool = False,
             decode_margin: float | None = None,
             decode_mode: DecodeMode | None = None,
             parity: Parity | None = None,
@@ -322,29 +327,29 @@ class DataLoader(Generic[Format, Names]):
         return len(self._native)
 
     @overload
-    def __iter__(self: DataLoader[_Unknown, _Unknown]) -> Iterator[Any]: ...
+    def __iter__(self: DataLoader[_Unknown, _Unknown]) -> Batches[Any]: ...
     @overload
-    def __iter__(self: DataLoader[_Tensors, _Kinds]) -> Iterator[Batch[Tensor]]: ...
+    def __iter__(self: DataLoader[_Tensors, _Kinds]) -> Batches[Batch[Tensor]]: ...
     @overload
-    def __iter__(self: DataLoader[_Numpy, _Kinds]) -> Iterator[Batch[npt.NDArray[Any]]]: ...
+    def __iter__(self: DataLoader[_Numpy, _Kinds]) -> Batches[Batch[npt.NDArray[Any]]]: ...
     @overload
-    def __iter__(self: DataLoader[_Torch, _Kinds]) -> Iterator[Batch[torch.Tensor]]: ...
+    def __iter__(self: DataLoader[_Torch, _Kinds]) -> Batches[Batch[torch.Tensor]]: ...
     @overload
-    def __iter__(self: DataLoader[Any, _Kinds]) -> Iterator[Batch[Any]]: ...
+    def __iter__(self: DataLoader[Any, _Kinds]) -> Batches[Batch[Any]]: ...
     @overload
-    def __iter__(self: DataLoader[_Tensors, _Pair]) -> Iterator[tuple[Tensor, Tensor]]: ...
+    def __iter__(self: DataLoader[_Tensors, _Pair]) -> Batches[tuple[Tensor, Tensor]]: ...
     @overload
     def __iter__(
         self: DataLoader[_Numpy, _Pair],
-    ) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]: ...
+    ) -> Batches[tuple[npt.NDArray[Any], npt.NDArray[Any]]]: ...
     @overload
     def __iter__(
         self: DataLoader[_Torch, _Pair],
-    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]: ...
+    ) -> Batches[tuple[torch.Tensor, torch.Tensor]]: ...
     @overload
-    def __iter__(self: DataLoader[Any, Sequence[str]]) -> Iterator[tuple[Any, ...]]: ...
+    def __iter__(self: DataLoader[Any, Sequence[str]]) -> Batches[tuple[Any, ...]]: ...
     @overload
-    def __iter__(self: DataLoader[Any, Mapping[str, str]]) -> Iterator[dict[str, Any]]: ...
+    def __iter__(self: DataLoader[Any, Mapping[str, str]]) -> Batches[dict[str, Any]]: ...
     def __iter__(self) -> Any:
         """Start the next epoch, or the rest of a loaded state's epoch, and end the current one.
 

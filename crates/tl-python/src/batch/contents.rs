@@ -15,6 +15,8 @@ use crate::tensor::Form;
 pub(crate) struct Contents {
     pub(super) form: Form,
     pub(super) samples: Samples,
+    /// Whether samples of bytes are views of their files.
+    pub(super) views: bool,
     pub(super) label: bool,
     pub(super) keys: bool,
     /// The fields of bytes: sidecar files, or such columns of a table.
@@ -73,6 +75,7 @@ impl Contents {
         let contents = Self {
             form,
             samples,
+            views: config.work == Work::Views,
             label,
             keys: fields.keys,
             columns: StoredField::all(config, settings),

@@ -37,6 +37,7 @@ pub(crate) enum Class {
     OutOfMemory,
     Forked,
     Closed,
+    BatchTimeout,
     Internal,
 }
 

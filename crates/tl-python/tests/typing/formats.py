@@ -1,10 +1,10 @@
 """The type of fields by the format, and tuples of fields."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy.typing as npt
 import turboloader as tl
+from turboloader._parts import Batches
 from typing_extensions import assert_type
 
 
@@ -34,7 +34,8 @@ def of_tuples() -> None:
 
 def of_dicts() -> None:
     named = tl.DataLoader("a.tar", fields={"pixel_values": "image", "labels": "label"})
-    assert_type(iter(named), Iterator[dict[str, Any]])
+    assert_type(iter(named), Batches[dict[str, Any]])
+    assert_type(iter(named).next(timeout=0.5), dict[str, Any])
     for one in named:
         print(one["pixel_values"], one)
     kinds = tl.DataLoader("a.tar", 8, image_size=64, fields={"caption": tl.Text("txt")})
