@@ -55,7 +55,7 @@ impl DeviceDecode {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceOptions {
     /// The number of the device among those that the process sees. Default that of the first set one
-    /// of the variables `LOCAL_RANK` (torchrun, DeepSpeed), `HOROVOD_LOCAL_RANK`,
+    /// of the variables `LOCAL_RANK` (torchrun), `HOROVOD_LOCAL_RANK`,
     /// `OMPI_COMM_WORLD_LOCAL_RANK` (Open MPI), `MPI_LOCALRANKID` (MPICH, Intel MPI) and
     /// `SLURM_LOCALID`, or 0 if the process sees one device, or none of them is set.
     pub ordinal: Option<u32>,
