@@ -1,6 +1,8 @@
 //! Stored data sets sample by sample: TBL files read and written, raw ones mapped.
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
+mod arguments;
+
 use std::any::Any;
 use std::ffi::OsString;
 use std::ops::Range;
@@ -9,12 +11,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyMapping, PyMemoryView, PyString};
+use pyo3::types::{PyBytes, PyDict, PyMapping, PyMemoryView};
 use tbl_format::SampleFormat;
 use tbl_format::metadata::MetadataType;
 use tbl_io::{
-    Compression, CompressionError, Entry, Field, Labels, Location, NewSample, ReadError,
-    SampleSource, SampleSourceExt, StreamWriter, TblFile, WriteError, WriteOptions,
+    Entry, Field, Labels, Location, NewSample, ReadError, SampleSource, SampleSourceExt,
+    StreamWriter, TblFile, WriteError, WriteOptions,
 };
 
 use crate::detached::{attentive, detached, interruptible};
@@ -24,6 +26,8 @@ use crate::memory::Memory;
 use crate::names::{name_bytes, text};
 use crate::remote::{DataStores, StoreSettings};
 use crate::tensor::{Tensor, wrap};
+pub(crate) use arguments::compression_of;
+use arguments::{bytes_of, fields_of, part, text_or_bytes};
 
 /// An open TBL file, or any other stored data set: numbered samples.
 ///
@@ -52,21 +56,6 @@ impl PyTblReader {
         let message = format!("sample {index}, expected less than {count}, those of this part");
         Err(Error::new(Class::SampleIndex, &message).in_file(self.source().location()).into())
     }
-}
-
-/// The samples of one of several workers: parts that follow each other, with as many samples each
-/// as the others, or one more.
-fn part(worker: u32, workers: u32, samples: u64) -> Result<Range<u64>, Error> {
-    if worker >= workers {
-        return Err(Error::setting(&format_args!(
-            "worker_id is {worker}, expected less than num_workers ({workers})"
-        )));
-    }
-    let start = |worker: u32| {
-        let start = u128::from(samples) * u128::from(worker) / u128::from(workers);
-        u64::try_from(start).unwrap_or(samples)
-    };
-    Ok(start(worker)..start(worker + 1))
 }
 
 #[pymethods]
@@ -458,45 +447,6 @@ impl PyTblWriter {
         }
         Ok(false)
     }
-}
-
-/// The compression that arguments ask for.
-pub(crate) fn compression_of(text: Option<&str>, lz4: bool) -> Result<Compression, Error> {
-    let conflicting = "conflicting settings: compression and lz4; pass only one";
-    let parsed: Result<Option<Compression>, CompressionError> = text.map(str::parse).transpose();
-    match parsed {
-        Ok(None) if lz4 => Ok(Compression::Lz4),
-        Ok(Some(_)) if lz4 => Err(Error::setting(&conflicting)),
-        Ok(compression) => Ok(compression.unwrap_or(Compression::None)),
-        Err(error) => Err(Error::setting(&error)),
-    }
-}
-
-/// The fields of a sample, in the order of the mapping.
-fn fields_of(fields: &Bound<'_, PyMapping>) -> PyResult<Vec<Field>> {
-    let items = fields.items()?;
-    let field = |item: Bound<'_, PyAny>| {
-        let (name, data): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
-        let bytes = text_or_bytes(&data)?.as_bytes().to_vec();
-        Ok(Field { extension: name_bytes(&name)?, bytes })
-    };
-    items.iter().map(field).collect()
-}
-
-/// Text as UTF-8, or the bytes of an object that has some.
-fn text_or_bytes<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    match data.cast::<PyString>() {
-        Ok(text) => Ok(PyBytes::new(data.py(), text.to_str()?.as_bytes())),
-        Err(_) => bytes_of(data),
-    }
-}
-
-/// The bytes of an object that has some, copied where they might change.
-fn bytes_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    Ok(match data.cast::<PyBytes>() {
-        Ok(data) => data.clone(),
-        Err(_) => PyMemoryView::from(data)?.call_method0("tobytes")?.cast_into()?,
-    })
 }
 
 /// The images of a TBL file of raw ones, where they lie in the mapped file: a read-only tensor of
