@@ -1,4 +1,4 @@
-//! What arguments of readers and writers mean.
+//! The arguments of readers and writers of files, checked and in their own types.
 
 use std::ops::Range;
 
