@@ -14,6 +14,9 @@ pub enum BuildError {
     /// A vector with another number of components than the segment's.
     #[error("vector of node {row} has {found} components, expected {expected}")]
     VectorLength { row: u64, expected: u64, found: u64 },
+    /// A stored vector of another length than the segment's.
+    #[error("stored vector of node {row} has {found} bytes, expected {expected}")]
+    VectorBytes { row: u64, expected: u64, found: u64 },
     /// A component that its type cannot hold: too large, or for 8 bits not a number.
     #[error("component {component} of node {row} is {value}, which {dtype:?} cannot hold")]
     Component { row: u64, component: u64, value: f32, dtype: Dtype },

@@ -158,10 +158,7 @@ impl SegmentBuilder {
     /// [`BuildError::VectorLength`], [`BuildError::Component`] or [`BuildError::TooManyNodes`];
     /// the node is then not added.
     pub fn push(&mut self, node: &Node<'_>, vector: &[f32]) -> Result<u32, BuildError> {
-        let row = self.node_count();
-        if u64::from(row) == MAX_NODES {
-            return Err(BuildError::TooManyNodes { limit: MAX_NODES });
-        }
+        let row = self.next_row()?;
         let BuildOptions { dim, dtype, .. } = self.options;
         let expected = u64::from(dim);
         let found = vector.len() as u64;
@@ -172,6 +169,41 @@ impl SegmentBuilder {
             let value = vector.get(component).copied().unwrap_or(f32::NAN);
             BuildError::Component { row: row.into(), component: component as u64, value, dtype }
         })?;
+        self.push_fields(node);
+        Ok(row)
+    }
+
+    /// Adds a node with a vector as another segment of the same type and number of components
+    /// stores it ([`Embeddings::vector_bytes`](crate::Embeddings::vector_bytes)), so that no
+    /// rounding changes it. Returns the row.
+    ///
+    /// # Errors
+    /// [`BuildError::VectorBytes`] or [`BuildError::TooManyNodes`]; the node is then not added.
+    pub fn push_stored(&mut self, node: &Node<'_>, vector: &[u8]) -> Result<u32, BuildError> {
+        let row = self.next_row()?;
+        let BuildOptions { dim, dtype, .. } = self.options;
+        let expected = dtype.vector_bytes(dim);
+        let found = vector.len() as u64;
+        if expected != found {
+            return Err(BuildError::VectorBytes { row: row.into(), expected, found });
+        }
+        self.vectors.extend(vector);
+        pad(&mut self.vectors);
+        self.push_fields(node);
+        Ok(row)
+    }
+
+    /// The row of the next node.
+    fn next_row(&self) -> Result<u32, BuildError> {
+        let row = self.node_count();
+        if u64::from(row) == MAX_NODES {
+            return Err(BuildError::TooManyNodes { limit: MAX_NODES });
+        }
+        Ok(row)
+    }
+
+    /// Adds all of a node but its vector.
+    fn push_fields(&mut self, node: &Node<'_>) {
         self.ids.push(node.id);
         self.timestamps.push(U64::new(node.timestamp));
         self.context_hashes.push(U64::new(node.context_hash));
@@ -180,7 +212,6 @@ impl SegmentBuilder {
         self.texts.is_used |= node.text.is_some();
         self.texts.bytes.extend(node.text.unwrap_or_default().as_bytes());
         self.texts.ends.push(U64::new(self.texts.bytes.len() as u64));
-        Ok(row)
     }
 
     /// Adds nodes without texts, given by column.

@@ -112,10 +112,31 @@ impl<W: Write + Seek> SegmentWriter<W> {
     /// As for [`SegmentBuilder::push`], and then the node is not added; [`SegmentWriteError::Io`],
     /// after which the segment cannot be finished.
     pub fn push(&mut self, node: &Node<'_>, vector: &[f32]) -> Result<u32, SegmentWriteError> {
+        self.add(|builder| builder.push(node, vector))
+    }
+
+    /// Adds a node with a vector as another segment stores it and returns its row.
+    ///
+    /// # Errors
+    /// As for [`SegmentBuilder::push_stored`], and then the node is not added;
+    /// [`SegmentWriteError::Io`], after which the segment cannot be finished.
+    pub fn push_stored(
+        &mut self,
+        node: &Node<'_>,
+        vector: &[u8],
+    ) -> Result<u32, SegmentWriteError> {
+        self.add(|builder| builder.push_stored(node, vector))
+    }
+
+    /// Adds a node and writes whole blocks of vectors.
+    fn add(
+        &mut self,
+        push: impl FnOnce(&mut SegmentBuilder) -> Result<u32, BuildError>,
+    ) -> Result<u32, SegmentWriteError> {
         if self.failed {
             return Err(SegmentWriteError::Failed);
         }
-        let row = self.builder.push(node, vector)?;
+        let row = push(&mut self.builder)?;
         let have = self.builder.vectors.len();
         let whole = have - have % codec::BLOCK_BYTES as usize;
         self.failed = true;
