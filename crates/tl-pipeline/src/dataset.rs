@@ -76,7 +76,7 @@ impl Dataset {
                 None => table::open_samples(stores, source),
             },
         };
-        Self::from_sources(tbl_io::open_each(stores, locations, open)?)
+        Self::from_sources(tbl_io::open_each(stores, &table::with_segments(locations)?, open)?)
     }
 
     /// Joins sources that are already open.

@@ -120,7 +120,7 @@ pub use table::RowTable;
 pub use table::{
     ArrayTable, ColumnNumber, ColumnRequest, ColumnSpec, ColumnType, ColumnValues, ColumnView,
     Columns, Content, Direction, Meaning, Neighbors, RowValues, Table, TableColumn, TableKind,
-    TableSource, open_rows,
+    TableSource, is_segment_name, open_rows,
 };
 #[cfg(feature = "tables")]
 pub use table::{IdvBytes, IdvTable, TbfTable};

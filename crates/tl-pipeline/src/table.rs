@@ -20,6 +20,7 @@ mod number;
 mod open;
 #[cfg(feature = "arrow")]
 mod rows;
+mod segments;
 mod source;
 mod view;
 
@@ -48,6 +49,8 @@ pub(crate) use labels::TableLabels;
 pub(crate) use number::from_little_endian;
 pub use open::open_rows;
 pub(crate) use open::{check, of_samples, open, open_samples};
+pub use segments::is_segment_name;
+pub(crate) use segments::with_segments;
 
 /// Rows of columns that any number of threads read at any place.
 pub trait Table: Send + Sync + fmt::Debug {
