@@ -65,6 +65,8 @@ commands! {
     #[cfg(feature = "tables")]
     Edges => table::edges,
     Merge => merge,
+    #[cfg(feature = "tables")]
+    Compact => table::compact,
     Split => split,
     Repair => repair,
     #[cfg(feature = "remote")]

@@ -62,11 +62,15 @@ mod metadata;
 /// Parquet files of samples have the form that `datasets` writes and `load_dataset` opens: images
 /// uncompressed, labels with the names of classes, sidecar fields as columns.
 ///
-/// A table is an IDV, Parquet or CSV file. IDV files convert to each of these, CSV and Parquet
-/// files to IDV. To another format, a CSV file is the manifest of a data set, and the rows of a
+/// A table is an IDV, Parquet or CSV file or a TBF segment. IDV files and segments convert to each of
+/// these, CSV and Parquet files to IDV files and segments. To another format, a CSV file is the manifest of a data set, and the rows of a
 /// Parquet file are samples:
 ///   tl convert data.idv -o data.parquet
 ///   tl convert data.csv -o data.idv --schema label=key,price=single
+///   tl convert nodes.parquet -o nodes.tbf --edges edges.csv --dtype f16 --compress zstd
+///
+/// The columns of a TBF segment are id, timestamp, context_hash, confidence, outcome_status,
+/// embedding and text; edge_target, edge_relation and edge_weight are lists of a node's edges.
 ///
 /// CSV files follow RFC 4180, with up to 262144 columns. Damaged quotes and rows that differ from
 /// the header in length are errors.
@@ -88,7 +92,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) job: JobArgs,
 
-    /// The format to write (default: by the extension of DST, for tar, idv, csv and parquet;
+    /// The format to write (default: by the extension of DST, for tar, idv, csv, parquet and tbf;
     /// otherwise tbl2)
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) to: Option<Target>,
@@ -98,7 +102,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535))]
     pub(crate) size: Option<u32>,
 
-    /// Compress samples where that makes them smaller (TBL version 2 only): lz4, zstd or zstd:LEVEL,
+    /// Compress samples where that makes them smaller (TBL version 2 and TBF only): lz4, zstd or zstd:LEVEL,
     /// with a level of 1 to 22 (default: 3). Zstandard is for texts, masks and raw pixels; JPEGs do not
     /// become smaller. The first turboloader cannot read files with Zstandard
     #[arg(long, value_name = "CODEC")]
@@ -147,6 +151,12 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// The compression of the destination.
+    pub(crate) fn compression(&self) -> Compression {
+        let given = self.compress.unwrap_or(Compression::None);
+        if self.lz4 { Compression::Lz4 } else { given }
+    }
+
     fn indexes(&self) -> IndexKinds {
         IndexKinds { jpeg: self.jpeg_index, video: self.video_index }
     }
@@ -169,15 +179,16 @@ pub(crate) enum Target {
     Csv,
     /// A Parquet file: samples as `datasets` writes them, or a table
     Parquet,
+    /// A TBF segment: nodes with vectors, texts and edges
+    Tbf,
 }
 
 /// Converts.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let to = args.to.unwrap_or_else(|| Target::for_file(&args.output));
-    let compression = args.compress.unwrap_or(Compression::None);
-    let compression = if args.lz4 { Compression::Lz4 } else { compression };
-    if compression != Compression::None && !matches!(to, Target::Tbl2 | Target::Raw) {
-        let what = "--compress and --lz4 are for TBL version 2 files";
+    let compression = args.compression();
+    if compression != Compression::None && !matches!(to, Target::Tbl2 | Target::Raw | Target::Tbf) {
+        let what = "--compress and --lz4 are for TBL version 2 files and TBF segments";
         return Err(Failure::Usage { what });
     }
     if args.size.is_some() && to != Target::Raw {
@@ -208,7 +219,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         Target::Tbl1 => FileKind::Tbl1,
         Target::Tar => FileKind::Tar,
         Target::Parquet => parquet()?,
-        Target::Idv | Target::Csv => return Err(NO_TABLE),
+        Target::Idv | Target::Csv | Target::Tbf => return Err(NO_TABLE),
     };
     let mut options = ConvertOptions::new(kind);
     options.workers = args.jobs.unwrap_or_else(output::default_workers);
@@ -231,7 +242,7 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
             write(&selection, &args.output, &options, || Rasterize::new(square), global)?
         }
         // Neither has a place for dimensions.
-        Target::Tbl1 | Target::Tar | Target::Idv | Target::Csv | Target::Parquet => {
+        Target::Tbl1 | Target::Tar | Target::Idv | Target::Csv | Target::Parquet | Target::Tbf => {
             write(&selection, &args.output, &options, AsStored::default, global)?
         }
     };
@@ -273,7 +284,7 @@ fn convert_each(
         Target::Tbl1 => OutputFormat::Tbl1,
         Target::Tar => OutputFormat::Tar,
         Target::Parquet => OutputFormat::Parquet,
-        Target::Raw | Target::Idv | Target::Csv => {
+        Target::Raw | Target::Idv | Target::Csv | Target::Tbf => {
             return Err(Failure::Usage { what: "--each writes tbl2, tbl1, tar or parquet" });
         }
     };
@@ -286,7 +297,8 @@ fn convert_each(
 impl Target {
     /// The format for a file of this name.
     pub(crate) fn for_file(path: &Path) -> Self {
-        let named = [Self::Tar, Self::Idv, Self::Csv, Self::Parquet].into_iter().find(|target| {
+        let targets = [Self::Tar, Self::Idv, Self::Csv, Self::Parquet, Self::Tbf];
+        let named = targets.into_iter().find(|target| {
             let name = target.to_possible_value();
             path.extension()
                 .zip(name)
@@ -305,7 +317,7 @@ pub(crate) fn parquet() -> Result<FileKind, Failure> {
 
 pub(crate) const NO_TABLE: Failure = Failure::Usage {
     what: if cfg!(feature = "tables") {
-        "the source is not a table: expected an IDV, CSV or Parquet file"
+        "the source is not a table: expected an IDV, CSV, Parquet or TBF file"
     } else {
         "tables need the feature `tables`, which this program was built without"
     },

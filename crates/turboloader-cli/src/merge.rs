@@ -15,7 +15,11 @@ use crate::failure::{Failure, Verdict};
 /// Samples keep the same data as with `tl convert`. Metadata of whole files is kept from every
 /// source, in their order; a block that several sources share is kept once.
 ///
+/// TBF segments, and folders of them, become one segment, which is marked as compacted. Of several
+/// nodes with one id, the one of the last segment counts, with its edges.
+///
 /// Examples:
+///   tl merge old.tbf new.tbf -o nodes.tbf
 ///   tl merge part-0.tbl part-1.tbl -o train.tbl
 ///   tl merge part-0.tbl part-1.tbl -o train.parquet
 #[derive(Debug, clap::Args)]
@@ -36,16 +40,26 @@ pub(crate) struct Args {
     /// Replace the destination if it exists
     #[arg(short, long)]
     pub(crate) force: bool,
+
+    #[cfg(feature = "tables")]
+    #[command(flatten)]
+    pub(crate) segment: crate::table::merge::SegmentMergeArgs,
 }
 
 /// Merges.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    #[cfg(feature = "tables")]
+    if let Some(verdict) = crate::table::merge::run(args, global)? {
+        return Ok(verdict);
+    }
     let dataset = convert::open(global, &args.sources)?;
     let sources = dataset.shards();
     let kind = match Target::for_file(&args.output) {
         Target::Tar => FileKind::Tar,
         Target::Parquet => convert::parquet()?,
-        Target::Tbl2 | Target::Tbl1 | Target::Raw | Target::Idv | Target::Csv => target_of(sources),
+        Target::Tbl2 | Target::Tbl1 | Target::Raw | Target::Idv | Target::Csv | Target::Tbf => {
+            target_of(sources)
+        }
     };
     let mut options = ConvertOptions::new(kind);
     (options.sync, options.overwrite) = (!args.no_sync, args.force);

@@ -5,6 +5,7 @@
 //! there with the feature `tables`: commands of tables alone, and what others do with a table.
 
 pub(crate) mod cat;
+pub(crate) mod compact;
 pub(crate) mod convert;
 pub(crate) mod digest;
 pub(crate) mod edges;
@@ -15,6 +16,7 @@ pub(crate) mod info;
 mod key;
 mod lines;
 pub(crate) mod ls;
+pub(crate) mod merge;
 mod node;
 mod rows;
 mod segment;

@@ -12,6 +12,8 @@ mod notes;
 mod panics;
 mod prepare;
 mod recipe_file;
+#[cfg(feature = "tables")]
+mod segment;
 pub mod sheet;
 mod statistics;
 mod stores;
@@ -31,13 +33,19 @@ pub use prepare::{
     HeaderCheck, IndexKinds, Indexer, Probe, Rasterize, Square, SquareError, StrictDecode,
 };
 pub use recipe_file::{RecipeFileError, read_recipe};
+#[cfg(feature = "tables")]
+pub use segment::{
+    EdgeRelation, FoundNode, Merged, NodeOutcome, SegmentCompression, SegmentError, SegmentFile,
+    SegmentKey, SegmentNode, SegmentSet, SegmentSettings, SegmentSummary, VectorType,
+    compact_segments, merge_segments,
+};
 pub use statistics::{Statistics, WholeSum};
 pub use stores::stores;
 pub use survey::{Sides, Survey};
 #[cfg(feature = "tables")]
 pub use table::{
-    CsvSchema, SchemaError, TableConversion, TableConversionError, TableEvent, TableFormat,
-    TableNote, TableSummary, TimeUnit,
+    CsvSchema, SchemaError, SegmentConversion, TableConversion, TableConversionError, TableEvent,
+    TableFormat, TableNote, TableSummary, TimeUnit,
 };
 pub use tbl_io::{ErrorKind, ErrorPlace, SampleSource, open};
 pub use tl_pipeline::{

@@ -1,10 +1,11 @@
-//! Conversions of tables: IDV files from and to CSV and Parquet, and IDV files written again.
+//! Conversions of tables: IDV files from and to CSV and Parquet, IDV files written again, and TBF
+//! segments from and to all of these.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use idv_format::{Header, WriteOptions};
@@ -17,6 +18,8 @@ mod event;
 mod idv;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod segment;
 mod unit;
 
 pub use csv::schema::{CsvSchema, SchemaError};
@@ -24,6 +27,7 @@ pub use error::TableConversionError;
 pub use event::{TableEvent, TableNote};
 pub use unit::TimeUnit;
 
+use crate::segment::{SegmentSettings, VectorType};
 use error::TableError;
 use event::OnEvent;
 use idv::Table;
@@ -38,10 +42,12 @@ pub enum TableFormat {
     Csv,
     /// Apache Parquet.
     Parquet,
+    /// TBF segments.
+    Tbf,
 }
 
 impl TableFormat {
-    /// The format of a file: IDV and Parquet by the first bytes, CSV by the name. `None` for
+    /// The format of a file: IDV, Parquet and TBF by the first bytes, CSV by the name. `None` for
     /// other files, folders, devices and URLs.
     ///
     /// # Errors
@@ -57,6 +63,8 @@ impl TableFormat {
         File::open(path)?.take(Header::MAGIC.len() as u64).read_to_end(&mut front)?;
         if front == Header::MAGIC {
             Ok(Some(Self::Idv))
+        } else if tbf_format::sniff(&front) {
+            Ok(Some(Self::Tbf))
         } else {
             Ok(front.starts_with(b"PAR1").then_some(Self::Parquet))
         }
@@ -66,14 +74,20 @@ impl TableFormat {
     #[must_use]
     pub fn of_name(path: &Path) -> Option<Self> {
         let extension = path.extension()?;
-        let formats = [("idv", Self::Idv), ("csv", Self::Csv), ("parquet", Self::Parquet)];
+        let formats = [
+            ("idv", Self::Idv),
+            ("csv", Self::Csv),
+            ("parquet", Self::Parquet),
+            ("tbf", Self::Tbf),
+        ];
         let named = |&(name, _): &(&str, Self)| extension.eq_ignore_ascii_case(name);
         formats.into_iter().find(named).map(|(_, format)| format)
     }
 }
 
-/// A conversion of one table into another: IDV files become IDV, CSV or Parquet files, and the
-/// others IDV files.
+/// A conversion of one table into another: IDV files become IDV, CSV or Parquet files, and CSV and
+/// Parquet files IDV files. All become TBF segments, and segments become each of them
+/// (`docs/tbf.md`).
 ///
 /// ```no_run
 /// use std::ops::ControlFlow;
@@ -102,6 +116,23 @@ pub struct TableConversion {
     pub overwrite: bool,
     /// Whether to wait until the data is on the disk. Default: yes.
     pub sync: bool,
+    /// The settings of a segment; `overwrite` and `sync` are those of the conversion.
+    pub segment: SegmentConversion,
+}
+
+/// The settings of conversions to and from segments.
+#[derive(Clone, Debug, Default)]
+pub struct SegmentConversion {
+    /// The settings of the segment to write. The key is that of a source, too.
+    pub settings: SegmentSettings,
+    /// The type of stored vector components. Default: that of a source that is a segment, otherwise
+    /// `f32`.
+    pub dtype: Option<VectorType>,
+    /// Columns of the source with other names: the column of the segment, and the name.
+    pub names: Vec<(String, String)>,
+    /// A table of edges, with the columns `source` and `target` (rows, or ids), `relation` and
+    /// `weight`.
+    pub edges: Option<PathBuf>,
 }
 
 impl Default for TableConversion {
@@ -114,6 +145,7 @@ impl Default for TableConversion {
             threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             overwrite: false,
             sync: true,
+            segment: SegmentConversion::default(),
         }
     }
 }
@@ -145,6 +177,11 @@ impl TableConversion {
         let from = from.ok_or_else(|| of_source(TableError::NoTable))?;
         let to = self.to.or_else(|| TableFormat::of_name(destination));
         let to = to.ok_or_else(|| of_destination(TableError::NoTableName))?;
+        if from == TableFormat::Tbf || to == TableFormat::Tbf {
+            return self.of_segments(from, to, source, destination, on_event).map_err(|error| {
+                if error.is_of_output() { of_destination(error) } else { of_source(error) }
+            });
+        }
         let placement = Placement { overwrite: self.overwrite, sync: self.sync };
         let refused = |error: io::Error| of_destination(error.into());
         let draft = AtomicFile::create(destination, placement).map_err(refused)?;
@@ -154,6 +191,18 @@ impl TableConversion {
         let file_bytes = draft.file().metadata().map_err(refused)?.len();
         draft.commit().map_err(refused)?;
         Ok(TableSummary { rows, file_bytes })
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    fn of_segments(
+        &self,
+        _: TableFormat,
+        _: TableFormat,
+        _: &Path,
+        _: &Path,
+        _: OnEvent<'_>,
+    ) -> Result<TableSummary, TableError> {
+        Err(TableError::NoParquet)
     }
 
     /// Writes `draft` and returns how many rows there are.
@@ -177,6 +226,7 @@ impl TableConversion {
                     let table = table.without_hidden(on_event)?;
                     to_parquet(&table, self.time_unit, draft, on_event)
                 }
+                TableFormat::Tbf => Err(TableError::NotDirect),
             };
         }
         match (from, to) {

@@ -63,6 +63,7 @@ const ARROWS: [(&str, &[&str]); 18] = [
         "turboloader",
         &[
             "idv-format",
+            "tbf-format",
             "tbl-format",
             "tbl-io",
             "tl-decode",

@@ -5,11 +5,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
-use tbl_io::Escaped;
-use turboloader::{CsvSchema, TableConversion, TableEvent, TableFormat, TableSummary, TimeUnit};
+use clap::{Args, ValueEnum, ValueHint};
+use tbl_io::{Compression, Escaped, ZstdLevel};
+use turboloader::{
+    CsvSchema, SegmentCompression, SegmentConversion, SegmentSettings, TableConversion, TableEvent,
+    TableFormat, TableSummary, TimeUnit, VectorType,
+};
 
-use crate::args::GlobalArgs;
+use super::key::read_key;
+use crate::args::{GlobalArgs, KeyArgs};
 use crate::convert::{Args as ConvertArgs, NO_TABLE, Target};
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress};
@@ -33,6 +37,102 @@ pub(crate) struct TableArgs {
     /// digit of its ticks, nanoseconds that digit but only the years 1678 to 2261
     #[arg(long, value_enum, value_name = "UNIT", default_value_t = Unit::Us)]
     pub(crate) time_unit: Unit,
+
+    #[command(flatten)]
+    pub(crate) segment: SegmentArgs,
+}
+
+/// The settings of TBF segments.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Tables")]
+pub(crate) struct SegmentArgs {
+    /// The type of vector components in a TBF segment (default: that of the source if it is a segment,
+    /// otherwise f32)
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub(crate) dtype: Option<DtypeName>,
+
+    /// Columns for a TBF segment that have other names in the source, such as id=uuid,embedding=vector
+    #[arg(long, value_name = "COLUMN=NAME,..", value_delimiter = ',')]
+    pub(crate) nodes: Vec<String>,
+
+    /// Add the edges of this table to a TBF segment: source and target (rows, or ids), relation and
+    /// weight
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) edges: Option<PathBuf>,
+
+    /// Leave out the index over ids and times of a TBF segment
+    #[arg(long)]
+    pub(crate) no_index: bool,
+
+    /// Store the edges of a TBF segment by their targets too
+    #[arg(long)]
+    pub(crate) reverse: bool,
+
+    /// The number of a TBF segment
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) segment_id: u64,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+}
+
+/// Types of vector components.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DtypeName {
+    /// 4 bytes
+    F32,
+    /// 2 bytes, IEEE 754 half precision
+    F16,
+    /// 2 bytes, the upper half of f32
+    Bf16,
+    /// 1 byte, with a scale for each vector
+    Int8,
+}
+
+impl SegmentArgs {
+    /// The settings, with the compression of the command.
+    pub(crate) fn conversion(
+        &self,
+        compression: SegmentCompression,
+    ) -> Result<SegmentConversion, Failure> {
+        let name = |part: &String| {
+            let pair = part.split_once('=');
+            let pair = pair.map(|(of, name)| (of.to_owned(), name.to_owned()));
+            pair.ok_or_else(|| {
+                Failure::setting(format_args!("--nodes: `{part}` is not COLUMN=NAME"))
+            })
+        };
+        let key = read_key(self.key.key_file.as_deref())?;
+        let settings = SegmentSettings {
+            compression,
+            key,
+            index: !self.no_index,
+            reverse: self.reverse,
+            segment_id: self.segment_id,
+            ..SegmentSettings::default()
+        };
+        let dtype = self.dtype.map(|dtype| match dtype {
+            DtypeName::F32 => VectorType::F32,
+            DtypeName::F16 => VectorType::F16,
+            DtypeName::Bf16 => VectorType::Bf16,
+            DtypeName::Int8 => VectorType::Int8,
+        });
+        let names = self.nodes.iter().map(name).collect::<Result<_, _>>()?;
+        Ok(SegmentConversion { settings, dtype, names, edges: self.edges.clone() })
+    }
+}
+
+/// The compression of a segment's regions.
+pub(crate) fn segment_compression(compression: Compression) -> Result<SegmentCompression, Failure> {
+    let zstd = Compression::Zstd(ZstdLevel::default());
+    match compression {
+        Compression::None => Ok(SegmentCompression::None),
+        Compression::Lz4 => Ok(SegmentCompression::Lz4),
+        found if found == zstd => Ok(SegmentCompression::Zstd),
+        Compression::Zstd(_) | Compression::AsStored | _ => Err(Failure::Usage {
+            what: "TBF segments are compressed with lz4 or zstd of the default level",
+        }),
+    }
 }
 
 /// Units of time.
@@ -63,7 +163,9 @@ pub(crate) fn run(
         return convert(args, to, global).map(Some);
     }
     if args.table != TableArgs::default() {
-        return Err(Failure::Usage { what: "--columns, --schema and --time-unit are for tables" });
+        return Err(Failure::Usage {
+            what: "options of tables are for tables: expected an IDV, CSV, Parquet or TBF file",
+        });
     }
     Ok(None)
 }
@@ -84,6 +186,7 @@ fn convert(args: &ConvertArgs, to: TableFormat, global: &GlobalArgs) -> Result<V
         threads: args.jobs.unwrap_or_else(output::default_workers),
         overwrite: args.force,
         sync: !args.no_sync,
+        segment: args.table.segment.conversion(segment_compression(args.compression())?)?,
     };
     let start = Instant::now();
     let mut progress: Option<Progress> = None;
@@ -118,7 +221,8 @@ fn target_of(sources: &[PathBuf], to: Target) -> Result<Option<TableFormat>, Fai
         let format = format.map_err(|source| Failure::Io { path: path.clone(), source })?;
         has_table |= format.is_some();
         // A CSV file may also be the manifest of a data set, and the rows of a Parquet file samples.
-        is_list &= format.is_none_or(|format| format != TableFormat::Idv);
+        is_list &=
+            format.is_none_or(|format| !matches!(format, TableFormat::Idv | TableFormat::Tbf));
     }
     // Of Parquet files and manifests, Parquet files of samples are written.
     if to == Target::Parquet && is_list {
@@ -128,6 +232,7 @@ fn target_of(sources: &[PathBuf], to: Target) -> Result<Option<TableFormat>, Fai
         Target::Idv => Some(TableFormat::Idv),
         Target::Csv => Some(TableFormat::Csv),
         Target::Parquet => Some(TableFormat::Parquet),
+        Target::Tbf => Some(TableFormat::Tbf),
         Target::Tbl2 | Target::Tbl1 | Target::Raw | Target::Tar => None,
     };
     match (has_table, format) {
@@ -140,7 +245,7 @@ fn target_of(sources: &[PathBuf], to: Target) -> Result<Option<TableFormat>, Fai
             Err(NO_TABLE)
         }
         (_, None) => {
-            Err(Failure::Usage { what: "a table converts only to .idv, .csv or .parquet" })
+            Err(Failure::Usage { what: "a table converts only to .idv, .csv, .parquet or .tbf" })
         }
     }
 }

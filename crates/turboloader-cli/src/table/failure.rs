@@ -36,6 +36,14 @@ pub(crate) enum TableFailure {
     /// A segment has no node of this id.
     #[error("{}: no node has the id {id}", Subject::file(path))]
     NoNode { path: PathBuf, id: Uuid },
+    /// Many segments have no node of this id.
+    #[error("{}{}: no node has the id {id}", Subject::file(path), More(*more))]
+    NoNodeInAny {
+        /// The first of them.
+        path: PathBuf,
+        more: usize,
+        id: Uuid,
+    },
     /// A file is not the key it was taken for.
     #[error(
         "{}: not a key: {bytes} bytes, expected 32 bytes or 64 hexadecimal digits",
@@ -73,7 +81,22 @@ impl Fault for TableFailure {
             | Self::NoSegment { .. }
             | Self::VectorSyntax { .. }
             | Self::VectorLength { .. } => ErrorKind::Setting,
-            Self::NoColumn { .. } | Self::NoRow { .. } | Self::NoNode { .. } => ErrorKind::NotFound,
+            Self::NoColumn { .. }
+            | Self::NoRow { .. }
+            | Self::NoNode { .. }
+            | Self::NoNodeInAny { .. } => ErrorKind::NotFound,
+        }
+    }
+}
+
+/// The number of other paths.
+struct More(usize);
+
+impl fmt::Display for More {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
         }
     }
 }

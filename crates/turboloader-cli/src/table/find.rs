@@ -6,9 +6,10 @@ mod time;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, ValueEnum, ValueHint};
-use tbf_format::{Region, Segment};
+use tbf_format::{Key, Region, Segment};
 use tl_simd::Level;
 use tl_simd::column;
+use turboloader::SegmentSet;
 use uuid::Uuid;
 
 use crate::args::{GlobalArgs, ItemName, KeyArgs, item_name};
@@ -30,11 +31,14 @@ struct Found {
 ///
 /// Prints the nodes as `tl ls` does; --json prints one object per line. Nodes found by time are in
 /// the order of their timestamps; nodes found by similarity are nearest first, with a `score`. The
-/// search uses the filter and the index of the segment if it has them. An unknown id is an error
+/// search uses the filter and the index of the segment if it has them. Of many segments, only those
+/// whose filter may contain the id are searched, the last one first, and `file` is the one that has the
+/// node. An unknown id is an error
 /// with exit code 2; an empty range of time is not.
 ///
 /// Examples:
 ///   tl find segment.tbf --id 55c14841-a7dc-11c1-74ca-262430a87aa9
+///   tl find segments/ --id 55c14841-a7dc-11c1-74ca-262430a87aa9
 ///   tl find segment.tbf --time 2026-11-20..2026-11-21T12:00:00Z
 ///   tl find segment.tbf --similar 17 -k 10 --json
 ///   tl find segment.tbf --vector '[0.1, -0.5, 0.25]' --metric l2
@@ -45,9 +49,9 @@ struct Found {
     group = ArgGroup::new("near").args(["similar", "vector"])
 )]
 pub(crate) struct Args {
-    /// A TBF segment
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// A TBF segment; with --id several, or folders of them, the oldest first
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
 
     /// Find the node with this UUID
     #[arg(long, value_name = "UUID", value_parser = uuid)]
@@ -106,8 +110,16 @@ fn uuid(text: &str) -> Result<Uuid, &'static str> {
 
 /// Finds nodes and prints them.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
-    let file = open_segment(global, &args.file)?;
     let key = read_key(args.key.key_file.as_deref())?;
+    let many = of_many(args, key.as_ref())?;
+    let path = match (&many, args.files.as_slice()) {
+        (Some(path), _) | (None, [path]) => path,
+        (None, _) => {
+            let what = "--time, --similar and --vector search one segment: pass one file";
+            return Err(Failure::Usage { what });
+        }
+    };
+    let file = open_segment(global, path)?;
     let mut segment = file.segment()?;
     let mut stdout = Stdout::open()?;
     let style = ListStyle::choose(args.json, &stdout);
@@ -133,11 +145,15 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     if is_near {
         headings.push(Heading { name: "score".to_owned(), width: 12, is_right: true });
     }
+    if many.is_some() {
+        headings.push(Heading { name: "file".to_owned(), width: 24, is_right: false });
+    }
     headings.extend(shown.iter().map(|column| column.heading()));
     let sheet = Sheet::begin(style, headings, &mut stdout)?;
     for Found { row, score } in found {
         let node = nodes.node(row).map_err(|error| file.failure(error))?;
         let node = if let Some(score) = score { node.with_score(score) } else { node };
+        let node = if many.is_some() { node.with_file(path) } else { node };
         if style == ListStyle::Json {
             stdout.json_line(&node)?;
         } else {
@@ -147,6 +163,21 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     file.check_unchanged()?;
     stdout.finish()?;
     Ok(Verdict::Good)
+}
+
+/// The segment that has the node, if many are searched.
+fn of_many(args: &Args, key: Option<&Key>) -> Result<Option<PathBuf>, Failure> {
+    let Some(id) = args.id else { return Ok(None) };
+    if let [path] = args.files.as_slice()
+        && !path.is_dir()
+    {
+        return Ok(None);
+    }
+    let found = SegmentSet::open(&args.files)?.find(id.as_bytes(), key)?;
+    let path = args.files.first().cloned().unwrap_or_default();
+    let count = args.files.len();
+    let absent = TableFailure::NoNodeInAny { path, more: count.saturating_sub(1), id };
+    Ok(Some(found.ok_or(absent)?.path))
 }
 
 /// Opens a segment, where nothing else will do.

@@ -1,10 +1,12 @@
 //! A node of a segment as JSON and as a line of a table.
 
 use std::fmt;
+use std::path::Path;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use tbf_format::{Adjacency, Columns, Embeddings, FormatError, Outcome, Region, Segment, Strings};
+use tbl_io::Escaped;
 use turboloader::DateTime;
 use uuid::Uuid;
 
@@ -218,6 +220,7 @@ enum NodeValue<'s> {
     Float(f32),
     Outcome(Outcome),
     Text(&'s str),
+    Path(String),
     Vector(Vec<f32>),
 }
 
@@ -225,6 +228,13 @@ impl Node<'_> {
     /// Adds how near the node is to what was asked for.
     pub(crate) fn with_score(mut self, score: f32) -> Self {
         self.cells.insert(0, ("score", NodeValue::Float(score)));
+        self
+    }
+
+    /// Adds the segment that has the node.
+    pub(crate) fn with_file(mut self, path: &Path) -> Self {
+        let path = Escaped(path.as_os_str().as_encoded_bytes()).to_string();
+        self.cells.insert(0, ("file", NodeValue::Path(path)));
         self
     }
 
@@ -255,6 +265,7 @@ impl fmt::Display for NodeValue<'_> {
             Self::Float(number) => Single(*number).fmt(f),
             Self::Outcome(outcome) => f.write_str(&outcome_name(*outcome)),
             Self::Text(text) => f.write_str(&printable(text.as_bytes())),
+            Self::Path(text) => f.write_str(&printable(text.as_bytes())),
             Self::Vector(components) => {
                 let components: Vec<String> =
                     components.iter().map(|&component| Single(component).to_string()).collect();
@@ -271,6 +282,7 @@ impl Serialize for NodeValue<'_> {
             Self::Number(number) => serializer.serialize_u64(*number),
             Self::Float(number) => Single(*number).serialize(serializer),
             Self::Text(text) => serializer.serialize_str(text),
+            Self::Path(text) => serializer.serialize_str(text),
             Self::Vector(components) => {
                 serializer.collect_seq(components.iter().map(|&c| Single(c)))
             }

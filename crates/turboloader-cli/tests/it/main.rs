@@ -28,6 +28,8 @@ mod recipes;
 mod remote;
 mod row_indexes;
 mod row_tables;
+#[cfg(feature = "parquet")]
+mod segment_writing;
 mod segments;
 mod shards;
 mod sheets;

@@ -329,11 +329,13 @@ fn tables_are_not_mixed_with_samples() {
     let tar = write(folder.path(), "in.tar", &crate::support::tar(&[(b"a.txt", b"text")]));
     let at = |name: &str| folder.path().join(name);
     let error = run(&idv, &at("out.tbl"), &[]).error(2);
-    assert_eq!(error, "tl: a table converts only to .idv, .csv or .parquet");
+    assert_eq!(error, "tl: a table converts only to .idv, .csv, .parquet or .tbf");
     let error = run(&tar, &at("out.idv"), &[]).error(2);
-    assert_eq!(error, "tl: the source is not a table: expected an IDV, CSV or Parquet file");
+    assert_eq!(error, "tl: the source is not a table: expected an IDV, CSV, Parquet or TBF file");
     let error = run(&tar, &at("out.tar"), &["--columns", "a"]).error(2);
-    assert_eq!(error, "tl: --columns, --schema and --time-unit are for tables");
+    let expected =
+        "tl: options of tables are for tables: expected an IDV, CSV, Parquet or TBF file";
+    assert_eq!(error, expected);
     let csv = write(folder.path(), "in.csv", b"a\n1\n");
     // A CSV file of samples is a manifest.
     let error = run(&csv, &at("out.parquet"), &[]).error(1);

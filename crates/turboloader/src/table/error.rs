@@ -5,6 +5,8 @@ use std::fmt;
 use std::io;
 use std::iter;
 use std::path::Path;
+#[cfg(feature = "parquet")]
+use std::path::PathBuf;
 
 #[cfg(feature = "parquet")]
 use idv_format::{ArrowError, ArrowWriteError};
@@ -19,6 +21,8 @@ use super::csv::schema::SchemaError;
 use super::parquet::pages::PageError;
 #[cfg(feature = "parquet")]
 use crate::panics::CaughtPanic;
+#[cfg(feature = "parquet")]
+use crate::segment::{NodeError, SegmentError};
 
 /// An error of a conversion, with the file at fault.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +52,10 @@ impl TableConversionError {
     /// The error of the system, if it is at fault.
     #[must_use]
     pub fn io_error(&self) -> Option<&io::Error> {
+        #[cfg(feature = "parquet")]
+        if let TableError::Nodes(NodeError::Segment(error)) = &*self.source {
+            return error.io_error();
+        }
         if self.is_damage() {
             return None;
         }
@@ -124,6 +132,18 @@ pub(super) enum TableError {
     #[cfg(feature = "parquet")]
     #[error("damaged, the Parquet decoder panicked: {}", Short(.0))]
     ParquetPanic(#[from] CaughtPanic),
+    /// Rows do not become a segment, or a segment no rows.
+    #[cfg(feature = "parquet")]
+    #[error(transparent)]
+    Nodes(#[from] NodeError),
+    /// A table of edges cannot be read.
+    #[cfg(feature = "parquet")]
+    #[error("edges of {}: {source}", Escaped(path.as_os_str().as_encoded_bytes()))]
+    EdgeFile { path: PathBuf, source: Box<Self> },
+    /// A setting of segments, for another destination.
+    #[cfg(feature = "parquet")]
+    #[error("edges and names of columns are for segments made from tables")]
+    NotForSegments,
     /// A CSV file breaks its format or a limit.
     #[error(transparent)]
     Csv(#[from] CsvError),
@@ -190,10 +210,10 @@ pub(super) enum TableError {
     #[error("stopped")]
     Stopped,
     /// The source has none of the formats.
-    #[error("the source is not a table: expected an IDV, CSV or Parquet file")]
+    #[error("the source is not a table: expected an IDV, CSV, Parquet or TBF file")]
     NoTable,
     /// The destination's name ends in none of the formats.
-    #[error("a table converts only to .idv, .csv or .parquet")]
+    #[error("a table converts only to .idv, .csv, .parquet or .tbf")]
     NoTableName,
 }
 
@@ -227,6 +247,12 @@ impl TableError {
             Self::DecodeRows { source, .. } => source.is_damage(),
             #[cfg(feature = "parquet")]
             Self::Pages { .. } | Self::Decode(_) | Self::ParquetPanic(_) => true,
+            #[cfg(feature = "parquet")]
+            Self::Nodes(error) => error.is_damage(),
+            #[cfg(feature = "parquet")]
+            Self::EdgeFile { source, .. } => source.is_damage(),
+            #[cfg(feature = "parquet")]
+            Self::NotForSegments => false,
             Self::Csv(_) | Self::Cell { .. } | Self::Value { .. } => true,
             #[cfg(feature = "parquet")]
             Self::ParquetWrite(_) => false,
@@ -257,9 +283,15 @@ impl TableError {
             #[cfg(feature = "parquet")]
             Self::ParquetWrite(_) => true,
             #[cfg(feature = "parquet")]
+            Self::Nodes(NodeError::Segment(error)) => {
+                matches!(**error, SegmentError::Write { .. })
+            }
+            #[cfg(feature = "parquet")]
             Self::ArrowWrite(ArrowWriteError::Write(error)) => {
                 matches!(error, WriteError::Io { .. })
             }
+            #[cfg(feature = "parquet")]
+            Self::EdgeFile { source, .. } => source.is_of_output(),
             _ => false,
         }
     }

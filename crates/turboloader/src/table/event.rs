@@ -22,7 +22,7 @@ pub enum TableEvent<'a> {
     LeftOut(TableNote<'a>),
 }
 
-/// A part of an IDV file that is left out of a conversion. Prints as a sentence.
+/// A part of a table that is left out of a conversion. Prints as a sentence.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TableNote<'a> {
@@ -42,6 +42,11 @@ pub enum TableNote<'a> {
         /// The reason.
         reason: Dead,
     },
+    /// Edges of a segment, which CSV files cannot hold.
+    Edges {
+        /// How many there are.
+        edges: u64,
+    },
     /// Columns that are followed by others with the same names.
     Hidden {
         /// How many there are.
@@ -55,6 +60,9 @@ impl fmt::Display for TableNote<'_> {
             Self::Column { name, reason } => write!(f, "left out column {name:?}: {reason}"),
             Self::Metadata { kind, column, reason } => {
                 write!(f, "left out {kind:?} of column {column:?}: {reason}")
+            }
+            Self::Edges { edges } => {
+                write!(f, "left out {edges} edges: CSV cannot store lists (convert to Parquet)")
             }
             Self::Hidden { columns } => {
                 write!(f, "left out {columns} columns that are followed by others of their names")

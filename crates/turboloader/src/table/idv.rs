@@ -29,7 +29,16 @@ impl Table {
         names: &[String],
         on_event: OnEvent<'_>,
     ) -> Result<Self, TableError> {
-        let file = IdvFile::open(File::open(path)?)?;
+        Self::of(File::open(path)?, names, on_event)
+    }
+
+    /// As [`open`](Self::open), of an open file.
+    pub(super) fn of(
+        file: File,
+        names: &[String],
+        on_event: OnEvent<'_>,
+    ) -> Result<Self, TableError> {
+        let file = IdvFile::open(file)?;
         let columns = if names.is_empty() {
             readable(&file, on_event)?
         } else {

@@ -13,5 +13,7 @@ mod parquet;
 mod remote;
 #[cfg(all(feature = "arrow", feature = "remote", feature = "tables"))]
 mod rows;
+#[cfg(feature = "parquet")]
+mod segments;
 #[cfg(all(feature = "remote", target_os = "linux"))]
 mod sockets;

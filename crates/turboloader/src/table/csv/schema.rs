@@ -31,7 +31,11 @@ pub(super) enum CellType {
 
 /// The types of some columns of a CSV file, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CsvSchema(Vec<(String, CellType)>);
+pub struct CsvSchema {
+    given: Vec<(String, CellType)>,
+    /// The types of columns that are not given, if the file has the columns.
+    usual: Vec<(String, CellType)>,
+}
 
 impl CsvSchema {
     /// Reads `NAME=TYPE` parts; `docs/idv.md` lists the types.
@@ -46,18 +50,30 @@ impl CsvSchema {
             let unknown = || SchemaError(format!("column {name:?}: unknown type `{found}`"));
             Ok((name.to_owned(), cell_type(found).ok_or_else(unknown)?))
         };
-        Ok(Self(parts.iter().map(pair).collect::<Result<_, _>>()?))
+        let given = parts.iter().map(pair).collect::<Result<_, _>>()?;
+        Ok(Self { given, usual: Vec::new() })
+    }
+
+    /// The schema with types of columns that the file may have.
+    #[cfg(feature = "parquet")]
+    pub(in crate::table) fn with_usual<'n>(
+        &self,
+        usual: impl Iterator<Item = (&'n str, &'n str)>,
+    ) -> Self {
+        let typed = |(name, found): (&str, &str)| Some((name.to_owned(), cell_type(found)?));
+        Self { given: self.given.clone(), usual: usual.filter_map(typed).collect() }
     }
 
     /// The types of columns, `None` for those that are not named.
     pub(super) fn of(&self, columns: &[CsvColumn]) -> Result<Vec<Option<CellType>>, SchemaError> {
         let named: HashSet<&str> = columns.iter().map(|column| &*column.name).collect();
-        if let Some((name, _)) = self.0.iter().find(|(name, _)| !named.contains(&**name)) {
+        if let Some((name, _)) = self.given.iter().find(|(name, _)| !named.contains(&**name)) {
             return Err(SchemaError(format!("no column {name:?}")));
         }
         // The last of several types of one column counts.
+        let all = self.usual.iter().chain(&self.given);
         let types: HashMap<&str, &CellType> =
-            self.0.iter().map(|(name, cell_type)| (&**name, cell_type)).collect();
+            all.map(|(name, cell_type)| (&**name, cell_type)).collect();
         Ok(columns.iter().map(|column| types.get(&*column.name).copied().cloned()).collect())
     }
 }
