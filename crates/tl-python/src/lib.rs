@@ -76,7 +76,7 @@ mod native {
     use crate::loader::{PyEpoch, PyLoader};
     #[cfg(not(feature = "tables"))]
     #[pymodule_export]
-    use crate::no_tables::{convert_table, idv_file, tbf_segment};
+    use crate::no_tables::{convert_table, find_tbf, idv_file, tbf_segment, tbf_writer};
     #[cfg(not(feature = "text"))]
     #[pymodule_export]
     use crate::no_text::tokenize;
@@ -93,7 +93,7 @@ mod native {
     use crate::samples::PySamples;
     #[cfg(feature = "tables")]
     #[pymodule_export]
-    use crate::table::{PyIdvFile, PyTbfSegment, convert_table};
+    use crate::table::{PyIdvFile, PyTbfSegment, PyTbfWriter, convert_table, find_tbf};
     #[pymodule_export]
     use crate::tensor::Tensor;
     #[cfg(feature = "text")]

@@ -28,5 +28,7 @@ macro_rules! absent {
 absent! {
     idv_file: "IdvFile",
     tbf_segment: "TbfSegment",
+    tbf_writer: "TbfWriter",
+    find_tbf: "find_tbf",
     convert_table: "convert_table",
 }

@@ -22,6 +22,7 @@ use crate::remote::{DataStores, StoreSettings};
 pub(crate) use error::error_of;
 pub(crate) use idv::PyIdvFile;
 pub(crate) use tbf::PyTbfSegment;
+pub(crate) use tbf::write::{PyTbfWriter, find_tbf};
 
 /// Opens a table's file, or its object in a store.
 fn open_file(path: &Path, stores: Option<&StoreSettings>) -> Result<Source, Error> {
@@ -70,8 +71,8 @@ pub(crate) fn verify(
     Ok(result)
 }
 
-/// Converts a table: an IDV file from or to CSV and Parquet, or into another IDV file. Returns how
-/// many rows there are.
+/// Converts a table: an IDV file from or to CSV and Parquet, or into another IDV file, or a TBF
+/// segment from or to these. Returns how many rows there are.
 #[pyfunction]
 #[pyo3(signature = (
     source, destination, *, to=None, columns: "list[str] | None" = None,
@@ -96,8 +97,9 @@ pub(crate) fn convert_table(
         Some("idv") => Some(TableFormat::Idv),
         Some("csv") => Some(TableFormat::Csv),
         Some("parquet") => Some(TableFormat::Parquet),
+        Some("tbf") => Some(TableFormat::Tbf),
         Some(to) => {
-            let message = format!("to is {to}, expected idv, csv or parquet for a table");
+            let message = format!("to is {to}, expected idv, csv, parquet or tbf for a table");
             return Err(Error::setting(&message).into());
         }
     };

@@ -95,6 +95,7 @@ MODULES = [
     "_lerobot",
     "_paths",
     "_tbf",
+    "_tbf_files",
     "_tokens",
     "compat",
     "compat.pytorch_compat",

@@ -40,12 +40,14 @@ from .transforms import *  # noqa: F403
 if TYPE_CHECKING:
     from ._idv import IdvColumn, IdvFile, SparseRows
     from ._tbf import Edges, Nearest, TbfSegment
+    from ._tbf_files import FoundNode, find_tbf, write_tbf
 
 __all__ = [
     "Batch",
     "DataLoader",
     "Dataset",
     "Edges",
+    "FoundNode",
     "IdvColumn",
     "IdvFile",
     "ImageInfo",
@@ -70,6 +72,7 @@ __all__ = [
     "decode_jpeg",
     "exceptions",
     "fields",
+    "find_tbf",
     "from_arrays",
     "from_hf",
     "from_items",
@@ -85,6 +88,7 @@ __all__ = [
     "tokens",
     "transforms",
     "verify",
+    "write_tbf",
 ]
 # In the form that Pyright knows.
 __all__ += exceptions.__all__
@@ -95,6 +99,7 @@ __all__ += transforms.__all__
 # They need NumPy, which is imported when one of them is asked for.
 _LATER = dict.fromkeys(("IdvColumn", "IdvFile", "SparseRows"), "._idv")
 _LATER |= dict.fromkeys(("Edges", "Nearest", "TbfSegment"), "._tbf")
+_LATER |= dict.fromkeys(("FoundNode", "find_tbf", "write_tbf"), "._tbf_files")
 
 
 def __getattr__(name: str) -> Any:

@@ -328,8 +328,8 @@ def convert(
         The file, or the URL of an object in S3, Google Cloud Storage or Azure, which has its name
         only when all is well. Tables are written to local files.
     to
-        ``"tbl"``, ``"tbl1"``, ``"tar"``, ``"idv"``, ``"csv"`` or ``"parquet"``; by default what the
-        name says.
+        ``"tbl"``, ``"tbl1"``, ``"tar"``, ``"idv"``, ``"csv"``, ``"tbf"`` or ``"parquet"``; by
+        default what the name says.
     lz4
         The same as ``compression="lz4"``.
     compression
@@ -414,7 +414,7 @@ def convert(
 
 
 # Tables that hold no samples. A CSV file may be a manifest, and Parquet files may hold samples.
-_TABLES = ("idv", "csv")
+_TABLES = ("idv", "csv", "tbf")
 
 # The ends of names of files that are never written.
 _OTHER_ENDINGS = (".zip", ".gz", ".tgz", ".zst", ".h5", ".hdf5", ".tfrecord", ".beton", ".npz")
@@ -427,7 +427,7 @@ def _is_table(to: str | None, destination: PathLike, paths: list[str]) -> bool:
         return os.path.splitext(os.fspath(path))[1][1:].lower() in kinds
 
     if to == "parquet" or (to is None and ends(destination, ("parquet",))):
-        return any(ends(path, ("idv",)) for path in paths)
+        return any(ends(path, ("idv", "tbf")) for path in paths)
     writes_table = ends(destination, _TABLES) if to is None else to in _TABLES
     return writes_table or any(ends(path, _TABLES) for path in paths)
 

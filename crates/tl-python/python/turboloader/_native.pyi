@@ -683,6 +683,20 @@ class TbfSegment:
     def text(self, /, row: SupportsIndex) -> str:
         """The text of a node."""
 
+@final
+class TbfWriter:
+    """A segment that is being written."""
+
+    def __new__(
+        cls, /, path: str | PathLike[str], dim: SupportsIndex, settings: dict[str, Any]
+    ) -> TbfWriter: ...
+    def finish(self, /) -> int:
+        """Gives the file its name. Returns its bytes."""
+    def push(self, /, nodes: dict[str, Any]) -> None:
+        """Adds nodes."""
+    def push_edges(self, /, edges: dict[str, Any]) -> None:
+        """Adds edges."""
+
 @disjoint_base
 class TblReader:
     """
@@ -973,8 +987,8 @@ def convert_table(
     progress_callback: Callable[[int, int], Any] | None = None,
 ) -> int:
     """
-    Converts a table: an IDV file from or to CSV and Parquet, or into another IDV file. Returns how
-    many rows there are.
+    Converts a table: an IDV file from or to CSV and Parquet, or into another IDV file, or a TBF
+    segment from or to these. Returns how many rows there are.
     """
 
 def decode(
@@ -1015,6 +1029,13 @@ def expand(paths: list[str], stores: Store | None = None) -> list[str]:
 
 def expand_braces(path: str | PathLike[str]) -> list[str]:
     """The names that ranges in braces stand for, as in ``train-{000..127}.tar``."""
+
+def find_tbf(
+    paths: list[str],
+    id: SupportsLenAndGetItem[SupportsIndex],
+    key: SupportsLenAndGetItem[SupportsIndex] | None = None,
+) -> tuple[str, int, int] | None:
+    """The newest node with an id: the path of its segment, the number of the segment, and the row."""
 
 def flip_pairs(dataset: Dataset) -> list[tuple[int, int]]:
     """Pairs of keypoints that change places in mirrored images, by the names of the categories."""

@@ -3,6 +3,7 @@
 
 mod edges;
 mod search;
+pub(crate) mod write;
 
 use std::path::PathBuf;
 use std::sync::Arc;
