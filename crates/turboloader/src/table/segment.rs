@@ -13,7 +13,7 @@ use super::error::TableError;
 use super::event::{OnEvent, TableEvent, TableNote, progress, report};
 use super::idv::Table;
 use super::parquet::{Output, Rows};
-use super::{CsvSchema, Paths, SegmentConversion, TableConversion, TableFormat, TableSummary, csv};
+use super::{CsvSchema, SegmentConversion, TableConversion, TableFormat, TableSummary, csv};
 use crate::segment::{
     EdgeRows, NodeError, NodeNames, NodeRows, SegmentBatches, SegmentInput, SegmentSettings,
     copy_segment,
