@@ -337,7 +337,7 @@ class Retry(Group):
     def __post_init__(self) -> None:
         self._set(attempts=one_or_more("Retry: attempts", self.attempts, 100))
         for name in ("delay", "deadline"):
-            value = _number(f"Retry: {name}", getattr(self, name))
+            value = number(f"Retry: {name}", getattr(self, name))
             if not 0 <= value <= 3600:
                 raise SettingError(f"Retry: {name} is {value}, expected seconds from 0 to 3600")
             self._set(**{name: value})
