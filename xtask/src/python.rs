@@ -159,6 +159,12 @@ pub(crate) fn wheel(target: Option<&str>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Removes the wheels of earlier builds.
+pub(crate) fn remove_wheels() -> std::io::Result<()> {
+    let folder = target().join("wheels");
+    if folder.exists() { fs::remove_dir_all(folder) } else { Ok(()) }
+}
+
 /// The targets that wheels are built for.
 pub(crate) fn targets() -> [&'static str; 4] {
     PLATFORMS.map(|platform| platform.target)

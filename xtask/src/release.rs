@@ -29,10 +29,19 @@ pub(crate) fn run(version: &str) -> Result<(), Box<dyn Error>> {
     }
     let date = command::output("date", &["+%F"]).ok_or("`date` is needed")?;
     let root = workspace_root();
-    set_version(&root.join("Cargo.toml"), current, version)?;
-    date_changelog(&root.join("CHANGELOG.md"), version, &date)?;
-    for name in published.keys() {
-        date_changelog(&root.join("crates").join(name).join("CHANGELOG.md"), version, &date)?;
+    // All texts are made before the first is written, so that an error leaves the tree as it was.
+    let manifest = root.join("Cargo.toml");
+    let mut texts = vec![(with_version(&manifest, current, version)?, manifest)];
+    let crates = published.keys().map(|name| root.join("crates").join(name));
+    for folder in std::iter::once(root.clone()).chain(crates) {
+        let file = folder.join("CHANGELOG.md");
+        let text = fs::read_to_string(&file);
+        let text = text.map_err(|error| format!("{}: {error}", file.display()))?;
+        let text = dated(&text, version, &date);
+        texts.push((text.map_err(|error| format!("{}: {error}", file.display()))?, file));
+    }
+    for (text, file) in texts {
+        fs::write(file, text)?;
     }
     // The lock files have the versions of the workspace's crates.
     command::run(&mut cargo("update --workspace --quiet"))?;
@@ -42,6 +51,7 @@ pub(crate) fn run(version: &str) -> Result<(), Box<dyn Error>> {
     test::run(&test::Options::parse(&["--full".to_owned()])?)?;
     let semver =
         if is_released { compare_with_release()? } else { "no release to compare with".to_owned() };
+    python::remove_wheels()?;
     let mut wheels = Vec::new();
     for target in python::targets() {
         match command::missing_target(target) {
@@ -55,7 +65,8 @@ pub(crate) fn run(version: &str) -> Result<(), Box<dyn Error>> {
     println!("  git commit --all --message 'Release {version}'");
     println!("  git tag v{version}");
     println!("  cargo publish --workspace");
-    println!("  target/python/build/bin/python -m twine upload target/python/wheels/*/*.whl");
+    println!("  python3 -m pip install twine");
+    println!("  python3 -m twine upload target/python/wheels/*/*.whl");
     println!("  git push origin main v{version}");
     Ok(())
 }
@@ -75,8 +86,8 @@ fn numbers(version: &str) -> Result<Vec<u64>, Box<dyn Error>> {
     }
 }
 
-/// Sets the version of the workspace and of its crates as dependencies.
-fn set_version(manifest: &Path, current: &str, version: &str) -> Result<(), Box<dyn Error>> {
+/// The manifest with another version of the workspace and of its crates as dependencies.
+fn with_version(manifest: &Path, current: &str, version: &str) -> Result<String, Box<dyn Error>> {
     let text = fs::read_to_string(manifest)?;
     let quoted = |version: &str| format!("version = \"{version}\"");
     let set = |line: &str| {
@@ -84,30 +95,19 @@ fn set_version(manifest: &Path, current: &str, version: &str) -> Result<(), Box<
         if is_own { line.replace(&quoted(current), &quoted(version)) } else { line.to_owned() }
     };
     let lines: Vec<_> = text.lines().map(set).collect();
-    fs::write(manifest, lines.join("\n") + "\n")?;
-    Ok(())
+    Ok(lines.join("\n") + "\n")
 }
 
-/// Gives what is unreleased its version and date, below a new heading for later changes.
-fn date_changelog(file: &Path, version: &str, date: &str) -> Result<(), Box<dyn Error>> {
-    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    fs::write(
-        file,
-        dated(&text, version, date).map_err(|error| format!("{}: {error}", file.display()))?,
-    )?;
-    Ok(())
-}
-
+/// A changelog whose unreleased changes have a version and a date, below a new heading for later ones.
 fn dated(text: &str, version: &str, date: &str) -> Result<String, String> {
     let heading = format!("{UNRELEASED}\n");
     let at = text.find(&heading).ok_or(format!("no heading {UNRELEASED}"))?;
     let before = &text[..at];
     let after = &text[at + heading.len()..];
     let changes = after.split("\n## [").next().unwrap_or_default();
-    if !changes.contains("- ") {
-        return Err(format!("no changes below {UNRELEASED}"));
-    }
-    Ok(format!("{before}{heading}\n## [{version}] - {date}\n{after}"))
+    // All crates have one version, also those that did not change.
+    let none = if changes.contains("- ") { "" } else { "\nNo changes.\n" };
+    Ok(format!("{before}{heading}\n## [{version}] - {date}\n{none}{after}"))
 }
 
 /// Compares the interfaces of the crates with those of the release before.
@@ -130,7 +130,8 @@ mod tests {
         let text = "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- Videos.\n\n## [0.1.0] - 2026-01-02\n\n- All.\n";
         let expected = "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-03-04\n\n### Added\n\n- Videos.\n\n## [0.1.0] - 2026-01-02\n\n- All.\n";
         assert_eq!(dated(text, "0.2.0", "2026-03-04").unwrap(), expected);
-        assert!(dated(expected, "0.3.0", "2026-03-05").is_err(), "nothing is unreleased");
+        let unchanged = dated(expected, "0.3.0", "2026-03-05").unwrap();
+        assert!(unchanged.contains("## [0.3.0] - 2026-03-05\n\nNo changes.\n\n## [0.2.0]"));
         assert!(dated("# Changelog\n", "0.3.0", "2026-03-05").is_err());
     }
 

@@ -6,7 +6,8 @@
 //! When one contains it, the handler puts zero pages over the rest of that mapping, marks it as
 //! damaged and returns, and the read continues. [`Mapped::with`] looks at the mark after each
 //! access
-//! and reports [`ReadError::ChangedWhileOpen`] instead of a result that may have come from such
+//! and reports [`ReadError::ChangedWhileOpen`], or EIO if the file is unchanged and its disk failed,
+//! instead of a result that may have come from such
 //! pages. A file cut inside a page raises nothing: the rest of that page reads as zeros. So an
 //! access also looks at the file's length, unless `range_end` finds a byte that is not zero. Any
 //! other SIGBUS goes to the handler that was there before.
@@ -147,7 +148,8 @@ impl Mapped {
     ///
     /// # Errors
     /// [`ReadError::ChangedWhileOpen`] when the range is not inside the mapped part, or when the
-    /// file is too short for it now or was at any earlier access; [`ReadError::Io`].
+    /// file is too short for it now or was at any earlier access; [`ReadError::Io`] with EIO when
+    /// a page of an unchanged file could not be read.
     pub fn with<R>(
         &self,
         offset: u64,
@@ -175,7 +177,8 @@ impl Mapped {
     ///
     /// # Errors
     /// [`ReadError::ChangedWhileOpen`] when the range is not inside the mapped part, or when the
-    /// file is too short for it now or was at any earlier access; [`ReadError::Io`].
+    /// file is too short for it now or was at any earlier access; [`ReadError::Io`] with EIO when
+    /// a page of an unchanged file could not be read.
     pub fn slice(&self, offset: u64, len: u64) -> Result<&[u8], ReadError> {
         let bytes = self.range(offset, len)?;
         if let Memory::File { registration, .. } = &self.memory {
@@ -230,7 +233,8 @@ impl Mapped {
         self.with(offset, bytes.len() as u64, |mapped| bytes.copy_from_slice(mapped))
     }
 
-    /// Whether the file has been found too short at some access. Every later access fails.
+    /// Whether a page could not be read at some access, because the file was cut short or its disk
+    /// failed. Every later access fails.
     pub fn is_damaged(&self) -> bool {
         match &self.memory {
             Memory::File { registration, .. } => registration.is_damaged(),

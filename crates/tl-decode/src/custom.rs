@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::error::DecodeError;
+use crate::error::{DecodeError, Limit};
 use crate::image::{Image, PixelType};
-use crate::limits::Limits;
+use crate::limits::{Limits, check};
 use crate::options::{Color, DecodeOptions};
 
 /// The error of a caller's decoder: any type.
@@ -44,7 +44,7 @@ pub type CustomError = Box<dyn Error + Send + Sync>;
 ///
 /// let decoders = Decoders::new().with("tiny", 1, Tiny);
 /// let file = [2, 1, 7, 9];
-/// let decoder = decoders.find(b"a/b.TINY", &file)?.ok_or("nobody takes it")?;
+/// let decoder = decoders.find(b"a/b.TINY", &file)?.ok_or("no decoder takes it")?;
 /// let mut image = Image::new();
 /// decoder.decode(&file, &DecodeOptions::default(), &mut image)?;
 /// assert_eq!(image.data, [7, 7, 7, 9, 9, 9]);
@@ -59,7 +59,7 @@ pub trait Decode: Send + Sync {
     /// compared with the limits before [`Decode::decode`] is called. `None` by default.
     ///
     /// # Errors
-    /// Whatever makes the file unusable.
+    /// Any error that makes the file unusable.
     fn probe(&self, bytes: &[u8]) -> Result<Option<ImageForm>, CustomError> {
         let _ = bytes;
         Ok(None)
@@ -69,11 +69,12 @@ pub trait Decode: Send + Sync {
     /// without padding, of 1, 3 or 4 channels (grey, RGB, RGBA), in [`Image::pixels`] of 8 or 16 bits
     /// or floats in the machine's byte order.
     ///
-    /// A decoder that allocates for numbers from the file compares them with `limits` first. What it
-    /// has made is checked afterwards.
+    /// A decoder that allocates for numbers from the file compares them with `limits` first, by
+    /// [`ImageForm::charge`], and returns its error as it is: a loader with a memory budget then
+    /// repeats the sample with larger limits. The image is checked after the call.
     ///
     /// # Errors
-    /// Whatever makes the file unusable.
+    /// Any error that makes the file unusable.
     fn decode(&self, bytes: &[u8], limits: &Limits, image: &mut Image) -> Result<(), CustomError>;
 }
 
@@ -96,12 +97,27 @@ impl ImageForm {
         Self { width, height, channels, pixels }
     }
 
-    /// Compares it with the limits, and returns its bytes.
-    fn charge(&self, limits: &Limits) -> Result<u64, DecodeError> {
+    /// Compares it with the limits, and returns the bytes of the image.
+    ///
+    /// # Errors
+    /// [`DecodeError::LimitExceeded`].
+    pub fn charge(&self, limits: &Limits) -> Result<u64, DecodeError> {
         let Self { width, height, channels, pixels } = *self;
         let pixel = u64::from(channels) * pixels.bytes() as u64;
-        limits.charge_image(width, height, pixel.to_le_bytes()[0])?;
-        Ok(u64::from(width) * u64::from(height) * pixel)
+        let bytes = limits.charge_pixels(width, height)?.saturating_mul(pixel);
+        check(Limit::DecodedBytes, limits.max_decoded_bytes, bytes)?;
+        Ok(bytes)
+    }
+
+    /// As [`charge`](Self::charge), of an image that a batch can have.
+    fn checked(&self, limits: &Limits) -> Result<u64, CustomFault> {
+        if self.width == 0 || self.height == 0 {
+            return Err(CustomFault::Empty { form: *self });
+        }
+        if !matches!(self.channels, 1 | 3 | 4) {
+            return Err(CustomFault::Channels { form: *self });
+        }
+        Ok(self.charge(limits)?)
     }
 }
 
@@ -123,10 +139,16 @@ pub enum CustomFault {
     /// It panicked.
     #[error("panicked: {}", OneLine(.message.clone()))]
     Panicked { message: String },
-    /// Its image is not one.
-    #[error("made {form} in {bytes} bytes, expected {need} bytes of 1, 3 or 4 channels")]
+    /// Its image has no pixels.
+    #[error("made an image without pixels: {form}")]
+    Empty { form: ImageForm },
+    /// Its image has another number of channels than images have.
+    #[error("made {form}, expected 1, 3 or 4 channels")]
+    Channels { form: ImageForm },
+    /// Its image has more or fewer bytes than its size needs.
+    #[error("made {form} in {bytes} bytes, expected {need}")]
     Form { form: ImageForm, bytes: u64, need: u64 },
-    /// Its image is another than its probe said.
+    /// Its image differs from its probe.
     #[error("made {made}, its probe said {probed}")]
     Probe { made: ImageForm, probed: ImageForm },
     /// Its image has pixels that the recipe's cannot be made of.
@@ -296,7 +318,7 @@ impl CustomDecoder {
         let limits = &options.limits;
         let probed = guard(|| self.decoder.probe(bytes))?;
         if let Some(form) = &probed {
-            form.charge(limits)?;
+            form.checked(limits)?;
         }
         image.data.clear();
         (image.width, image.height, image.channels) = (0, 0, 0);
@@ -306,9 +328,9 @@ impl CustomDecoder {
         if let Some(probed) = probed.filter(|probed| *probed != form) {
             return Err(CustomFault::Probe { made: form, probed });
         }
-        let need = form.charge(limits)?;
+        let need = form.checked(limits)?;
         let has_bytes = image.data.len() as u64;
-        if need != has_bytes || need == 0 || !matches!(form.channels, 1 | 3 | 4) {
+        if need != has_bytes {
             return Err(CustomFault::Form { form, bytes: has_bytes, need });
         }
         fit::fit(image, options)
@@ -335,7 +357,11 @@ fn extension(name: &[u8]) -> String {
 fn guard<T>(call: impl FnOnce() -> Result<T, CustomError>) -> Result<T, CustomFault> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(CustomFault::Failed(Arc::from(error))),
+        Ok(Err(error)) => Err(match error.downcast::<DecodeError>() {
+            Ok(error) if matches!(*error, DecodeError::LimitExceeded { .. }) => (*error).into(),
+            Ok(error) => CustomFault::Failed(Arc::new(*error)),
+            Err(error) => CustomFault::Failed(Arc::from(error)),
+        }),
         Err(panic) => {
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

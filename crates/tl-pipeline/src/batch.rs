@@ -401,7 +401,8 @@ impl Batch {
     /// success after reading them proves that they were not cut short before.
     ///
     /// # Errors
-    /// [`ReadError::ChangedWhileOpen`] for the first sample that its file no longer has.
+    /// [`ReadError::ChangedWhileOpen`] for the first sample that its file does not have any more, and
+    /// [`ReadError::Io`] if a page of an unchanged file could not be read.
     pub fn check_views(&self) -> Result<(), ReadError> {
         for (row, &index) in self.indices().iter().enumerate() {
             if let Some(dataset) = &self.lease.extra(row).view_of {

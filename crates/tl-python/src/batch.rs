@@ -77,6 +77,9 @@ impl PyBatch {
             soft_labels.transpose()
         })??;
         let batch = Arc::new(batch);
+        if contents.views {
+            batch.check_views().map_err(Error::from)?;
+        }
         // They are found by the numbers of samples, which may be written from here on.
         let view = |row| Memory::of_sample(&batch, row);
         let views = if contents.views { (0..batch.len()).map(view).collect() } else { Vec::new() };
@@ -251,6 +254,13 @@ impl PyBatch {
     #[getter]
     fn number(&self) -> u64 {
         self.batch.number()
+    }
+
+    /// Raises `ReadError` or `ChangedWhileOpenError` if the files below a batch of views do not have
+    /// its samples any more, or if a page of them could not be read. Success after the views were
+    /// read means that they had the bytes of the files. Other batches always succeed.
+    fn check_views(&self) -> Result<(), Error> {
+        self.batch.check_views().map_err(Error::from)
     }
 
     /// How many samples it has.

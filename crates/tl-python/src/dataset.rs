@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tbl_io::{Entry, Field, ListOptions, Manifest, SourceKind};
+use tbl_io::{Entry, Field, ListOptions, Manifest, Note, SourceKind};
 use tl_decode::{DecodeOptions, Exif, Image};
 use tl_pipeline::{
     Dataset, DatasetView, Filter, Fold, Length, MixStage, PipelineError, Replacement, SampleFault,
@@ -281,9 +281,9 @@ impl PyDataset {
     /// ``knows_images`` leaves out those on samples with several images.
     #[pyo3(signature = (*, usual=true, knows_images=false))]
     fn notes(&self, usual: bool, knows_images: bool) -> Vec<String> {
-        let dataset = self.view.dataset();
-        let of_labels = dataset.label_notes().iter().map(ToString::to_string);
-        source_notes(dataset, usual, knows_images).chain(of_labels).collect()
+        let of_labels = self.view.dataset().label_notes().iter().map(ToString::to_string);
+        let known = |note: &Note| knows_images && matches!(note, Note::SeveralImages { .. });
+        source_notes(self.view.dataset(), usual, known).chain(of_labels).collect()
     }
 
     /// The numbers of the samples in the stored data set, as ``int64``.

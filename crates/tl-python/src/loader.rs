@@ -274,9 +274,15 @@ impl PyLoader {
     #[pyo3(signature = (*, usual=true))]
     fn notes(&self, usual: bool) -> Result<Vec<String>, Error> {
         let loader = self.open()?;
-        // Of images that the fields name, the user knows.
-        let knows_images = loader.config().fields.images.iter().any(ImageField::is_of_file);
-        let of_sources = source_notes(loader.dataset(), usual, knows_images && !usual);
+        // The user knows of images that the fields name, and of files that are decoded by functions.
+        let names_images = loader.config().fields.images.iter().any(ImageField::is_of_file);
+        let has_decoders = !loader.config().decoders.is_empty();
+        let is_known = |note: &Note| {
+            let is_of_fields = names_images && matches!(note, Note::SeveralImages { .. });
+            let is_of_decoders = has_decoders && matches!(note, Note::NoImages { .. });
+            !usual && (is_of_fields || is_of_decoders)
+        };
+        let of_sources = source_notes(loader.dataset(), usual, is_known);
         Ok(of_sources.chain(loader.notes().iter().map(ToString::to_string)).collect())
     }
 
@@ -334,14 +340,12 @@ fn is_of_pinning(note: &LoaderNote) -> bool {
 pub(crate) fn source_notes(
     dataset: &Dataset,
     usual: bool,
-    knows_images: bool,
+    is_known: impl Fn(&Note) -> bool + Copy,
 ) -> impl Iterator<Item = String> {
     dataset.shards().iter().flat_map(move |source| {
         let location = source.location();
-        let notes = source.notes().into_iter().filter(move |note| {
-            let is_known = knows_images && matches!(note, Note::SeveralImages { .. });
-            !is_known && (usual || !note.is_usual())
-        });
+        let notes = source.notes().into_iter();
+        let notes = notes.filter(move |note| !is_known(note) && (usual || !note.is_usual()));
         notes.map(move |note| format!("{location}: {note}"))
     })
 }
@@ -384,7 +388,8 @@ impl PyEpoch {
     }
 
     /// The next batch, which is waited for at most ``timeout`` seconds: 0 takes only a batch that is
-    /// ready, None waits for as long as it takes.
+    /// ready, None waits for as long as it takes. One thread may take batches at a time: a call waits
+    /// for that of another thread first.
     ///
     /// Raises `StopIteration` after the last batch, and `BatchTimeoutError`, which is a
     /// ``TimeoutError``, if the time is over. The batch is then that of the next call.

@@ -152,7 +152,7 @@ impl PySamples {
     #[pyo3(signature = (*, usual=true))]
     fn notes(&self, usual: bool) -> Vec<String> {
         let of_labels = self.dataset().label_notes().iter().map(ToString::to_string);
-        source_notes(self.dataset(), usual, false).chain(of_labels).collect()
+        source_notes(self.dataset(), usual, |_| false).chain(of_labels).collect()
     }
 
     /// The names of the classes, indexed by label.

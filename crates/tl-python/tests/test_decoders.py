@@ -149,8 +149,8 @@ def test_grey_alpha_and_wider_pixels(tmp_path):
         (lambda file: np.zeros((2, 3, 2), np.uint8), "expected uint8, uint16 or float32 of shape"),
         (lambda file: np.zeros((2, 3)), "it returned float64 of shape"),
         (lambda file: None, "expected uint8"),
-        (lambda file: np.zeros((0, 3), np.uint8), "made 3x0 pixels"),
-        (lambda file: np.zeros((1 << 15, 1 << 15, 1), np.uint8), "images may have"),
+        (lambda file: np.zeros((0, 3), np.uint8), "made an image without pixels: 3x0"),
+        (lambda file: np.zeros((1 << 15, 1 << 15, 1), np.uint8), "decoded bytes"),
     ],
 )
 def test_what_a_function_does_wrong_is_the_error_of_the_sample(folder, function, message):

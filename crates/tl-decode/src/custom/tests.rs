@@ -1,5 +1,4 @@
 use super::*;
-use crate::error::Limit;
 
 /// A decoder that makes what it was told to, whatever the bytes are.
 #[derive(Clone)]
@@ -140,16 +139,17 @@ fn what_is_no_image_or_too_large_is_refused() {
     let fails = |made: &Made, options: &DecodeOptions| decoded(made, options).unwrap_err();
     let plain = options(Color::Rgb, PixelType::U8);
     let good = form(3, PixelType::U8);
-    for (form, bytes) in [
-        (good, 5),
-        (good, 7),
-        (form(2, PixelType::U8), 4),
-        (form(0, PixelType::U8), 0),
-        (ImageForm { width: 0, ..good }, 0),
-    ] {
-        let error = fails(&Made::new(form, &vec![0; bytes]), &plain);
-        assert!(matches!(error, CustomFault::Form { .. }), "{form}: {error}");
+    for bytes in [5, 7] {
+        let error = fails(&Made::new(good, &vec![0; bytes]), &plain);
+        assert!(matches!(error, CustomFault::Form { need: 6, .. }), "{error}");
     }
+    // 64 channels of floats are 256 bytes, whose low byte is 0.
+    for channels in [0, 2, 64] {
+        let error = fails(&Made::new(form(channels, PixelType::F32), &[]), &plain);
+        assert!(matches!(error, CustomFault::Channels { .. }), "{error}");
+    }
+    let error = fails(&Made::new(ImageForm { width: 0, ..good }, &[]), &plain);
+    assert!(matches!(error, CustomFault::Empty { .. }), "{error}");
     let mut limited = plain;
     limited.limits.max_decoded_bytes = 5;
     let error = fails(&Made::new(good, &[0; 6]), &limited);
@@ -165,6 +165,33 @@ fn what_is_no_image_or_too_large_is_refused() {
     assert!(matches!(error, CustomFault::Probe { .. }), "{error}");
     // Grey that fits, whose RGB does not.
     let error = fails(&Made::new(form(1, PixelType::U8), &[0; 2]), &limited);
+    assert!(matches!(error, CustomFault::Limit(_)), "{error}");
+}
+
+/// A decoder that compares its image with the limits itself, as it is told to.
+struct Careful;
+
+impl Decode for Careful {
+    fn takes(&self, _: &str, _: &[u8]) -> bool {
+        true
+    }
+
+    fn decode(&self, _: &[u8], limits: &Limits, _: &mut Image) -> Result<(), CustomError> {
+        form(4, PixelType::F32).charge(limits)?;
+        Err("the limits allow it".into())
+    }
+}
+
+/// A loader with a budget repeats a sample that was above the limits, and no other.
+#[test]
+fn a_limit_that_a_decoder_finds_is_one() {
+    let decoders = Decoders::new().with("careful", 1, Careful);
+    let decoder = decoders.find(b"", b"").unwrap().unwrap();
+    let mut options = options(Color::Rgb, PixelType::U8);
+    let error = decoder.decode(b"", &options, &mut Image::new()).unwrap_err();
+    assert!(matches!(error, CustomFault::Failed(_)), "{error}");
+    options.limits.max_decoded_bytes = 31;
+    let error = decoder.decode(b"", &options, &mut Image::new()).unwrap_err();
     assert!(matches!(error, CustomFault::Limit(_)), "{error}");
 }
 

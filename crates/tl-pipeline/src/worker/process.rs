@@ -1,12 +1,13 @@
 //! From a sample's number to its row: fetch, decode, render.
 
-use tbl_io::Facts;
+use tbl_io::{Facts, ReadError, is_transient};
 use tl_decode::Damage;
 use tl_handoff::slab::Parts;
 use tl_handoff::sync::Arc;
 use tl_transform::Plan;
 
 use crate::cache::CacheKind;
+use crate::dataset::Dataset;
 use crate::error::SampleFault;
 use crate::fetch::RowSource;
 use crate::fields::{Fields, Placed};
@@ -103,6 +104,15 @@ fn read_fields(
     Ok(())
 }
 
+/// The sample where it is mapped. `None` if it is not, and if the mapping is lost by a page that
+/// could not be read: the file is not, and its bytes are copied.
+fn view(dataset: &Dataset, index: u64) -> Result<Option<&[u8]>, ReadError> {
+    match dataset.view(index) {
+        Err(error) if is_transient(&error) => Ok(None),
+        view => view,
+    }
+}
+
 /// Fetches, decodes and renders one sample.
 fn process_image(
     source: RowSource<'_>,
@@ -118,7 +128,7 @@ fn process_image(
     let RowExtras { image, view_of, pictures, erasures, .. } = extra;
     trim(&mut image.data, scratch.limits.keep);
     let label = dataset.try_label(index)?;
-    let view = if run.config().work == Work::Views { dataset.view(index)? } else { None };
+    let view = if run.config().work == Work::Views { view(dataset, index)? } else { None };
     if let Some(view) = view {
         (image.width, image.height) = (0, 0);
         image.data.clear();

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Location, ReadError, RetryPolicy, SampleSource, SourceKind};
+use tbl_io::{
+    Entry, Location, ReadError, RetryPolicy, SampleSource, SourceKind, StoredBytes, StoredSamples,
+};
 use tl_pipeline::{
     Batching, Buckets, Dataset, Loader, LoaderConfig, OnError, PipelineError, Readers, RetryStats,
     SampleFault, Work,
@@ -240,4 +242,74 @@ fn a_policy_outside_its_range_is_refused() {
     assert_eq!(found.as_deref(), Some("retry.attempts is 0, expected 1 to 100"));
     let found = refused(RetryPolicy { deadline: Duration::from_secs(4000), ..POLICY });
     assert_eq!(found.as_deref(), Some("retry.deadline is 4000, expected at most 3600 seconds"));
+}
+
+/// A mapped file, of which a page fails while the first sample is copied: from then on the mapping
+/// has zeros, and says so. The file itself can be read.
+#[derive(Debug)]
+struct LostMapping {
+    inner: Memory,
+    zeros: Vec<u8>,
+    is_lost: AtomicBool,
+}
+
+impl SampleSource for LostMapping {
+    fn location(&self) -> &Location {
+        self.inner.location()
+    }
+
+    fn kind(&self) -> SourceKind {
+        self.inner.kind()
+    }
+
+    fn sample_count(&self) -> u64 {
+        self.inner.sample_count()
+    }
+
+    fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
+        self.inner.entry(index)
+    }
+
+    fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        self.inner.read_into(index, bytes)
+    }
+
+    fn stored_samples(&self) -> Option<&dyn StoredSamples> {
+        Some(self)
+    }
+}
+
+impl StoredSamples for LostMapping {
+    fn stored(&self, _: u64) -> Result<Option<StoredBytes>, ReadError> {
+        Ok(None)
+    }
+
+    fn unpack(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        let mut expected = Vec::new();
+        self.inner.read_into(index, &mut expected)?;
+        let location = self.location().clone();
+        let is_sound = *bytes == expected;
+        is_sound.then_some(()).ok_or(ReadError::ChangedWhileOpen {
+            location,
+            offset: 0,
+            expected: 0,
+        })
+    }
+
+    fn view(&self, _: u64) -> Result<Option<&[u8]>, ReadError> {
+        if self.is_lost.swap(true, Ordering::Relaxed) {
+            let location = self.location().clone();
+            return Err(ReadError::Io { location, source: io::Error::from_raw_os_error(5) });
+        }
+        Ok(Some(&self.zeros))
+    }
+}
+
+#[test]
+fn a_page_that_fails_while_it_is_copied_is_not_damage() {
+    let expected = record(&sound(config(Work::Bytes)), 0);
+    let lost = LostMapping { inner: samples(), zeros: vec![0; 100], is_lost: false.into() };
+    let dataset = Dataset::from_sources(vec![Box::new(lost)]).unwrap();
+    let loader = loader(dataset, LoaderConfig { retry: POLICY, ..config(Work::Bytes) });
+    assert!(record(&loader, 0) == expected);
 }

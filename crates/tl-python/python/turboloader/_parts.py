@@ -223,7 +223,8 @@ class Batches(Protocol[Got]):
     def next(self, timeout: float | None = None) -> Got:
         """Return the next batch, which is waited for at most ``timeout`` seconds.
 
-        0 takes only a batch that is ready, None waits for as long as it takes.
+        0 takes only a batch that is ready, None waits for as long as it takes. One thread may take
+        batches at a time: a call waits for that of another thread first.
 
         Raises
         ------

@@ -318,6 +318,8 @@ class Settings:
         check_flags(exif=exif)
         clips = cast("Clips | None", self.clips)
         if data is not None and data.clips is not None:
+            if not self.decode:
+                raise SettingError("decode=False: rows of a LeRobotDataset have no stored bytes")
             if clips not in (None, data.clips):
                 raise SettingError(
                     "clips: the rows of a LeRobotDataset name their frames; set its "

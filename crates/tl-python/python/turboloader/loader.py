@@ -156,8 +156,9 @@ class DataLoader(Generic[Format, Names]):
         Whether to decode images. False gives the stored bytes as ``batch["bytes"]``.
     views
         With ``decode=False``: whether ``batch["bytes"]`` has read-only arrays of ``uint8`` in the
-        mapped files instead of copies as ``bytes``. No checksum is looked at, and a file that is
-        cut short meanwhile reads as zeros. What is compressed or in files of its own is copied.
+        mapped files instead of copies as ``bytes``. No checksum is looked at. A file that is cut
+        short later, or a page that cannot be read, reads as zeros: ``batch.check_views()`` raises
+        then. What is compressed or in files of its own is copied.
     decode_margin
         Decodes photographs at the smallest scale that is at least this many times the output size,
         which is faster and within a stated distance of exact decoding.

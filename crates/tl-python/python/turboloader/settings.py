@@ -456,7 +456,7 @@ class Readers(Group):
             check_choice("Readers: page_cache", self.page_cache, ("used", "bypassed"))
 
 
-# More readers, or reads in flight, are a mistake in somebody's arithmetic.
+# More readers, or reads in flight, are probably a mistake.
 _MOST_READERS = 1024
 
 
@@ -471,8 +471,8 @@ class Device(Group):
     ----------
     name
         ``"cuda"`` or ``"cuda:N"``, or a ``torch.device``. Without a number torch's current device
-        if torch uses one, else that of ``LOCAL_RANK``, or 0 if it is not set or the process sees
-        one device.
+        if torch uses one, else that of the launcher: ``LOCAL_RANK``, or the variable of Horovod,
+        MPI or Slurm. 0 if none is set or the process sees one device.
     required
         Whether a device that cannot be used is an error. By default batches are on the host then,
         and a warning says why.

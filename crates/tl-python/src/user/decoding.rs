@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyTuple};
-use tl_decode::{CustomError, Decode, Decoders, Image, Limits, PixelType};
+use tl_decode::{CustomError, Decode, DecodeError, Decoders, Image, ImageForm, Limits, PixelType};
 use tl_pipeline::OnError;
 
 use super::{Entered, Raised, UserTransforms, in_words};
@@ -77,25 +77,27 @@ impl Decode for Function {
 
     fn decode(&self, bytes: &[u8], limits: &Limits, image: &mut Image) -> Result<(), CustomError> {
         let called = Python::try_attach(|py| {
-            self.call(py, bytes, limits, image).map_err(|error| {
+            let called = self.call(py, bytes, limits, image).map_err(|error| {
                 let words = in_words(&error, py);
                 // Its traceback has the function's arrays: of a list of bad samples too many.
                 let error = (self.on_error == OnError::Raise).then_some(error);
                 CustomError::from(Raised { words, error })
-            })
+            });
+            called?.map_err(CustomError::from)
         });
         called.ok_or_else(|| CustomError::from("the interpreter is gone"))?
     }
 }
 
 impl Function {
+    /// Calls it. The inner error is that of an image which is larger than the limits.
     fn call(
         &self,
         py: Python<'_>,
         bytes: &[u8],
         limits: &Limits,
         image: &mut Image,
-    ) -> PyResult<()> {
+    ) -> PyResult<Result<(), DecodeError>> {
         // Bytes of their own: the function may keep the view.
         let view = PyMemoryView::from(&PyBytes::new(py, bytes))?;
         let made = {
@@ -106,8 +108,13 @@ impl Function {
     }
 }
 
-/// Makes `image` the pixels that a function has returned.
-fn take_array(made: &Bound<'_, PyAny>, limits: &Limits, image: &mut Image) -> PyResult<()> {
+/// Makes `image` the pixels that a function has returned. The inner error is that of larger ones than
+/// the limits allow.
+fn take_array(
+    made: &Bound<'_, PyAny>,
+    limits: &Limits,
+    image: &mut Image,
+) -> PyResult<Result<(), DecodeError>> {
     let py = made.py();
     let made = py.import("numpy")?.call_method1("asarray", (made,))?;
     let shape: Vec<usize> = made.getattr("shape")?.extract()?;
@@ -125,28 +132,26 @@ fn take_array(made: &Bound<'_, PyAny>, limits: &Limits, image: &mut Image) -> Py
     };
     let form = pixels.zip(size).and_then(|(pixels, (height, width, channels))| {
         let [height, width] = [height, width].map(|side| u32::try_from(side).ok());
-        Some((pixels, height?, width?, u8::try_from(channels).ok()?))
+        let channels = u8::try_from(channels).ok()?;
+        Some(ImageForm { width: width?, height: height?, channels, pixels })
     });
-    let Some((pixels, height, width, channels)) = form else {
+    let Some(form) = form else {
         let shape = PyTuple::new(py, &shape)?.repr()?;
         return Err(PyRuntimeError::new_err(format!(
             "it returned {dtype} of shape {shape}, expected uint8, uint16 or float32 of shape \
              (height, width) or (height, width, 1, 3 or 4)"
         )));
     };
-    let bytes: u64 = made.getattr("nbytes")?.extract()?;
-    if bytes > limits.max_decoded_bytes {
-        let limit = limits.max_decoded_bytes;
-        return Err(PyRuntimeError::new_err(format!(
-            "it returned {bytes} bytes, images may have {limit}"
-        )));
+    if let Err(error) = form.charge(limits) {
+        return Ok(Err(error));
     }
     // In the machine's byte order, whatever order the array has.
     let made = made
         .call_method1("astype", (made.getattr("dtype")?.call_method1("newbyteorder", ("=",))?,))?;
     let bytes = made.call_method0("tobytes")?;
     image.data.extend_from_slice(bytes.cast::<PyBytes>()?.as_bytes());
+    let ImageForm { width, height, channels, pixels } = form;
     (image.width, image.height, image.channels) = (width, height, channels);
     image.pixels = pixels;
-    Ok(())
+    Ok(Ok(()))
 }

@@ -176,7 +176,7 @@ fn a_bench_says_where_the_time_went() {
     bench(&["--replay", "--report"]).error(2);
 }
 
-/// Pages hold all that they need, as a file that is sent to somebody must.
+/// Pages contain all that they need.
 #[test]
 fn results_are_pages_for_a_browser() {
     let folder = tempfile::tempdir().expect("a temporary folder");
