@@ -169,6 +169,12 @@ class Batch(Generic[Values]):
     def __reduce__(self, /) -> tuple[Any, ...]:
         """Pickles and copies the fields, as a `BatchPart`."""
     def __repr__(self, /) -> str: ...
+    def check_views(self, /) -> None:
+        """
+        Raises `ReadError` or `ChangedWhileOpenError` if the files below a batch of views do not have
+        its samples any more, or if a page of them could not be read. Success after the views were
+        read means that they had the bytes of the files. Other batches always succeed.
+        """
     def get(self, /, name: str, default: Any | None = None) -> Any:
         """Field ``name``, or ``default`` if the batch lacks it."""
     def items(self, /) -> list[tuple[str, Any]]:
@@ -322,7 +328,8 @@ class Epoch:
     def next(self, /, timeout: float | None = None) -> Batch:
         """
         The next batch, which is waited for at most ``timeout`` seconds: 0 takes only a batch that is
-        ready, None waits for as long as it takes.
+        ready, None waits for as long as it takes. One thread may take batches at a time: a call waits
+        for that of another thread first.
 
         Raises `StopIteration` after the last batch, and `BatchTimeoutError`, which is a
         ``TimeoutError``, if the time is over. The batch is then that of the next call.
