@@ -104,7 +104,8 @@ def test_functions_get_a_view_of_the_file_on_other_threads(folder):
     next(iter(loader))
     loader.close()
     assert threading.get_ident() not in threads
-    assert sorted(map(bytes, kept)) == sorted(path.read_bytes() for path in folder.glob("*/*.pam"))
+    # Workers may have begun with the next epoch.
+    assert set(map(bytes, kept)) == {path.read_bytes() for path in folder.glob("*/*.pam")}
 
 
 def test_a_state_is_of_the_version_of_a_decoder(folder):
@@ -138,7 +139,7 @@ def test_grey_alpha_and_wider_pixels(tmp_path):
     settings = {"batch_size": 1, "decoders": [PAM], "transform": crop, "channels_last": True}
     batch = next(iter(tl.DataLoader(tmp_path / "wide", pixels="uint16", **settings)))
     np.testing.assert_array_equal(batch["image"].numpy()[0], wide)
-    with pytest.raises(tl.DecodeError, match="cannot become RGB of uint8"):
+    with pytest.raises(tl.DecodeError, match="cannot become RGB of u8"):
         next(iter(tl.DataLoader(tmp_path / "wide", **settings)))
 
 
@@ -150,7 +151,7 @@ def test_grey_alpha_and_wider_pixels(tmp_path):
         (lambda file: np.zeros((2, 3)), "it returned float64 of shape"),
         (lambda file: None, "expected uint8"),
         (lambda file: np.zeros((0, 3), np.uint8), "made an image without pixels: 3x0"),
-        (lambda file: np.zeros((1 << 15, 1 << 15, 1), np.uint8), "decoded bytes"),
+        (lambda file: np.zeros((1 << 15, 1 << 15, 1), np.uint8), "max_pixels is 178956970"),
     ],
 )
 def test_what_a_function_does_wrong_is_the_error_of_the_sample(folder, function, message):
