@@ -125,11 +125,11 @@ impl Page {
         let longest = bars.iter().fold(f64::MIN_POSITIVE, |longest, bar| longest.max(bar.value));
         let rows = f64::from(u32::try_from(bars.len()).unwrap_or(u32::MAX));
         self.figure(heading, BAR * rows);
-        // Words left of the bars need more room than numbers.
+        // Words on both sides of the bars need more room than numbers.
         let left = 2.5 * LEFT;
         for (row, bar) in (0u32..).zip(bars) {
             let y = BAR * f64::from(row);
-            let width = (WIDTH - 2.0 * LEFT) * (bar.value / longest).clamp(0.0, 1.0);
+            let width = (WIDTH - 3.5 * LEFT) * (bar.value / longest).clamp(0.0, 1.0);
             self.add(format_args!(
                 "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\
                  <rect class=\"bar\" x=\"{left}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"18\"/>\

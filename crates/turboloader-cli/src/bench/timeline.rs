@@ -92,7 +92,9 @@ impl Timeline {
         let length = self.length.as_secs_f64();
         let points = |value: fn(&Interval) -> f64| -> Vec<Point> {
             let number = |index: usize| f64::from(u32::try_from(index).unwrap_or(u32::MAX));
-            let intervals = self.intervals.iter().enumerate();
+            // The last interval ends before its time.
+            let whole = self.intervals.len().saturating_sub(1).max(1);
+            let intervals = self.intervals.iter().take(whole).enumerate();
             intervals
                 .map(|(index, interval)| Point {
                     x: (number(index) + 0.5) * length,
@@ -108,7 +110,7 @@ impl Timeline {
         let bar = |(size, count): (&u64, &u64)| Bar {
             label: format!("{size} {unit}"),
             value: *count as f64,
-            text: format!("{count} batches"),
+            text: if *count == 1 { "1 batch".to_owned() } else { format!("{count} batches") },
         };
         let mut bars: Vec<_> = self.sizes.iter().map(bar).collect();
         // Sizes differ where tokens or buckets fill a batch; the most frequent ones say enough.
