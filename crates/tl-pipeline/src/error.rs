@@ -276,19 +276,32 @@ pub enum SampleFault {
 }
 
 impl SampleFault {
+    /// The fault itself: for a [`RowVideo`](Self::RowVideo) that of the video file.
+    #[must_use]
+    pub fn cause(&self) -> &Self {
+        let mut cause = self;
+        while let Self::RowVideo { source, .. } = cause {
+            cause = source;
+        }
+        cause
+    }
+
+    /// True if a store failed rather than the sample. Other samples will not fare better.
+    pub(crate) fn is_of_store(&self) -> bool {
+        matches!(self.cause(), Self::Read(error) if error.is_of_store())
+    }
+
     /// True if the sample needs more memory than its limit.
     pub(crate) fn is_limit(&self) -> bool {
-        if let Self::Annotation(AnnotationFault::Image { source, .. }) = self {
+        let cause = self.cause();
+        if let Self::Annotation(AnnotationFault::Image { source, .. }) = cause {
             return source.is_limit();
         }
-        if let Self::RowVideo { source, .. } = self {
-            return source.is_limit();
-        }
-        if let Self::Video { source, .. } = self {
+        if let Self::Video { source, .. } = cause {
             return matches!(**source, VideoError::LimitExceeded { .. });
         }
         matches!(
-            self,
+            cause,
             Self::Decode(DecodeError::LimitExceeded { .. })
                 | Self::Decoder { source: CustomFault::Limit(_), .. }
                 | Self::Annotation(
@@ -332,7 +345,7 @@ struct At<'a>(Option<u64>, &'a SampleFault);
 
 impl std::fmt::Display for At<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names_byte = matches!(self.1, SampleFault::Read(error) if error.names_byte());
+        let names_byte = matches!(self.1.cause(), SampleFault::Read(error) if error.names_byte());
         match self.0.filter(|_| !names_byte) {
             Some(offset) => write!(f, " at byte {offset}"),
             None => Ok(()),
@@ -395,6 +408,25 @@ mod tests {
         assert!(SampleFault::from(mask(limit())).is_limit());
         assert!(SampleFault::StoredSize { bytes: 2, limit: 1 }.is_limit());
         assert!(!SampleFault::RawSize { width: 2, height: 3, need: 18, have: 17 }.is_limit());
+        assert!(of_row(limit().into()).is_limit());
+    }
+
+    fn of_row(fault: SampleFault) -> SampleFault {
+        SampleFault::RowVideo { location: "s3://b/v.mp4".into(), row: 4, source: Box::new(fault) }
+    }
+
+    #[test]
+    fn the_cause_of_a_bad_video_of_a_row_is_that_of_the_video() {
+        let gone = |location: &str| ReadError::Io {
+            location: location.into(),
+            source: std::io::ErrorKind::NotFound.into(),
+        };
+        let remote = of_row(of_row(gone("s3://b/v.mp4").into()));
+        assert!(matches!(remote.cause(), SampleFault::Read(_)));
+        assert!(remote.is_of_store());
+        assert!(!of_row(gone("v.mp4").into()).is_of_store());
+        let own = SampleFault::StoredSize { bytes: 2, limit: 1 };
+        assert!(matches!(own.cause(), SampleFault::StoredSize { .. }) && !own.is_of_store());
     }
 
     #[test]

@@ -109,15 +109,15 @@ impl From<&SampleError> for Error {
         {
             return Self::of_class(error, Class::Sample);
         }
-        let data = match &error.fault {
+        let cause = error.fault.cause();
+        let data = match cause {
             SampleFault::Read(error) => read(error).class,
             SampleFault::Decode(_) | SampleFault::Decoder { .. } | SampleFault::Video { .. } => {
                 Class::Decode
             }
             _ => Class::Sample,
         };
-        let setting =
-            if matches!(error.fault, SampleFault::Read(_)) { data } else { Class::Sample };
+        let setting = if matches!(cause, SampleFault::Read(_)) { data } else { Class::Sample };
         Self::of(error, data, setting)
     }
 }

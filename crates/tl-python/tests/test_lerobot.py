@@ -172,7 +172,7 @@ def test_bad_videos_are_named_or_skipped(tmp_path: pathlib.Path) -> None:
     video = folder / "videos" / TOP / "chunk-000" / "file-001.mp4"
     video.write_bytes(video.read_bytes()[:900])
     data = tl.LeRobotDataset(folder)
-    with pytest.raises(tl.exceptions.LoaderError, match=r"file-001\.mp4: row 13: "):
+    with pytest.raises(tl.exceptions.DecodeError, match=r"file-001\.mp4: row 13: "):
         list(load(data, num_workers=1))
     with pytest.warns(UserWarning, match="bad samples are skipped"):
         assert list(frames(load(data, errors="skip"), TOP)) == list(range(13))

@@ -155,9 +155,8 @@ impl Filler<'_> {
         parts: &mut Parts<'_, RowExtras>,
     ) -> Option<Row> {
         let nothing = Row { index: error.index, label: None, size: [0; 2], valid: false };
-        let is_of_store = matches!(&error.fault, SampleFault::Read(error) if error.is_of_store());
         let (row, outcome) = match self.run.config().on_error {
-            _ if is_of_store => (None, Outcome::Raised),
+            _ if error.fault.is_of_store() => (None, Outcome::Raised),
             OnError::Raise => (None, Outcome::Raised),
             OnError::Skip => (None, Outcome::Skipped),
             OnError::Fill => {

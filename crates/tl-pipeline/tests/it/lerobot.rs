@@ -2,18 +2,21 @@
 //! have, and folders that are not whole.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use tbl_io::Stores;
 use tl_pipeline::{
     Batch, ClipSampling, ClipWork, Dataset, Deltas, Fault, Fields, LeRobot, LeRobotOptions, Loader,
-    LoaderConfig, OnError, Shard, Shuffle, Tail, ValueField, ValueFormat, Work,
+    LoaderConfig, OnError, PipelineError, SampleFault, Shard, Shuffle, Tail, ValueField,
+    ValueFormat, Work,
 };
 use tl_transform::op::{CenterCrop, Size};
 use tl_transform::{Dtype, Layout, OutputSpec, Recipe};
 
 use crate::content::{Record, record, record_rest};
+use crate::store::{MemoryStore, upload};
 
 const TOP: &str = "observation.images.top";
 const WRIST: &str = "observation.images.wrist";
@@ -59,7 +62,10 @@ fn config(sampling: ClipSampling) -> LoaderConfig {
 }
 
 fn load(root: &Path, options: &LeRobotOptions, change: impl Fn(&mut LoaderConfig)) -> Loader {
-    let rows = LeRobot::open(&Stores::new(), root, options).unwrap();
+    loader_of(LeRobot::open(&Stores::new(), root, options).unwrap(), change)
+}
+
+fn loader_of(rows: LeRobot, change: impl Fn(&mut LoaderConfig)) -> Loader {
     let mut config = config(rows.sampling());
     config.sampler = Shuffle::None.into();
     let values = rows.fields().map(|name| ValueField::new(name, name, ValueFormat::Npy));
@@ -230,6 +236,39 @@ fn folders_that_are_not_whole_are_refused_by_file_and_row() {
 }
 
 #[test]
+fn rows_of_a_store_are_those_of_a_folder_and_its_failures_end_the_epoch() {
+    let shipped = tl_testdata::shipped!("lerobot");
+    let store = MemoryStore::default();
+    let url = upload(&store, &shipped);
+    let url = url.trim_end_matches('/');
+    let deltas = options(&[(TOP, &[-0.1, 0.0]), ("action", &[0.0, 0.3])]);
+    let open = || LeRobot::open(&store.stores(), url, &deltas).unwrap();
+    let expected = record(&load(&shipped, &deltas, |_| {}), 0);
+    assert!(record(&loader_of(open(), |_| {}), 0) == expected);
+
+    let video = format!("{url}/videos/{TOP}/chunk-000/file-001.mp4");
+    for on_error in [OnError::Raise, OnError::Skip, OnError::Fill, OnError::Replace] {
+        let error = |fail: &dyn Fn()| {
+            let loader = loader_of(open(), |config| {
+                config.on_error = on_error;
+                config.workers = 1;
+            });
+            fail();
+            let error = loader.epoch(0).find_map(Result::err).unwrap();
+            assert!(matches!(error, PipelineError::Sample(_)), "{error}");
+            error.to_string()
+        };
+        let refused = error(&|| store.refuse(Some((video.clone(), 0))));
+        let row = format!("{video}: row 13: ");
+        assert!(refused.contains(&row) && refused.contains("status 503"), "{refused}");
+        store.refuse(None);
+        let replaced = error(&|| store.put(&video, store.get(&video)));
+        let was_replaced = "the object was replaced while it was open";
+        assert!(replaced.contains(&row) && replaced.contains(was_replaced), "{replaced}");
+    }
+}
+
+#[test]
 fn distances_and_episodes_are_checked() {
     let root = tl_testdata::shipped!("lerobot");
     let open = |options: &LeRobotOptions| LeRobot::open(&Stores::new(), &root, options);
@@ -288,6 +327,19 @@ fn frames_at_other_times_are_faults_of_their_rows() {
     let expected = "observation.images.wrist/chunk-000/file-000.mp4: row 6: no frame is on display \
                     at 0.6 s, the video shows frames from 0 s to 0.6 s";
     assert!(error.contains(expected), "{error}");
+}
+
+#[test]
+fn the_cause_of_a_row_with_a_cut_video_is_the_video() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = copied(root.path());
+    let file = folder.join("videos").join(TOP).join("chunk-000/file-001.mp4");
+    File::options().write(true).open(&file).unwrap().set_len(900).unwrap();
+    let loader = load(&folder, &LeRobotOptions::default(), |config| config.workers = 1);
+    let error = loader.epoch(0).find_map(Result::err).unwrap();
+    let PipelineError::Sample(error) = error else { panic!("{error}") };
+    assert!(matches!(error.fault, SampleFault::RowVideo { row: 13, .. }), "{error}");
+    assert!(matches!(error.fault.cause(), SampleFault::Video { .. }), "{error}");
 }
 
 #[test]

@@ -99,6 +99,11 @@ impl MemoryStore {
         self.0.received.swap(0, Ordering::Relaxed)
     }
 
+    /// Refuses reads of a position of an object, or none.
+    pub(crate) fn refuse(&self, read: Option<(String, u64)>) {
+        *self.0.refused.lock().unwrap() = read;
+    }
+
     pub(crate) fn stores(&self) -> Stores {
         tl_pipeline::stores().with("mem", Arc::new(self.clone()))
     }
@@ -669,11 +674,11 @@ fn errors_name_url_sample_and_offset() {
     let at = format!("{url}: sample 5 (bee/005.bmp): at byte {offset}: ");
     let key = format!("{url}: sample 0 (ant/000.bmp) at byte");
 
-    let refuse = || *store.0.refused.lock().unwrap() = Some((url.clone(), offset));
+    let refuse = || store.refuse(Some((url.clone(), offset)));
     let error = error_after(&store, &url, refuse);
     let expected = format!("{at}expected {len} bytes: status 503, 10 tries in 1.2 s");
     assert_eq!(error, expected);
-    *store.0.refused.lock().unwrap() = None;
+    store.refuse(None);
 
     let cut = usize::try_from(offset).unwrap() + 7;
     let shorten = || store.0.objects.lock().unwrap().get_mut(&url).unwrap().1 = bytes[..cut].into();
