@@ -1,12 +1,16 @@
 //! Data sets of LeRobot: rows of numbers, each with frames of several videos.
 //!
-//! The format is that of LeRobot's version 3 (`codebase_version` v3.0): `meta/info.json` describes the
-//! features, files below `meta/episodes` say where each episode lies, files below `data` have the numbers
-//! of every frame, and files below `videos` the frames of a camera, several episodes one after the other.
+//! The format is that of LeRobot's version 3 (`codebase_version` v3.0):
+//!
+//! - `meta/info.json` describes the features.
+//! - Files below `meta/episodes` have the places of the episodes.
+//! - Files below `data` have the numbers of every frame.
+//! - Files below `videos` have the frames of a camera, several episodes one after the other.
 
 mod info;
 mod npy;
 mod open;
+mod places;
 mod read;
 mod rows;
 
@@ -52,7 +56,7 @@ impl Default for LeRobotOptions {
 ///
 /// [`Work::Clips`](crate::Work::Clips) with [`LeRobot::sampling`] makes a clip of each camera. The numbers
 /// of a row are fields in NumPy's format, by the names of the features ([`LeRobot::fields`]).
-/// They are kept in memory, as many bytes as they have; videos are read where they are.
+/// They are kept in memory, at most 64 GiB; videos are read where they are.
 #[derive(Debug)]
 pub struct LeRobot {
     root: Location,
@@ -62,8 +66,8 @@ pub struct LeRobot {
     fields: Vec<FieldSpec>,
     /// The numbers of all rows, one column for each feature.
     columns: Vec<Column>,
-    /// The number of each row in its episode.
-    frame_index: Vec<i64>,
+    /// The place of the column with the number of each row in its episode.
+    frame_index: usize,
     episodes: Vec<Episode>,
     files: Vec<VideoFile>,
 }

@@ -56,6 +56,8 @@ impl Fault for LeRobotDefect {
             | Self::Path { .. }
             | Self::Column { .. }
             | Self::Value { .. }
+            | Self::TooSmall { .. }
+            | Self::Total { .. }
             | Self::Rows { .. } => ErrorKind::Data,
         }
     }

@@ -54,6 +54,12 @@ pub enum LeRobotDefect {
     /// A number of an episode that cannot be.
     #[error("row {row}: `{}` is {value}, expected {expected}", Escaped(column.as_bytes()))]
     Value { row: u64, column: String, value: i64, expected: i64 },
+    /// A number of an episode below the least that it can be.
+    #[error("row {row}: `{}` is {value}, expected at least {least}", Escaped(column.as_bytes()))]
+    TooSmall { row: u64, column: String, value: i64, least: i64 },
+    /// The files of episodes have another number of episodes or rows than `meta/info.json` states.
+    #[error("{found} {what}, meta/info.json states {expected}")]
+    Total { what: &'static str, found: u64, expected: u64 },
     /// A file has another number of rows than its episodes.
     #[error("{found} rows, its episodes have {expected}")]
     Rows { found: u64, expected: u64 },

@@ -15,6 +15,10 @@ pub(super) struct Info {
     pub(super) videos: Vec<String>,
     /// The names of features that are numbers, with their shapes.
     pub(super) numbers: Vec<Numbers>,
+    /// The number of all episodes, if it is stated.
+    pub(super) episode_count: Option<u64>,
+    /// The number of all rows, if it is stated.
+    pub(super) row_count: Option<u64>,
 }
 
 /// A feature of numbers.
@@ -53,7 +57,7 @@ impl Info {
             let dtype = dtype.ok_or_else(|| missing(&pointer("dtype"), "a text"))?;
             match dtype {
                 "video" => videos.push(name.clone()),
-                // Texts are no numbers that batches have as one array.
+                // Texts do not fit a batch array.
                 "string" | "language" => {}
                 "bool" | "int8" | "int16" | "int32" | "int64" | "uint8" | "uint16" | "uint32"
                 | "uint64" | "float16" | "float32" | "float64" => {
@@ -73,7 +77,9 @@ impl Info {
         }
         let data_path = text(&info, "/data_path")?.to_owned();
         let video_path = text(&info, "/video_path")?.to_owned();
-        Ok(Self { fps, data_path, video_path, videos, numbers })
+        let episode_count = total(&info, "/total_episodes")?;
+        let row_count = total(&info, "/total_frames")?;
+        Ok(Self { fps, data_path, video_path, videos, numbers, episode_count, row_count })
     }
 
     /// The path of a file of rows, below the folder.
@@ -110,6 +116,13 @@ fn shape(feature: &Json) -> Option<Vec<usize>> {
 fn text<'a>(info: &'a Json, pointer: &str) -> Result<&'a str, LeRobotDefect> {
     let text = info.pointer(pointer).and_then(Json::as_str);
     text.ok_or_else(|| missing(pointer, "a text"))
+}
+
+/// A total, if it is stated.
+fn total(info: &Json, pointer: &str) -> Result<Option<u64>, LeRobotDefect> {
+    let Some(total) = info.pointer(pointer) else { return Ok(None) };
+    let total = total.as_u64();
+    total.map(Some).ok_or_else(|| missing(pointer, "a whole number from 0"))
 }
 
 fn missing(pointer: &str, expected: &'static str) -> LeRobotDefect {

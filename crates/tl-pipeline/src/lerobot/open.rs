@@ -7,7 +7,8 @@ use tbl_io::{Location, ReadError, Source, Stores};
 
 use super::info::{FileNumber, Info};
 use super::npy;
-use super::read::{self, Column};
+use super::places::{Episodes, OF_EPISODES, Place};
+use super::read::{self, Column, Memory};
 use super::{
     CameraSpec, Episode, FieldContent, FieldSpec, LeRobot, LeRobotOptions, Part, VideoFile,
 };
@@ -23,30 +24,8 @@ const MOST_DELTAS: usize = 1 << 16;
 /// The column of the number of a row in its episode.
 const FRAME_INDEX: &str = "frame_index";
 
-/// The columns that say where an episode lies.
-const OF_EPISODES: [&str; 5] = [
-    "episode_index",
-    "data/chunk_index",
-    "data/file_index",
-    "dataset_from_index",
-    "dataset_to_index",
-];
-
-/// The place of an episode.
-#[derive(Debug)]
-struct Place {
-    data: FileNumber,
-    from: i64,
-    to: i64,
-    /// For each camera.
-    videos: Vec<VideoPlace>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct VideoPlace {
-    file: FileNumber,
-    from: f64,
-}
+/// The column of the number of a row in the data set.
+const INDEX: &str = "index";
 
 /// A folder that is being opened.
 struct Folder<'a> {
@@ -62,7 +41,8 @@ impl LeRobot {
     ///
     /// # Errors
     /// [`PipelineError::LeRobot`] with the file and what is wrong with it, such as another version or a
-    /// video that does not exist; [`PipelineError::Open`] for a file that cannot be read.
+    /// video that does not exist; [`PipelineError::Open`] for a file that cannot be read, and for more
+    /// than 64 GiB of numbers.
     pub fn open(
         stores: &Stores,
         root: impl AsRef<OsStr>,
@@ -160,7 +140,7 @@ impl Folder<'_> {
         let mut end = 0;
         for location in self.episode_files()? {
             let source = self.source(&location)?;
-            let columns = read::columns(&source, &names, None)?;
+            let columns = read::columns(&source, &names, None, &mut Memory::default())?;
             let table = Episodes::of(&columns).map_err(|source| defect(&location, source))?;
             for row in 0..table.count() {
                 let number = i64::try_from(episodes.len()).unwrap_or(i64::MAX);
@@ -170,19 +150,28 @@ impl Folder<'_> {
                 episodes.push(place);
             }
         }
-        match &self.options.episodes {
-            Some(wanted) => {
-                let count = episodes.len() as u64;
-                match wanted.iter().find(|episode| **episode >= count) {
-                    Some(&episode) => {
-                        let source = LeRobotDefect::UnknownEpisode { episode, count };
-                        Err(defect(&self.root, source))
-                    }
-                    None => Ok(episodes),
-                }
+        let count = episodes.len() as u64;
+        self.check_totals(count, u64::try_from(end).unwrap_or_default())?;
+        let mut wanted = self.options.episodes.iter().flatten();
+        match wanted.find(|episode| **episode >= count) {
+            Some(&episode) => {
+                Err(defect(&self.root, LeRobotDefect::UnknownEpisode { episode, count }))
             }
             None => Ok(episodes),
         }
+    }
+
+    /// Refuses a folder that lacks files of episodes, or has more than it states.
+    fn check_totals(&self, episodes: u64, rows: u64) -> Result<(), PipelineError> {
+        let check = |what, found, stated: Option<u64>| match stated {
+            Some(expected) if expected != found => Err(defect(
+                &self.root.join(b"meta/episodes"),
+                LeRobotDefect::Total { what, found, expected },
+            )),
+            Some(_) | None => Ok(()),
+        };
+        check("episodes", episodes, self.info.episode_count)?;
+        check("rows", rows, self.info.row_count)
     }
 
     fn source(&self, location: &Location) -> Result<Source, PipelineError> {
@@ -195,12 +184,15 @@ impl Folder<'_> {
         let names: Vec<String> = self.info.numbers.iter().map(|one| one.name.clone()).collect();
         let lists = self.info.lists();
         let mut columns: Vec<Column> = Vec::new();
+        let mut memory = Memory::default();
         for part in episodes.chunk_by(|one, other| one.data == other.data) {
             let path = self.info.data_file(part[0].data);
             let path = path.map_err(|source| defect(&self.root, source))?;
             let location = self.root.join(path.as_bytes());
-            let read = read::columns(&self.source(&location)?, &names, Some(&lists))?;
+            let source = self.source(&location)?;
+            let mut read = read::columns(&source, &names, Some(&lists), &mut memory)?;
             check_rows(part, &read).map_err(|source| defect(&location, source))?;
+            keep_ends_of_index(&mut read, &mut memory);
             if columns.is_empty() {
                 columns = read;
                 continue;
@@ -208,6 +200,7 @@ impl Folder<'_> {
             for (column, more) in columns.iter_mut().zip(read) {
                 column.append(&more).map_err(|source| defect(&location, source))?;
             }
+            keep_ends_of_index(&mut columns, &mut memory);
         }
         Ok(columns)
     }
@@ -217,8 +210,8 @@ impl Folder<'_> {
         let fail = |source| defect(&self.root, source);
         let cameras = self.cameras().map_err(fail)?;
         let fields = self.fields(&cameras, &columns).map_err(fail)?;
-        let frame_index = columns.iter().find(|column| column.name == FRAME_INDEX);
-        let frame_index = frame_index.and_then(Column::integers).ok_or_else(|| {
+        let is_frame_index = |column: &Column| column.name == FRAME_INDEX && column.is_integers();
+        let frame_index = columns.iter().position(is_frame_index).ok_or_else(|| {
             fail(LeRobotDefect::Info {
                 pointer: format!("/features/{FRAME_INDEX}"),
                 expected: "a feature of integers",
@@ -272,7 +265,7 @@ impl Folder<'_> {
         }
         for (place, Column { name, number, shape, .. }) in columns.iter().enumerate() {
             // Batches have the numbers of samples, which are these.
-            if name == "index" {
+            if name == INDEX {
                 continue;
             }
             let deltas = self.deltas(name)?;
@@ -295,70 +288,6 @@ impl Folder<'_> {
             fields.push(FieldSpec { name: format!("{name}_is_pad"), header, content });
         }
         Ok(fields)
-    }
-}
-
-/// The columns of a file of episodes.
-struct Episodes<'a> {
-    columns: &'a [Column],
-    integers: Vec<Vec<i64>>,
-    /// For each camera.
-    from: Vec<Vec<f64>>,
-}
-
-impl<'a> Episodes<'a> {
-    fn of(columns: &'a [Column]) -> Result<Self, LeRobotDefect> {
-        let mut integers = Vec::new();
-        let mut from = Vec::new();
-        for column in columns {
-            let fail = |expected| {
-                let found = column.number.name().to_owned();
-                LeRobotDefect::Column { column: column.name.clone(), found, expected }
-            };
-            if column.name.ends_with("/from_timestamp") {
-                from.push(column.reals().ok_or_else(|| fail("real numbers"))?);
-            } else {
-                integers.push(column.integers().ok_or_else(|| fail("integers"))?);
-            }
-        }
-        Ok(Self { columns, integers, from })
-    }
-
-    fn count(&self) -> usize {
-        self.integers.first().map_or(0, Vec::len)
-    }
-
-    /// The place of episode `number`, whose first row in the data set is `start`.
-    fn place(&self, row: usize, number: i64, start: i64) -> Result<Place, LeRobotDefect> {
-        let value = |column: usize| self.integers[column][row];
-        let check = |column: usize, expected: i64, is_good: bool| {
-            let name = self.columns[column].name.clone();
-            let row = row as u64;
-            let value = value(column);
-            let bad = LeRobotDefect::Value { row, column: name, value, expected };
-            if is_good { Ok(()) } else { Err(bad) }
-        };
-        check(0, number, value(0) == number)?;
-        check(3, start, value(3) == start)?;
-        check(4, start, value(4) >= start)?;
-        let number_of = |chunk: usize| {
-            let chunk = u64::try_from(value(chunk)).ok().zip(u64::try_from(value(chunk + 1)).ok());
-            chunk.map(|(chunk, file)| FileNumber { chunk, file })
-        };
-        let fail = |column: usize| {
-            let row = row as u64;
-            let value = value(column);
-            let column = format!("number {column} of chunks and files");
-            LeRobotDefect::Value { row, column, value, expected: 0 }
-        };
-        let data = number_of(1).ok_or_else(|| fail(1))?;
-        let mut videos = Vec::with_capacity(self.from.len());
-        for (camera, from) in self.from.iter().enumerate() {
-            let column = OF_EPISODES.len() + 2 * camera;
-            let file = number_of(column).ok_or_else(|| fail(column))?;
-            videos.push(VideoPlace { file, from: from[row] });
-        }
-        Ok(Place { data, from: value(3), to: value(4), videos })
     }
 }
 
@@ -429,19 +358,27 @@ fn check_rows(part: &[Place], columns: &[Column]) -> Result<(), LeRobotDefect> {
     let end = part.last().map_or(0, |last| last.to);
     let expected = u64::try_from(end - start).unwrap_or_default();
     for column in columns {
-        let found = (column.bytes.len() / column.row_bytes.max(1)) as u64;
+        let found = column.row_count();
         if found != expected {
             return Err(LeRobotDefect::Rows { found, expected });
         }
     }
-    let Some(index) = columns.iter().find(|column| column.name == "index") else { return Ok(()) };
-    let numbers = index.integers().unwrap_or_default();
-    match numbers.iter().zip(start..).enumerate().find(|(_, (value, number))| *value != number) {
-        Some((row, (&value, expected))) => {
+    let Some(index) = columns.iter().find(|column| column.name == INDEX) else { return Ok(()) };
+    for (row, expected) in (0..index.row_count()).zip(start..) {
+        if let Some(value) = index.integer(row)
+            && value != expected
+        {
             let column = index.name.clone();
-            Err(LeRobotDefect::Value { row: row as u64, column, value, expected })
+            return Err(LeRobotDefect::Value { row, column, value, expected });
         }
-        None => Ok(()),
+    }
+    Ok(())
+}
+
+/// Drops the numbers of rows, which [`check_rows`] compared, but for the ends.
+fn keep_ends_of_index(columns: &mut [Column], memory: &mut Memory) {
+    if let Some(index) = columns.iter_mut().find(|column| column.name == INDEX) {
+        index.keep_ends(memory);
     }
 }
 

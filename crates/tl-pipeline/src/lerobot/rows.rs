@@ -61,8 +61,7 @@ impl LeRobot {
         let deltas = self.cameras[camera].deltas.as_deref().unwrap_or(&[0]);
         let frame = |&delta: &i64| {
             let row = episode.row_at(row, delta).row;
-            let number = self.frame_index.get(usize::try_from(row).unwrap_or(usize::MAX));
-            let number = number.copied().unwrap_or_default();
+            let number = self.columns[self.frame_index].integer(row).unwrap_or_default();
             self.frame_at(from + number as f64 / self.fps, index)
         };
         deltas.iter().map(frame).collect()
@@ -113,7 +112,7 @@ impl LeRobot {
         })
     }
 
-    /// Adds what decides which frames and numbers rows have, and not only that they exist.
+    /// Hashes the places of episodes, the distances and the fields.
     pub(crate) fn hash(&self, hash: &mut Sha256) {
         hash.update(self.fps.to_bits().to_le_bytes());
         for CameraSpec { name, deltas } in &self.cameras {
@@ -138,10 +137,9 @@ impl LeRobot {
                 FieldContent::IsPad { deltas } => hash_deltas(Some(deltas), hash),
             }
         }
-        let last = self.sample_count().saturating_sub(1);
         for column in &self.columns {
             hash.update(column.row(0));
-            hash.update(column.row(last));
+            hash.update(column.row(column.row_count().saturating_sub(1)));
         }
     }
 
@@ -214,7 +212,7 @@ impl SampleSource for LeRobot {
     }
 
     fn sample_count(&self) -> u64 {
-        self.frame_index.len() as u64
+        self.episodes.last().map_or(0, |last| last.end)
     }
 
     /// A row is called by its episode and its number there, and has no bytes of its own.

@@ -4,7 +4,11 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use sha2::{Digest, Sha256};
 use tbl_io::Stores;
 use tl_pipeline::{
@@ -72,6 +76,36 @@ fn loader_of(rows: LeRobot, change: impl Fn(&mut LoaderConfig)) -> Loader {
     config.fields = Fields { values: values.collect(), ..Fields::default() };
     change(&mut config);
     Loader::new(Dataset::from_sources(vec![Box::new(rows)]).unwrap(), config).unwrap()
+}
+
+fn read_rows(path: &Path) -> RecordBatch {
+    let file = File::open(path).unwrap();
+    let mut batches = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+    batches.next().unwrap().unwrap()
+}
+
+fn write_rows(path: &Path, rows: &RecordBatch) {
+    let mut writer =
+        ArrowWriter::try_new(File::create(path).unwrap(), rows.schema(), None).unwrap();
+    writer.write(rows).unwrap();
+    writer.close().unwrap();
+}
+
+/// The rows with another number in one place.
+fn with_number(rows: &RecordBatch, column: &str, row: usize, number: i64) -> RecordBatch {
+    let place = rows.schema().index_of(column).unwrap();
+    let mut columns = rows.columns().to_vec();
+    let numbers = columns[place].as_any().downcast_ref::<Int64Array>().unwrap();
+    let mut numbers = numbers.values().to_vec();
+    numbers[row] = number;
+    columns[place] = Arc::new(Int64Array::from(numbers)) as ArrayRef;
+    RecordBatch::try_new(rows.schema(), columns).unwrap()
+}
+
+fn replace_in(path: &Path, from: &str, to: &str) {
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.contains(from), "{from}");
+    std::fs::write(path, text.replace(from, to)).unwrap();
 }
 
 /// The row at a distance, within the episode, and whether that is another than was asked for.
@@ -184,11 +218,7 @@ fn threads_ranks_and_resumption_make_no_difference() {
 fn folders_that_are_not_whole_are_refused_by_file_and_row() {
     type Change<'a> = (&'a str, &'a dyn Fn(&Path), &'a str);
     let replace = |path: &'static str, from: &'static str, to: &'static str| {
-        move |root: &Path| {
-            let text = std::fs::read_to_string(root.join(path)).unwrap();
-            assert!(text.contains(from), "{from}");
-            std::fs::write(root.join(path), text.replace(from, to)).unwrap();
-        }
+        move |root: &Path| replace_in(&root.join(path), from, to)
     };
     const INFO: &str = "meta/info.json";
     let changes: [Change<'_>; 7] = [
@@ -232,6 +262,57 @@ fn folders_that_are_not_whole_are_refused_by_file_and_row() {
         let error = error.err().unwrap().to_string();
         assert!(error.contains(expected), "{what}: {error}");
         assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn a_folder_without_its_last_episodes_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = copied(root.path());
+    let open = || LeRobot::open(&Stores::new(), &folder, &LeRobotOptions::default());
+    let files = [0, 1]
+        .map(|number| folder.join(format!("meta/episodes/chunk-000/file-00{number}.parquet")));
+    let rows = read_rows(&files[0]);
+    write_rows(&files[0], &rows.slice(0, 2));
+    write_rows(&files[1], &rows.slice(2, 1));
+    assert_eq!(open().unwrap().episode_rows(2), Some(13..19));
+
+    std::fs::remove_file(&files[1]).unwrap();
+    let error = open().err().unwrap();
+    let expected = "meta/episodes: 2 episodes, meta/info.json states 3";
+    assert!(error.to_string().ends_with(expected), "{error}");
+    assert_eq!(error.kind(), tbl_io::ErrorKind::Data);
+    let info = folder.join("meta/info.json");
+    replace_in(&info, "\"total_episodes\": 3", "\"total_episodes\": 2");
+    let error = open().err().unwrap().to_string();
+    assert!(error.ends_with("meta/episodes: 13 rows, meta/info.json states 19"), "{error}");
+    replace_in(&info, "\"total_frames\": 19", "\"total_frames\": -1");
+    let error = open().err().unwrap().to_string();
+    assert!(error.ends_with("`/total_frames` is missing or not a whole number from 0"), "{error}");
+    // Both numbers may be absent.
+    replace_in(&info, "\"total_frames\": -1,", "");
+    replace_in(&info, "\"total_episodes\": 2,", "");
+    assert_eq!(open().unwrap().episode_rows(1), Some(5..13));
+}
+
+#[test]
+fn numbers_of_episodes_that_are_too_small_are_named() {
+    const FILE_INDEX: &str = "videos/observation.images.wrist/file_index";
+    let root = tempfile::tempdir().unwrap();
+    let folder = copied(root.path());
+    let path = folder.join("meta/episodes/chunk-000/file-000.parquet");
+    let rows = read_rows(&path);
+    for (column, row, number, least) in [
+        ("data/chunk_index", 0, -1, 0),
+        ("data/file_index", 2, -7, 0),
+        (FILE_INDEX, 1, -1, 0),
+        ("dataset_to_index", 1, 3, 5),
+    ] {
+        write_rows(&path, &with_number(&rows, column, row, number));
+        let error = LeRobot::open(&Stores::new(), &folder, &LeRobotOptions::default());
+        let error = error.err().unwrap().to_string();
+        let expected = format!("row {row}: `{column}` is {number}, expected at least {least}");
+        assert!(error.ends_with(&expected), "{error}");
     }
 }
 
