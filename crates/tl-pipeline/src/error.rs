@@ -288,7 +288,10 @@ impl SampleFault {
 
     /// True if a store failed rather than the sample. Other samples will not fare better.
     pub(crate) fn is_of_store(&self) -> bool {
-        matches!(self.cause(), Self::Read(error) if error.is_of_store())
+        let cause = self.cause();
+        let is_of_column = matches!(cause, Self::Column { source: TableError::Read(error), .. }
+            if error.is_of_store());
+        is_of_column || matches!(cause, Self::Read(error) if error.is_of_store())
     }
 
     /// True if the sample needs more memory than its limit.
@@ -425,6 +428,12 @@ mod tests {
         assert!(matches!(remote.cause(), SampleFault::Read(_)));
         assert!(remote.is_of_store());
         assert!(!of_row(gone("v.mp4").into()).is_of_store());
+        let column = |location| SampleFault::Column {
+            row: 3,
+            column: "x".to_owned(),
+            source: gone(location).into(),
+        };
+        assert!(column("s3://b/x.npy").is_of_store() && !column("x.npy").is_of_store());
         let own = SampleFault::StoredSize { bytes: 2, limit: 1 };
         assert!(matches!(own.cause(), SampleFault::StoredSize { .. }) && !own.is_of_store());
     }
