@@ -210,29 +210,27 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The last sequence header in `data`.
-    pub(crate) fn find(data: &[u8]) -> Result<Option<Self>, Error> {
+    /// The header in a unit of the kind.
+    pub(crate) fn parse(unit: &[u8]) -> Result<Self, Error> {
         let mut header = MaybeUninit::<Dav1dSequenceHeader>::uninit();
-        let start = NonNull::from(data).cast::<u8>();
+        let start = NonNull::from(unit).cast::<u8>();
         // SAFETY: there is room for the header in a local variable, and start and length are those
         // of a slice.
         let parsed = unsafe {
             dav1d_parse_sequence_header(
                 Some(NonNull::from(&mut header).cast()),
                 Some(start),
-                data.len(),
+                unit.len(),
             )
         };
-        if parsed.0 == -libc::ENOENT {
-            return Ok(None);
-        }
+        // One that finds no header is an error as well.
         check(parsed)?;
         // SAFETY: the call has succeeded and written it.
         let header = unsafe { header.assume_init() };
         let size = [header.max_width, header.max_height].map(u32::try_from);
         let [Ok(max_width), Ok(max_height)] = size else { return Err(Error::Invalid) };
         let layout = layout_of(header.layout)?;
-        Ok(Some(Self { max_width, max_height, layout, is_deep: header.hbd > 0 }))
+        Ok(Self { max_width, max_height, layout, is_deep: header.hbd > 0 })
     }
 }
 

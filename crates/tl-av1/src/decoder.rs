@@ -3,6 +3,7 @@
 use crate::context::{Context, Header};
 use crate::error::Error;
 use crate::picture::{Layout, Picture};
+use crate::units::Units;
 
 /// Pictures that a decoder holds: eight that others refer to, one that is decoded, one with grain,
 /// one that is returned.
@@ -56,11 +57,9 @@ impl Decoder {
         decoded
     }
 
-    /// The context, once what a sequence header in `data` asks for is allowed.
+    /// The context, once what the sequence headers in `data` ask for is allowed.
     fn charge(&mut self, data: &[u8]) -> Result<&mut Context, Error> {
-        if let Some(header) = Header::find(data)? {
-            let cost = cost_of_sample(header);
-            let samples = u64::from(header.max_width) * u64::from(header.max_height);
+        if let Some(Claim { samples, cost }) = Claim::of(data)? {
             let need = samples.saturating_mul(cost);
             if need > self.max_bytes {
                 return Err(Error::TooLarge { max: self.max_bytes, need });
@@ -75,6 +74,34 @@ impl Decoder {
         }
         let context = self.context.as_mut().filter(|_| !self.lacks_header);
         context.ok_or(Error::NoSequenceHeader)
+    }
+}
+
+/// The most that sequence headers ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Claim {
+    /// Samples of luma in a picture.
+    samples: u64,
+    /// Bytes per sample of luma.
+    cost: u64,
+}
+
+impl Claim {
+    /// The claim of all headers in `data`, none without a header. Pictures may follow each of them, so
+    /// that the most samples and the highest cost count.
+    fn of(data: &[u8]) -> Result<Option<Self>, Error> {
+        let mut most: Option<Self> = None;
+        for unit in Units::of(data) {
+            let unit = unit?;
+            if unit.is_sequence_header {
+                let header = Header::parse(unit.bytes)?;
+                let samples = u64::from(header.max_width) * u64::from(header.max_height);
+                let most = most.get_or_insert_default();
+                most.samples = most.samples.max(samples);
+                most.cost = most.cost.max(cost_of_sample(header));
+            }
+        }
+        Ok(most)
     }
 }
 
@@ -106,5 +133,21 @@ mod tests {
         let error = decoder.decode(&[key, &shown_again].concat()).unwrap_err();
         assert_eq!(error, Error::SeveralPictures);
         assert_eq!(decoder.decode(&shown_again).unwrap_err(), Error::NoSequenceHeader);
+    }
+    #[test]
+    fn the_most_expensive_sequence_header_is_charged() {
+        let clip = tl_testdata::shipped_bytes!("video/av1.mp4");
+        let key = &clip[48..48 + 211];
+        let claim = Claim::of(key).unwrap().unwrap();
+        // Eleven pictures of 8 bits in 4:2:0, which are 16.5 bytes a sample, and 8 of notes.
+        assert_eq!(claim.cost, 25);
+        let need = claim.samples * claim.cost;
+        // A reduced header of 1 by 1 samples, monochrome in 8 bits: 19 bytes a sample.
+        let cheap = [0x0A, 4, 0x18, 0x00, 0x00, 0x15];
+        for data in [key.to_vec(), [key, &cheap].concat(), [&cheap, key].concat()] {
+            let error = Decoder::new(need - 1).decode(&data).unwrap_err();
+            assert_eq!(error, Error::TooLarge { max: need - 1, need });
+            assert!(Decoder::new(need).decode(&data).unwrap().is_some());
+        }
     }
 }

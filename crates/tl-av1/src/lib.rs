@@ -6,6 +6,7 @@ mod context;
 mod decoder;
 mod error;
 mod picture;
+mod units;
 
 pub use decoder::Decoder;
 pub use error::Error;
