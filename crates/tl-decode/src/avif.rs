@@ -6,6 +6,7 @@
 mod boxes;
 mod color;
 mod contents;
+mod extents;
 mod meta;
 mod pixels;
 mod planes;
@@ -22,7 +23,7 @@ use pixels::Pixels;
 use planes::{Loader, Planes};
 
 pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
-    // Limits of metadata alone, as nothing is decoded.
+    // Limits of metadata alone: nothing is decoded, and the data of items is not joined.
     Contents::find(bytes, &Limits::default()).map(|contents| contents.info())
 }
 

@@ -1,8 +1,11 @@
 //! The parts of a file that make its image: items of AV1, or the first pictures of its tracks.
 
 use std::borrow::Cow;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::boxes::{Bytes, FourCc, missing, value_at};
+use super::extents::Data;
 use super::meta::{Items, Reference};
 use super::properties::{Configuration, Nclx, Size};
 use super::track::Tracks;
@@ -31,7 +34,7 @@ pub(super) struct Layer<'a> {
     pub(super) size: Size,
     pub(super) grid: Grid,
     /// The AV1 data of each tile, from left to right and from top to bottom.
-    pub(super) tiles: Vec<Cow<'a, [u8]>>,
+    pub(super) tiles: Vec<Data<'a>>,
     /// The size of a tile that the file states.
     pub(super) tile: Size,
 }
@@ -70,10 +73,11 @@ impl<'a> Contents<'a> {
             _ => properties.configuration()?,
         };
         let alpha_ids = alpha_of(items, id)?;
-        let is_alpha = |reference: &&Reference| {
-            reference.kind == *b"prem" && reference.from == id && alpha_ids.contains(&reference.to)
+        let alpha_set: BTreeSet<u32> = alpha_ids.iter().copied().collect();
+        let is_alpha = |reference: &Reference| {
+            reference.kind == *b"prem" && reference.from == id && alpha_set.contains(&reference.to)
         };
-        let is_premultiplied = items.references.iter().any(|reference| is_alpha(&reference));
+        let is_premultiplied = items.references.iter().any(is_alpha);
         let alpha = match alpha_ids.as_slice() {
             [] => None,
             [alpha] => Some(Layer::of_item(items, *alpha, limits)?),
@@ -159,10 +163,16 @@ fn first_tile(items: &Items<'_>, grid: u32) -> Result<u32, DecodeError> {
 
 /// The items with the alpha of an item: one, or one for each tile of a grid, or none.
 fn alpha_of(items: &Items<'_>, id: u32) -> Result<Vec<u32>, DecodeError> {
-    let mut by_color = std::collections::BTreeMap::new();
+    let mut by_color = BTreeMap::new();
+    // An item may refer to many others, so that each is looked at once.
+    let mut are_alpha = BTreeMap::new();
     for reference in items.references.iter().filter(|reference| reference.kind == *b"auxl") {
-        if !by_color.contains_key(&reference.to) && items.properties(reference.from)?.is_alpha() {
-            by_color.insert(reference.to, reference.from);
+        let is_alpha = match are_alpha.entry(reference.from) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => *new.insert(items.properties(reference.from)?.is_alpha()),
+        };
+        if is_alpha {
+            by_color.entry(reference.to).or_insert(reference.from);
         }
     }
     if let Some(alpha) = by_color.get(&id) {
@@ -195,17 +205,14 @@ fn orientation_of_metadata(items: &Items<'_>, id: u32, limits: &Limits) -> Orien
 
 impl<'a> Layer<'a> {
     /// The layer of a picture that is not a grid.
-    pub(super) fn of_picture(size: Size, data: Cow<'a, [u8]>) -> Self {
+    pub(super) fn of_picture(size: Size, data: Data<'a>) -> Self {
         Self { size, grid: Grid { rows: 1, columns: 1 }, tiles: vec![data], tile: size }
     }
 
     fn of_item(items: &Items<'a>, id: u32, limits: &Limits) -> Result<Self, DecodeError> {
         let size = items.properties(id)?.size()?;
         match &items.kind(id)? {
-            b"av01" => {
-                let data = items.bytes(id, limits.max_working_bytes)?;
-                Ok(Self::of_picture(size, data))
-            }
+            b"av01" => Ok(Self::of_picture(size, items.data(id)?)),
             &GRID => Self::of_grid(items, id, size, limits),
             kind => Err(Feature::AvifItem(*kind).into()),
         }
@@ -265,30 +272,39 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// The AV1 data of tiles, which have the same size.
+/// The AV1 data of tiles, which have the same size. An item may be several tiles.
 fn read_tiles<'a>(
     items: &Items<'a>,
     ids: &[u32],
     size: Size,
     limits: &Limits,
-) -> Result<Vec<Cow<'a, [u8]>>, DecodeError> {
+) -> Result<Vec<Data<'a>>, DecodeError> {
+    let mut known: BTreeMap<u32, Data<'a>> = BTreeMap::new();
     let mut tiles = Vec::with_capacity(ids.len());
-    let mut copied = 0u64;
+    let mut total = 0u64;
     for &id in ids {
-        let kind = items.kind(id)?;
-        if kind != *b"av01" {
-            return Err(Feature::AvifItem(kind).into());
-        }
-        let found = items.properties(id)?.size()?;
-        if found != size {
-            return Err(value_at("width of a tile that differs", found.width.into(), 0));
-        }
-        let data = items.bytes(id, limits.max_working_bytes - copied)?;
-        if let Cow::Owned(data) = &data {
-            copied += data.len() as u64;
-            limits.charge_working(copied)?;
-        }
+        let data = match known.entry(id) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => *new.insert(tile_data(items, id, size)?),
+        };
+        total = total.saturating_add(data.length());
         tiles.push(data);
     }
+    // Tiles that share bytes take as much time as others of their length.
+    if total > items.file_bytes() {
+        limits.charge_working(total)?;
+    }
     Ok(tiles)
+}
+
+fn tile_data<'a>(items: &Items<'a>, id: u32, size: Size) -> Result<Data<'a>, DecodeError> {
+    let kind = items.kind(id)?;
+    if kind != *b"av01" {
+        return Err(Feature::AvifItem(kind).into());
+    }
+    let found = items.properties(id)?.size()?;
+    if found != size {
+        return Err(value_at("width of a tile that differs", found.width.into(), 0));
+    }
+    items.data(id)
 }

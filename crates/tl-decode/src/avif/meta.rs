@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::boxes::{Boxed, Bytes, FourCc, missing, value_at};
+use super::extents::{Data, ExtentForm};
 use super::properties::Properties;
 use crate::error::{DecodeError, Feature, Limit};
 use crate::limits::{Limits, check};
@@ -165,8 +167,14 @@ impl<'a> Items<'a> {
         let form = contents.version()?;
         let count = contents.u32()?;
         for _ in 0..count {
+            let at = contents.at;
             let id = contents.id(form.version > 0)?;
-            let of_item = self.associations.entry(id).or_default();
+            // An item has at most one entry (ISO/IEC 23008-12, section 9.3.1), so that reading its
+            // properties has a bound.
+            let Entry::Vacant(of_item) = self.associations.entry(id) else {
+                return Err(value_at("item with properties in two places (ipma)", id.into(), at));
+            };
+            let of_item = of_item.insert(Vec::new());
             for _ in 0..contents.u8()? {
                 let number = match form.flags & WIDE {
                     0 => {
@@ -233,6 +241,13 @@ impl<'a> Items<'a> {
 
     /// The bytes of an item, which are copied if they are in pieces, at most `max` of them.
     pub(super) fn bytes(&self, id: u32, max: u64) -> Result<Cow<'a, [u8]>, DecodeError> {
+        let data = self.data(id)?;
+        check(Limit::WorkingBytes, max, data.copied())?;
+        data.join()
+    }
+
+    /// The places of an item's bytes.
+    pub(super) fn data(&self, id: u32) -> Result<Data<'a>, DecodeError> {
         let form = self.location_form;
         let mut entry =
             *self.locations.get(&id).ok_or_else(|| missing("the place of an item (iloc)"))?;
@@ -242,23 +257,14 @@ impl<'a> Items<'a> {
             1 => self.data.ok_or_else(|| missing("the data of items (idat)"))?,
             method => return Err(Feature::AvifConstruction(method).into()),
         };
-        let mut whole: Cow<'a, [u8]> = Cow::Borrowed(&[]);
-        for _ in 0..location.extents {
-            let _index = entry.sized(form.index)?;
-            let offset = entry.sized(form.offset)?.saturating_add(location.base);
-            let length = entry.sized(form.length)?;
-            let mut rest = source.after(offset)?;
-            let length = if length == 0 { rest.data.len() as u64 } else { length };
-            let piece = rest.part(length)?.data;
-            if whole.is_empty() {
-                whole = Cow::Borrowed(piece);
-            } else {
-                let need = whole.len() as u64 + piece.len() as u64;
-                check(Limit::WorkingBytes, max, need)?;
-                whole.to_mut().extend_from_slice(piece);
-            }
-        }
-        Ok(whole)
+        let LocationForm { index, offset, length, .. } = form;
+        let form = ExtentForm { index, offset, length, base: location.base };
+        Data::find(source, entry, form, location.extents)
+    }
+
+    /// The bytes of the file.
+    pub(super) fn file_bytes(&self) -> u64 {
+        self.file.data.len() as u64
     }
 }
 

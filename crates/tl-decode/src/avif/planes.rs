@@ -4,6 +4,7 @@ use tl_av1::{Decoder, Layout, Picture};
 
 use super::boxes::value_at;
 use super::contents::Layer;
+use super::extents::Data;
 use super::properties::Configuration;
 use crate::error::{CodecError, DecodeError, Defect, Limit};
 use crate::limits::{Limits, check};
@@ -43,16 +44,20 @@ impl<'a> Loader<'a> {
         layer: &Layer<'_>,
         configuration: &Configuration,
     ) -> Result<Planes, DecodeError> {
-        self.charge(layer, configuration)?;
+        let allowed = self.charge(layer, configuration)?;
         let mut decoder = Decoder::new(self.limits.max_working_bytes - self.charged);
         let mut whole: Option<Planes> = None;
         let columns = usize::from(layer.grid.columns);
         for (place, data) in layer.tiles.iter().enumerate() {
-            let picture = decode_one(&mut decoder, data, self.limits, self.charged)?;
+            let picture = decode_one(&mut decoder, &data.join()?, self.limits, self.charged)?;
             let tile = Planes::of_picture(picture);
             let stated = (layer.tile.width as usize, layer.tile.height as usize);
             if (tile.width, tile.height) != stated {
                 return Err(value_at("width of a picture (unlike ispe)", tile.width as u64, 0));
+            }
+            // The AV1 data may have more bits or planes than `av1C` states.
+            if place == 0 && self.charge_more(layer, &tile, allowed)? {
+                decoder = Decoder::new(self.limits.max_working_bytes - self.charged);
             }
             if layer.tiles.len() == 1 && layer.tile == layer.size {
                 return Ok(tile);
@@ -67,25 +72,41 @@ impl<'a> Loader<'a> {
         whole.ok_or_else(|| super::boxes::missing("tiles of a grid"))
     }
 
-    /// Charges the planes of a layer, with the most samples of colour that they can have.
+    /// Charges the planes of a layer, with the most samples of colour that `av1C` allows, and returns
+    /// their bytes.
     fn charge(
         &mut self,
         layer: &Layer<'_>,
         configuration: &Configuration,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<u64, DecodeError> {
         let pixels = self.limits.charge_pixels(layer.size.width, layer.size.height)?;
         let planes = if configuration.is_monochrome { 1 } else { 3 };
         let bytes = if configuration.bit_depth > 8 { 2 } else { 1 };
-        let copied = layer.tiles.iter().filter_map(|tile| match tile {
-            std::borrow::Cow::Owned(data) => Some(data.len() as u64),
-            std::borrow::Cow::Borrowed(_) => None,
-        });
-        let copied: u64 = copied.sum();
-        self.charged = self
-            .charged
-            .saturating_add(pixels.saturating_mul(planes * bytes))
-            .saturating_add(copied);
-        self.limits.charge_working(self.charged)
+        let stated = pixels.saturating_mul(planes * bytes);
+        // All of them, although one is joined at a time: an item may be many tiles.
+        let copied = layer.tiles.iter().map(Data::copied).fold(0, u64::saturating_add);
+        self.charged = self.charged.saturating_add(stated).saturating_add(copied);
+        self.limits.charge_working(self.charged)?;
+        Ok(stated)
+    }
+
+    /// Charges what the planes of a layer take beyond `allowed` bytes, as the decoded `tile` has them,
+    /// while the tile is in memory as well. Returns whether there is more.
+    fn charge_more(
+        &mut self,
+        layer: &Layer<'_>,
+        tile: &Planes,
+        allowed: u64,
+    ) -> Result<bool, DecodeError> {
+        let size = (layer.size.width as usize, layer.size.height as usize);
+        let more = tile.bytes_of_size(size).saturating_sub(allowed);
+        self.charged = self.charged.saturating_add(more);
+        let is_whole = layer.tile == layer.size;
+        let held = if is_whole { 0 } else { tile.bytes_of_size((tile.width, tile.height)) };
+        if more > 0 {
+            self.limits.charge_working(self.charged.saturating_add(held))?;
+        }
+        Ok(more > 0)
     }
 }
 
@@ -130,6 +151,14 @@ impl Planes {
             whole.planes[plane] = vec![0; bytes];
         }
         whole
+    }
+
+    /// The bytes of planes of another size.
+    fn bytes_of_size(&self, size: (usize, usize)) -> u64 {
+        let (width, height) = size;
+        let other = Self { width, height, planes: Default::default(), ..*self };
+        let bytes = (0..3).map(|plane| other.row_bytes(plane) as u64 * other.rows(plane) as u64);
+        bytes.sum()
     }
 
     fn require_same_kind(&self, tile: &Self) -> Result<(), DecodeError> {

@@ -12,6 +12,7 @@ pub(super) struct Properties<'a> {
     pub(super) color: Option<Nclx>,
     rotation: Option<u8>,
     mirror: Option<u8>,
+    /// The kind of an auxiliary image: a text up to its zero byte.
     auxiliary: Option<&'a [u8]>,
 }
 
@@ -53,7 +54,8 @@ impl<'a> Properties<'a> {
             b"imir" => self.mirror = Some(contents.u8()? & 1),
             b"auxC" => {
                 contents.version()?;
-                self.auxiliary = Some(contents.text());
+                // Not searched for its end, as many items may have this property.
+                self.auxiliary = Some(contents.data);
             }
             // All layers, of which the decoder shows the last.
             b"a1op" if contents.u8()? == 0 => {}
@@ -81,7 +83,8 @@ impl<'a> Properties<'a> {
             // That of HEVC, which early writers used.
             b"urn:mpeg:hevc:2015:auxid:1",
         ];
-        self.auxiliary.is_some_and(|kind| ALPHA.contains(&kind))
+        let is = |text: &[u8], kind| matches!(text.strip_prefix(kind), Some([] | [0, ..]));
+        self.auxiliary.is_some_and(|text| ALPHA.iter().any(|kind| is(text, *kind)))
     }
 
     /// The orientation that Pillow derives from rotation (anticlockwise quarters) and then mirroring

@@ -1,9 +1,8 @@
 //! The tracks of an image sequence: the first picture of each.
 
-use std::borrow::Cow;
-
 use super::boxes::{Boxed, Bytes, missing, value_at};
 use super::contents::{Contents, Layer};
+use super::extents::Data;
 use super::properties::{Properties, Size};
 use crate::error::DecodeError;
 use crate::limits::Limits;
@@ -105,7 +104,7 @@ impl<'a> Track<'a> {
 
     fn layer(&self, file: Bytes<'a>) -> Result<Layer<'a>, DecodeError> {
         let data = file.after(self.offset)?.part(self.bytes)?.data;
-        Ok(Layer::of_picture(self.size, Cow::Borrowed(data)))
+        Ok(Layer::of_picture(self.size, Data::Whole(data)))
     }
 }
 

@@ -2,6 +2,8 @@
 
 #![expect(clippy::panic, reason = "a failure names its file")]
 
+#[cfg(feature = "avif")]
+mod avif;
 mod corpora;
 mod hostile;
 mod jpeg;
