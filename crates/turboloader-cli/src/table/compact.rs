@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tbl_io::Escaped;
-use turboloader::{SegmentSettings, compact_segments};
+use turboloader::compact_segments;
 
 use super::merge::{SegmentMergeArgs, note, with_progress};
 use crate::args::GlobalArgs;
@@ -27,17 +27,13 @@ pub(crate) struct Args {
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 
-    /// Do not wait until the data is on the disk
-    #[arg(long)]
-    pub(crate) no_sync: bool,
-
     #[command(flatten)]
     pub(crate) segment: SegmentMergeArgs,
 }
 
 /// Compacts.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
-    let settings = SegmentSettings { sync: !args.no_sync, ..args.segment.settings()? };
+    let settings = args.segment.settings()?;
     let compacted =
         with_progress(global, |on_node| Ok(compact_segments(&args.folder, &settings, on_node)?))?;
     match compacted {

@@ -96,6 +96,8 @@ fn a_folder_of_segments_is_read_searched_and_compacted() {
     let message = tl(["find", parts, "--id", "00000000-0000-0000-0000-00000000000d"]).error(2);
     assert!(message.contains("no node has the id"), "{message}");
     tl(["find", parts, "--time", "0..5"]).error(2);
+    let message = tl(["compact", parts, "--no-sync"]).error(2);
+    assert!(message.contains("--no-sync"), "{message}");
     let note = tl(["compact", parts]).stderr;
     assert!(note.contains("3 nodes and 0 edges of 2 segments"), "{note}");
     assert_eq!(fs::read_dir(parts).expect("the folder is readable").count(), 1);

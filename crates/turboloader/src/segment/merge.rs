@@ -105,6 +105,9 @@ enum Mark {
 /// the oldest first. A crash in between leaves nodes twice, but loses none, and finding and compacting
 /// give the same answers as before. A folder of one segment that is compacted is left as it is: `None`.
 ///
+/// The merged segment is on the disk before a source is removed, even if `settings.sync` is off.
+/// `settings.overwrite` has no effect.
+///
 /// # Errors
 /// As for [`merge_segments`], and [`SegmentError::Write`] if a segment cannot be removed.
 pub fn compact_segments(
@@ -122,13 +125,17 @@ pub fn compact_segments(
             return Ok(None);
         }
     }
-    let settings = SegmentSettings { overwrite: true, ..settings.clone() };
-    let merged = write_merged(&sources, last, &settings, Mark::Compacted, on_node)?;
+    let merged = write_merged(&sources, last, &of_compaction(settings), Mark::Compacted, on_node)?;
     for path in earlier {
         let location = Location::new(path);
         fs::remove_file(path).map_err(|source| SegmentError::Write { location, source })?;
     }
     Ok(Some(merged))
+}
+
+/// The settings of a segment whose sources are removed: it must be on the disk by then.
+fn of_compaction(settings: &SegmentSettings) -> SegmentSettings {
+    SegmentSettings { overwrite: true, sync: true, ..settings.clone() }
 }
 
 fn write_merged(
@@ -332,5 +339,17 @@ impl Copy<'_> {
             on_node(file.node_count())?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_that_replaces_its_sources_is_synced() {
+        let settings = SegmentSettings { sync: false, segment_id: 7, ..SegmentSettings::default() };
+        let found = of_compaction(&settings);
+        assert!(found.sync && found.overwrite && found.segment_id == 7);
     }
 }
