@@ -1,6 +1,8 @@
 //! Rows of Arrow arrays as nodes and edges of a segment.
 
 mod cells;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -316,15 +318,15 @@ impl<'a> EdgeLists<'a> {
             weights = lists.range_of(row, expected)?;
         }
         for place in places {
-            let target = targets.or(place, u64::MAX)?;
+            let target = targets.at(place, row, u64::MAX)?;
             let target = u32::try_from(target)
-                .map_err(|_| targets.invalid(place, &target, "the row of a node"))?;
+                .map_err(|_| targets.invalid(row, &target, "the row of a node"))?;
             let relation = match (&self.relations, relations.next()) {
-                (Some((_, codes)), Some(place)) => codes.or(place, 0)?,
+                (Some((_, codes)), Some(place)) => codes.at(place, row, 0)?,
                 _ => 0,
             };
             let weight = match (&self.weights, weights.next()) {
-                (Some((_, numbers)), Some(place)) => numbers.or(place, 1.0)?,
+                (Some((_, numbers)), Some(place)) => numbers.at(place, row, 1.0)?,
                 _ => 1.0,
             };
             file.push_edge(source, target, Relation::from_code(relation), weight);

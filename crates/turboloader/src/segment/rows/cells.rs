@@ -85,11 +85,16 @@ impl<'a> Integers<'a> {
 
     /// The number of a row; `default` if the column does not exist.
     pub(super) fn or(&self, row: usize, default: u64) -> Result<u64, NodeError> {
+        self.at(row, row, default)
+    }
+
+    /// The number at `place`, one of those of `row`.
+    pub(super) fn at(&self, place: usize, row: usize, default: u64) -> Result<u64, NodeError> {
         let Some((array, numbers)) = &self.array else { return Ok(default) };
-        if array.is_null(row) {
+        if array.is_null(place) {
             return Err(self.place.missing(row, Self::EXPECTED));
         }
-        let number = numbers(row);
+        let number = numbers(place);
         u64::try_from(number).map_err(|_| self.place.invalid(row, &number, Self::EXPECTED))
     }
 
@@ -178,8 +183,9 @@ impl<'a> Floats<'a> {
         Ok(())
     }
 
+    /// The number at `place`, one of those of `row`.
     #[expect(clippy::cast_possible_truncation, reason = "rounds to the nearest; checked for range")]
-    fn at(&self, place: usize, row: usize, default: f32) -> Result<f32, NodeError> {
+    pub(super) fn at(&self, place: usize, row: usize, default: f32) -> Result<f32, NodeError> {
         let Some((array, numbers)) = &self.array else { return Ok(default) };
         if array.is_null(place) {
             return Err(self.place.missing(row, Self::EXPECTED));
@@ -264,15 +270,20 @@ impl<'a> Cells<'a> {
 
     /// The code of a row; `default` if the column does not exist.
     pub(super) fn or(&self, row: usize, default: u8) -> Result<u8, NodeError> {
+        self.at(row, row, default)
+    }
+
+    /// The code at `place`, one of those of `row`.
+    pub(super) fn at(&self, place: usize, row: usize, default: u8) -> Result<u8, NodeError> {
         match self {
             Self::Numbers(numbers) => {
-                let number = numbers.or(row, default.into())?;
+                let number = numbers.at(place, row, default.into())?;
                 u8::try_from(number).map_err(|_| numbers.invalid(row, &number, Self::EXPECTED))
             }
-            Self::Names { place, texts, code } => {
-                let name = texts(row).ok_or_else(|| place.missing(row, Self::EXPECTED))?;
+            Self::Names { place: column, texts, code } => {
+                let name = texts(place).ok_or_else(|| column.missing(row, Self::EXPECTED))?;
                 code(name)
-                    .ok_or_else(|| place.invalid(row, &format_args!("{name:?}"), Self::EXPECTED))
+                    .ok_or_else(|| column.invalid(row, &format_args!("{name:?}"), Self::EXPECTED))
             }
         }
     }
