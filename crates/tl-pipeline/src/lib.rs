@@ -119,8 +119,8 @@ pub use stats::LoaderStats;
 pub use table::RowTable;
 pub use table::{
     ArrayTable, ColumnNumber, ColumnRequest, ColumnSpec, ColumnType, ColumnValues, ColumnView,
-    Columns, Content, Direction, Meaning, Neighbors, RowValues, Table, TableColumn, TableKind,
-    TableSource, is_segment_name, open_rows,
+    Columns, Content, Direction, Meaning, Neighbors, RowValues, SegmentFolder, Table, TableColumn,
+    TableKind, TableSource, open_rows,
 };
 #[cfg(feature = "tables")]
 pub use table::{IdvBytes, IdvTable, TbfTable};

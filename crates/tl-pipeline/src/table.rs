@@ -49,7 +49,7 @@ pub(crate) use labels::TableLabels;
 pub(crate) use number::from_little_endian;
 pub use open::open_rows;
 pub(crate) use open::{check, of_samples, open, open_samples};
-pub use segments::is_segment_name;
+pub use segments::SegmentFolder;
 pub(crate) use segments::with_segments;
 
 /// Rows of columns that any number of threads read at any place.

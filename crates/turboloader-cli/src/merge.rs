@@ -16,7 +16,8 @@ use crate::failure::{Failure, Verdict};
 /// source, in their order; a block that several sources share is kept once.
 ///
 /// TBF segments, and folders of them, become one segment, which is marked as compacted. Of several
-/// nodes with one id, the one of the last segment counts, with its edges.
+/// nodes with one id, the one of the last segment counts, with its edges. The destination is named *.tbf
+/// or has no extension.
 ///
 /// Examples:
 ///   tl merge old.tbf new.tbf -o nodes.tbf

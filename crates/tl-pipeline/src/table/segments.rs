@@ -7,10 +7,37 @@ use std::path::{Path, PathBuf};
 
 use tbl_io::{Location, ReadError};
 
-/// Whether a file of this name counts as a segment of its folder: it ends in `.tbf` and is not hidden.
-#[must_use]
-pub fn is_segment_name(path: &Path) -> bool {
-    !is_hidden(path) && path.extension().is_some_and(|found| found.eq_ignore_ascii_case("tbf"))
+/// The contents of a folder, apart from hidden files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SegmentFolder {
+    /// The files named `*.tbf`, in the order of their names.
+    pub segments: Vec<PathBuf>,
+    /// The first by name of everything else. A folder that has such an entry is not one of segments.
+    pub other: Option<PathBuf>,
+}
+
+impl SegmentFolder {
+    /// Lists a folder.
+    ///
+    /// # Errors
+    /// The error of the system if the folder cannot be listed.
+    pub fn list(folder: &Path) -> io::Result<Self> {
+        let mut found = Self::default();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if is_hidden(&path) {
+                continue;
+            }
+            if path.extension().is_some_and(|found| found.eq_ignore_ascii_case("tbf")) {
+                found.segments.push(path);
+            } else if found.other.as_ref().is_none_or(|other| path < *other) {
+                found.other = Some(path);
+            }
+        }
+        found.segments.sort_unstable();
+        Ok(found)
+    }
 }
 
 fn is_hidden(path: &Path) -> bool {
@@ -42,19 +69,9 @@ fn segments_of(folder: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     if !folder.is_dir() {
         return Ok(None);
     }
-    // A folder that cannot be listed is reported by its reader.
-    let Ok(entries) = fs::read_dir(folder) else { return Ok(None) };
-    let mut segments = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        if is_segment_name(&path) {
-            segments.push(path);
-        } else if !is_hidden(&path) {
-            return Ok(None);
-        }
-    }
-    segments.sort_unstable();
-    Ok(Some(segments).filter(|segments| !segments.is_empty()))
+    let found = SegmentFolder::list(folder)?;
+    let is_one = found.other.is_none() && !found.segments.is_empty();
+    Ok(is_one.then_some(found.segments))
 }
 
 #[cfg(test)]
@@ -72,7 +89,12 @@ mod tests {
             fs::write(path(name), "").unwrap();
         }
         assert_eq!(expanded(), [at("a.TBF"), at("b.tbf"), "a.tar".into()]);
-        fs::write(path("photo.jpg"), "").unwrap();
+        for name in ["photo.jpg", "notes.txt", "queue"] {
+            fs::write(path(name), "").unwrap();
+        }
         assert_eq!(expanded()[0], folder.path().into());
+        let listed = SegmentFolder::list(folder.path()).unwrap();
+        assert_eq!(listed.segments, [path("a.TBF"), path("b.tbf")]);
+        assert_eq!(listed.other, Some(path("notes.txt")));
     }
 }

@@ -10,6 +10,7 @@ use turboloader::{Merged, SegmentSet, SegmentSettings, merge_segments};
 
 use super::key::read_key;
 use crate::args::{GlobalArgs, KeyArgs};
+use crate::convert::Target;
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress};
 
@@ -43,11 +44,20 @@ pub(crate) fn run(
     global: &GlobalArgs,
 ) -> Result<Option<Verdict>, Failure> {
     let Some(files) = segments_of(&args.sources)? else {
+        if Target::for_file(&args.output) == Target::Tbf {
+            SegmentSet::open(&args.sources)?;
+            let what = "a destination named *.tbf takes TBF segments: a source is something else";
+            return Err(Failure::Usage { what });
+        }
         if args.segment.is_given() {
             return Err(Failure::Usage { what: "--no-index and --key-file are for TBF segments" });
         }
         return Ok(None);
     };
+    if args.output.extension().is_some() && Target::for_file(&args.output) != Target::Tbf {
+        let what = "TBF segments are merged into one: expected a destination named *.tbf";
+        return Err(Failure::Usage { what });
+    }
     let settings =
         SegmentSettings { overwrite: args.force, sync: !args.no_sync, ..args.segment.settings()? };
     let merged = with_progress(global, |on_node| {

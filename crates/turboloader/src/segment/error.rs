@@ -35,6 +35,12 @@ pub enum SegmentError {
     /// Nothing to merge.
     #[error("{location}: no TBF segments, expected files named *.tbf")]
     NoSegments { location: Location },
+    /// A folder that has more than segments.
+    #[error("{location}: not a TBF segment, expected only files named *.tbf in this folder")]
+    OtherFile { location: Location },
+    /// A segment that was replaced, rewritten or removed during the work.
+    #[error("{location}: changed while it was merged; start again when nothing else writes it")]
+    Changed { location: Location },
     /// A destination that is one of the sources.
     #[error("{location}: is a source and the destination; pass another destination")]
     SourceIsDestination { location: Location },
@@ -80,9 +86,10 @@ impl Fault for SegmentError {
             Self::Read(error) => error.kind(),
             Self::Format { source, .. } => source.kind(),
             Self::Build { .. } => ErrorKind::Data,
-            Self::Write { .. } | Self::Random { .. } => ErrorKind::System,
+            Self::Write { .. } | Self::Random { .. } | Self::Changed { .. } => ErrorKind::System,
             Self::Vectors { .. }
             | Self::NoSegments { .. }
+            | Self::OtherFile { .. }
             | Self::SourceIsDestination { .. }
             | Self::Failed { .. }
             | Self::Stopped { .. } => ErrorKind::Setting,
@@ -97,6 +104,8 @@ impl Fault for SegmentError {
             | Self::Write { location, .. }
             | Self::Vectors { location, .. }
             | Self::NoSegments { location }
+            | Self::OtherFile { location }
+            | Self::Changed { location }
             | Self::SourceIsDestination { location }
             | Self::Random { location, .. }
             | Self::Failed { location }

@@ -1,10 +1,10 @@
 //! Many segments as one: a node by its id, and the files of a folder.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use tbf_format::{BloomKey, Key, Region};
 use tbl_io::Location;
+use tl_pipeline::SegmentFolder;
 
 use super::error::SegmentError;
 use super::input::SegmentInput;
@@ -43,8 +43,8 @@ impl SegmentSet {
     /// The segments that `paths` stand for: files, and folders of them.
     ///
     /// # Errors
-    /// [`SegmentError::NoSegments`] for a folder without any; [`SegmentError::Read`] for a folder
-    /// that cannot be listed. Files are opened by searches.
+    /// [`SegmentError::NoSegments`] for a folder without any; [`SegmentError::OtherFile`] for a folder
+    /// with files that are not segments; [`SegmentError::Read`] for one that cannot be listed. Files are opened by searches.
     pub fn open(paths: &[PathBuf]) -> Result<Self, SegmentError> {
         let mut files = Vec::new();
         for path in paths {
@@ -104,18 +104,15 @@ impl SegmentSet {
     }
 }
 
-/// The segments of a folder in the order of their names.
+/// The segments of a folder in the order of their names. Hidden files are left out, and other files
+/// are an error, as loaders take such a folder for another data set.
 pub(super) fn segment_files(folder: &Path) -> Result<Vec<PathBuf>, SegmentError> {
     let refused = |source| {
         SegmentError::Read(tbl_io::ReadError::Io { location: Location::new(folder), source })
     };
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(refused)? {
-        let path = entry.map_err(refused)?.path();
-        if tl_pipeline::is_segment_name(&path) {
-            files.push(path);
-        }
+    let found = SegmentFolder::list(folder).map_err(refused)?;
+    match found.other {
+        Some(other) => Err(SegmentError::OtherFile { location: Location::new(other) }),
+        None => Ok(found.segments),
     }
-    files.sort_unstable();
-    Ok(files)
 }
