@@ -152,9 +152,13 @@ pub(crate) struct Args {
 
 impl Args {
     /// The compression of the destination.
-    pub(crate) fn compression(&self) -> Compression {
-        let given = self.compress.unwrap_or(Compression::None);
-        if self.lz4 { Compression::Lz4 } else { given }
+    fn compression(&self) -> Compression {
+        self.given_compression().unwrap_or(Compression::None)
+    }
+
+    /// The compression, if an option names one.
+    pub(crate) fn given_compression(&self) -> Option<Compression> {
+        if self.lz4 { Some(Compression::Lz4) } else { self.compress }
     }
 
     fn indexes(&self) -> IndexKinds {

@@ -24,7 +24,7 @@ pub use tbf_format::{
 #[cfg(feature = "parquet")]
 pub(crate) use {
     batches::SegmentBatches,
-    input::SegmentInput,
+    input::{SegmentInput, SegmentTraits},
     merge::copy_segment,
     rows::{EdgeRows, NodeError, NodeNames, NodeRows},
 };

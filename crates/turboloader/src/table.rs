@@ -27,7 +27,7 @@ pub use error::TableConversionError;
 pub use event::{TableEvent, TableNote};
 pub use unit::TimeUnit;
 
-use crate::segment::{SegmentSettings, VectorType};
+use crate::segment::{SegmentCompression, SegmentKey, VectorType};
 use error::TableError;
 use event::OnEvent;
 use idv::Table;
@@ -116,18 +116,32 @@ pub struct TableConversion {
     pub overwrite: bool,
     /// Whether to wait until the data is on the disk. Default: yes.
     pub sync: bool,
-    /// The settings of a segment; `overwrite` and `sync` are those of the conversion.
+    /// The settings of a segment.
     pub segment: SegmentConversion,
 }
 
-/// The settings of conversions to and from segments.
+/// The settings of conversions to and from segments. If the source is a segment, the default of each is
+/// that of the source, except the time of creation.
 #[derive(Clone, Debug, Default)]
 pub struct SegmentConversion {
-    /// The settings of the segment to write. The key is that of a source, too.
-    pub settings: SegmentSettings,
-    /// The type of stored vector components. Default: that of a source that is a segment, otherwise
-    /// `f32`.
+    /// The type of stored vector components. Default for tables: `f32`.
     pub dtype: Option<VectorType>,
+    /// The compression of regions that become smaller. Default for tables: none.
+    pub compression: Option<SegmentCompression>,
+    /// Whether to add trees over ids and timestamps. Default for tables: yes.
+    pub index: Option<bool>,
+    /// Whether to add the edges by target. Default for tables: no.
+    pub reverse: Option<bool>,
+    /// A number for the segment. Default for tables: 0.
+    pub segment_id: Option<u64>,
+    /// The time of creation in nanoseconds since 1970. Default: now.
+    pub created_at: Option<u64>,
+    /// The key of an encrypted source, and of an encrypted destination.
+    pub key: Option<SegmentKey>,
+    /// A name for the key, stored in the destination. Default for tables: zeros.
+    pub key_id: Option<[u8; 16]>,
+    /// Whether the destination is plain although there is a key. Default: no.
+    pub decrypt: bool,
     /// Columns of the source with other names: the column of the segment, and the name.
     pub names: Vec<(String, String)>,
     /// A table of edges, with the columns `source` and `target` (rows, or ids), `relation` and

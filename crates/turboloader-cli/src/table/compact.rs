@@ -15,6 +15,7 @@ use crate::output;
 /// The order of the names is that of age: of several nodes with one id, the one of the last segment
 /// counts, with its edges. The new segment takes the name of the last one in one step, and then the
 /// others are removed. If the command is killed in between, no node is lost, and it can be started again.
+/// It fails if one of these segments is replaced meanwhile.
 /// Readers that have the folder open keep the segments that they opened.
 ///
 /// Examples:

@@ -8,8 +8,8 @@ use std::time::Instant;
 use clap::{Args, ValueEnum, ValueHint};
 use tbl_io::{Compression, Escaped, ZstdLevel};
 use turboloader::{
-    CsvSchema, SegmentCompression, SegmentConversion, SegmentSettings, TableConversion, TableEvent,
-    TableFormat, TableSummary, TimeUnit, VectorType,
+    CsvSchema, SegmentCompression, SegmentConversion, TableConversion, TableEvent, TableFormat,
+    TableSummary, TimeUnit, VectorType,
 };
 
 use super::key::read_key;
@@ -60,17 +60,31 @@ pub(crate) struct SegmentArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) edges: Option<PathBuf>,
 
+    /// Add the index over ids and times to a TBF segment (default: as the source if it is a segment,
+    /// otherwise yes)
+    #[arg(long, conflicts_with = "no_index")]
+    pub(crate) index: bool,
+
     /// Leave out the index over ids and times of a TBF segment
     #[arg(long)]
     pub(crate) no_index: bool,
 
-    /// Store the edges of a TBF segment by their targets too
-    #[arg(long)]
+    /// Store the edges of a TBF segment by their targets too (default: as the source if it is a segment,
+    /// otherwise no)
+    #[arg(long, conflicts_with = "no_reverse")]
     pub(crate) reverse: bool,
 
-    /// The number of a TBF segment
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) segment_id: u64,
+    /// Leave out the edges by their targets of a TBF segment
+    #[arg(long)]
+    pub(crate) no_reverse: bool,
+
+    /// The number of a TBF segment (default: that of the source if it is a segment, otherwise 0)
+    #[arg(long, value_name = "N")]
+    pub(crate) segment_id: Option<u64>,
+
+    /// Write a plain TBF segment; the key is only for the source
+    #[arg(long, requires = "key_file")]
+    pub(crate) decrypt: bool,
 
     #[command(flatten)]
     pub(crate) key: KeyArgs,
@@ -93,7 +107,7 @@ impl SegmentArgs {
     /// The settings, with the compression of the command.
     pub(crate) fn conversion(
         &self,
-        compression: SegmentCompression,
+        compression: Option<SegmentCompression>,
     ) -> Result<SegmentConversion, Failure> {
         let name = |part: &String| {
             let pair = part.split_once('=');
@@ -103,14 +117,6 @@ impl SegmentArgs {
             })
         };
         let key = read_key(self.key.key_file.as_deref())?;
-        let settings = SegmentSettings {
-            compression,
-            key,
-            index: !self.no_index,
-            reverse: self.reverse,
-            segment_id: self.segment_id,
-            ..SegmentSettings::default()
-        };
         let dtype = self.dtype.map(|dtype| match dtype {
             DtypeName::F32 => VectorType::F32,
             DtypeName::F16 => VectorType::F16,
@@ -118,7 +124,19 @@ impl SegmentArgs {
             DtypeName::Int8 => VectorType::Int8,
         });
         let names = self.nodes.iter().map(name).collect::<Result<_, _>>()?;
-        Ok(SegmentConversion { settings, dtype, names, edges: self.edges.clone() })
+        let of = |yes: bool, no: bool| (yes || no).then_some(yes);
+        Ok(SegmentConversion {
+            dtype,
+            compression,
+            index: of(self.index, self.no_index),
+            reverse: of(self.reverse, self.no_reverse),
+            segment_id: self.segment_id,
+            key,
+            decrypt: self.decrypt,
+            names,
+            edges: self.edges.clone(),
+            ..SegmentConversion::default()
+        })
     }
 }
 
@@ -174,6 +192,7 @@ fn convert(args: &ConvertArgs, to: TableFormat, global: &GlobalArgs) -> Result<V
     let [source] = args.sources.as_slice() else {
         return Err(Failure::Usage { what: "only one table can be converted at a time" });
     };
+    let compression = args.given_compression().map(segment_compression).transpose()?;
     let conversion = TableConversion {
         to: Some(to),
         columns: args.table.columns.clone(),
@@ -186,7 +205,7 @@ fn convert(args: &ConvertArgs, to: TableFormat, global: &GlobalArgs) -> Result<V
         threads: args.jobs.unwrap_or_else(output::default_workers),
         overwrite: args.force,
         sync: !args.no_sync,
-        segment: args.table.segment.conversion(segment_compression(args.compression())?)?,
+        segment: args.table.segment.conversion(compression)?,
     };
     let start = Instant::now();
     let mut progress: Option<Progress> = None;

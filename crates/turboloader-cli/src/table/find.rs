@@ -31,10 +31,10 @@ struct Found {
 ///
 /// Prints the nodes as `tl ls` does; --json prints one object per line. Nodes found by time are in
 /// the order of their timestamps; nodes found by similarity are nearest first, with a `score`. The
-/// search uses the filter and the index of the segment if it has them. Of many segments, only those
-/// whose filter may contain the id are searched, the last one first, and `file` is the one that has the
-/// node. An unknown id is an error
-/// with exit code 2; an empty range of time is not.
+/// search uses the filter and the index of the segment if it has them. In many segments, the search
+/// starts with the last one and skips those whose filter excludes the id. The column `file` names the
+/// segment that has the node. An unknown id is an error with exit code 2. An empty range of time is
+/// not an error.
 ///
 /// Examples:
 ///   tl find segment.tbf --id 55c14841-a7dc-11c1-74ca-262430a87aa9

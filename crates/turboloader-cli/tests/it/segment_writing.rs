@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
-use crate::support::{json_lines, tl, write};
+use crate::support::{finished, json_lines, tl, write};
 
 const A: &str = "00000000-0000-0000-0000-00000000000a";
 const B: &str = "00000000-0000-0000-0000-00000000000b";
@@ -110,4 +111,82 @@ fn a_folder_of_segments_is_read_searched_and_compacted() {
         tl(["digest", merged, "--columns"]).text(),
         tl(["digest", &second, "--columns"]).text()
     );
+}
+
+#[test]
+fn merges_write_what_the_destination_is_named_after() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let row = |id: &str| format!("{id},1,pending,1,2,x");
+    let a = segment(folder.path(), "a.tbf", &[&*row(A)], &[]);
+    let b = segment(folder.path(), "b.tbf", &[&*row(B)], &[]);
+    let at = |name: &str| folder.path().join(name).to_str().expect("it is UTF-8").to_owned();
+    for name in ["nodes.parquet", "nodes.tbl", "nodes.tar"] {
+        let message = tl(["merge", &a, &b, "-o", &at(name)]).error(2);
+        assert!(message.contains("destination named *.tbf"), "{message}");
+        assert!(!Path::new(&at(name)).exists());
+    }
+    tl(["merge", &a, &b, "-o", &at("nodes"), "-q"]).text();
+    assert_eq!(json_lines(&tl(["info", &at("nodes"), "--json"]).text())[0]["nodes"], 2);
+
+    // A segment among images: the images are merged, as the loader takes the folder.
+    let image = tl_testdata::shipped_bytes!("jpeg/optimised.jpg");
+    for class in ["cat", "dog"] {
+        fs::create_dir_all(at(&format!("photos/{class}"))).expect("a folder is made");
+        write(Path::new(&at("photos")), &format!("{class}/1.jpg"), image);
+    }
+    fs::copy(&a, at("photos/features.tbf")).expect("it is copied");
+    tl(["merge", &at("photos"), "-o", &at("train.tbl"), "-q"]).text();
+    assert_eq!(json_lines(&tl(["info", &at("train.tbl"), "--json"]).text())[0]["samples"], 2);
+    let message = tl(["merge", &at("photos"), "-o", &at("train.tbf")]).error(2);
+    assert!(message.contains("cat: not a TBF segment"), "{message}");
+    let message = tl(["compact", &at("photos")]).error(2);
+    assert!(message.contains("cat: not a TBF segment"), "{message}");
+}
+
+#[test]
+fn more_segments_than_descriptors_are_compacted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = [&*format!("{A},1,pending,1,2,x"), &*format!("{B},1,pending,1,2,y")];
+    let first = segment(folder.path(), "000.tbf", &rows, &[]);
+    fs::create_dir(folder.path().join("parts")).expect("a folder is made");
+    for number in 0..60 {
+        let part = folder.path().join(format!("parts/{number:03}.tbf"));
+        fs::copy(&first, part).expect("it is copied");
+    }
+    let tl = env!("CARGO_BIN_EXE_tl");
+    let script = format!("ulimit -n 40; exec {tl} compact parts");
+    let run = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output();
+    let note = finished(run.expect("sh starts"));
+    assert_eq!(note.code, Some(0), "{}", note.stderr);
+    assert!(note.stderr.contains("2 nodes and 0 edges of 60 segments"), "{}", note.stderr);
+    assert!(note.stderr.contains("left out: 118 nodes"), "{}", note.stderr);
+}
+
+#[test]
+fn options_of_a_converted_segment_are_applied() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "many equal words ".repeat(40);
+    let row = |id: &str| format!("{id},1,pending,1,2,{text}");
+    let key = write(folder.path(), "key", &[7; 32]);
+    let key = key.to_str().expect("the path is UTF-8");
+    let options = ["--compress", "zstd", "--segment-id", "10", "--reverse", "--key-file", key];
+    let a = segment(folder.path(), "a.tbf", &[&*row(A), &*row(B)], &options);
+    let b = folder.path().join("b.tbf");
+    let b = b.to_str().expect("the path is UTF-8");
+    let info = |options: &[&str]| {
+        tl([&["convert", &a, "-o", b, "-q", "-f", "--key-file", key], options].concat()).text();
+        let found = json_lines(&tl(["info", b, "--json"]).text()).remove(0);
+        (found["segment_id"].clone(), found["compression"].clone(), found["regions"].to_string())
+    };
+    let bytes = |path: &str| fs::read(path).expect("the file is readable");
+    assert_eq!((info(&[]).0, info(&[]).1), (10.into(), "zstd".into()));
+    assert_eq!(info(&["--segment-id", "3"]).0, 3);
+    assert_eq!(info(&["--compress", "none"]).1, "none");
+    assert!(info(&["--index"]).2.contains("index") && !info(&["--no-index"]).2.contains("index"));
+    let has_text = |path: &str| bytes(path).windows(16).any(|part| part == b"many equal words");
+    info(&["--compress", "none"]);
+    assert!(!has_text(b));
+    info(&["--compress", "none", "--decrypt"]);
+    assert!(has_text(b));
+    tl(["verify", b]).text();
 }

@@ -5,11 +5,11 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use tbf_format::{Compression, Dtype, FormatError, Node, Outcome, Region, Segment};
+use tbf_format::{Compression, Dtype, FormatError, Key, Node, Outcome, Region, Segment};
 use tbl_io::Location;
 
 use super::error::SegmentError;
-use super::input::SegmentInput;
+use super::input::{MergeSource, SegmentInput};
 use super::output::{SegmentFile, SegmentSettings, SegmentSummary};
 use super::set::segment_files;
 
@@ -57,11 +57,12 @@ struct Shape {
 /// key of encrypted sources, and encrypts the result. `on_node` receives the number of nodes so far
 /// and of all, and may end the work.
 ///
-/// Memory holds about 60 bytes for each node, the texts, 16 bytes for each edge, and the unpacked
-/// regions of one segment.
+/// Memory holds about 140 bytes for each node, the texts, 16 bytes for each edge, and the unpacked
+/// regions of one segment. One source is open at a time.
 ///
 /// # Errors
-/// [`SegmentError`]. There is no new file then.
+/// [`SegmentError`], such as [`SegmentError::Changed`] if a source is replaced meanwhile. There is no new
+/// file then.
 pub fn merge_segments(
     sources: &[PathBuf],
     destination: &Path,
@@ -75,28 +76,30 @@ pub fn merge_segments(
     {
         return Err(SegmentError::SourceIsDestination { location: Location::new(source) });
     }
-    write_merged(sources, destination, settings, Mark::Compacted, on_node)
+    merge_as(&versions(sources)?, destination, settings, on_node)
 }
 
-/// Writes one segment again, with other compression, encryption or indexes. Its mark stays.
+/// Writes one segment again, with other compression, encryption or indexes, as `settings` say.
+/// `key` is that of the source. Its mark stays.
 #[cfg(feature = "parquet")]
 pub(crate) fn copy_segment(
     source: &Path,
+    key: Option<&Key>,
     destination: &Path,
     settings: &SegmentSettings,
     on_node: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Merged, SegmentError> {
-    let sources = [PathBuf::from(source)];
-    write_merged(&sources, destination, settings, Mark::AsIs, on_node)
+    let sources = [MergeSource::new(source)?];
+    let is_compacted = Shape::of(&sources)?.is_compacted;
+    let target = Target { path: destination, settings, is_compacted };
+    write_merged(&sources, key, &target, on_node)
 }
 
-/// The mark of the written segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mark {
-    Compacted,
-    /// That of the source.
-    #[cfg(feature = "parquet")]
-    AsIs,
+/// The segment to write.
+struct Target<'a> {
+    path: &'a Path,
+    settings: &'a SegmentSettings,
+    is_compacted: bool,
 }
 
 /// Replaces the segments of a folder by one, which has the name of the last of them.
@@ -108,27 +111,34 @@ enum Mark {
 /// The merged segment is on the disk before a source is removed, even if `settings.sync` is off.
 /// `settings.overwrite` has no effect.
 ///
+/// Nothing else may replace these segments meanwhile. Directly before a file is replaced or removed, this
+/// function checks that it is still the one that was read.
+///
 /// # Errors
-/// As for [`merge_segments`], and [`SegmentError::Write`] if a segment cannot be removed.
+/// As for [`merge_segments`]; [`SegmentError::OtherFile`] for a folder that has more than segments;
+/// [`SegmentError::Write`] or [`SegmentError::Changed`] if an earlier segment cannot be removed or was
+/// replaced after the merged one got its name.
 pub fn compact_segments(
     folder: &Path,
     settings: &SegmentSettings,
     on_node: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Option<Merged>, SegmentError> {
-    let sources = segment_files(folder)?;
+    let sources = versions(&segment_files(folder)?)?;
     let Some((last, earlier)) = sources.split_last() else {
         return Err(SegmentError::NoSegments { location: Location::new(folder) });
     };
     if earlier.is_empty() {
-        let input = SegmentInput::open(last)?;
+        let input = last.open()?;
         if input.segment(&[], None)?.header().flags().contains(tbf_format::Flags::IS_COMPACTED) {
             return Ok(None);
         }
     }
-    let merged = write_merged(&sources, last, &of_compaction(settings), Mark::Compacted, on_node)?;
-    for path in earlier {
-        let location = Location::new(path);
-        fs::remove_file(path).map_err(|source| SegmentError::Write { location, source })?;
+    let merged = merge_as(&sources, last.path(), &of_compaction(settings), on_node)?;
+    for source in earlier {
+        source.check()?;
+        let location = Location::new(source.path());
+        fs::remove_file(source.path())
+            .map_err(|source| SegmentError::Write { location, source })?;
     }
     Ok(Some(merged))
 }
@@ -138,41 +148,50 @@ fn of_compaction(settings: &SegmentSettings) -> SegmentSettings {
     SegmentSettings { overwrite: true, sync: true, ..settings.clone() }
 }
 
-fn write_merged(
-    sources: &[PathBuf],
+fn versions(paths: &[PathBuf]) -> Result<Vec<MergeSource>, SegmentError> {
+    paths.iter().map(|path| MergeSource::new(path)).collect()
+}
+
+/// Merges `sources` with what one of them has or `settings` say.
+fn merge_as(
+    sources: &[MergeSource],
     destination: &Path,
     settings: &SegmentSettings,
-    mark: Mark,
     on_node: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Merged, SegmentError> {
-    let inputs: Vec<SegmentInput> =
-        sources.iter().map(|path| SegmentInput::open(path)).collect::<Result<_, _>>()?;
-    let mut shape = Shape::default();
-    for input in &inputs {
-        shape.add(input)?;
-    }
-    let key = settings.key.as_ref();
-    let places = newest(&inputs, settings)?;
+    let settings = Shape::of(sources)?.settings(settings);
+    let target = Target { path: destination, settings: &settings, is_compacted: true };
+    write_merged(sources, settings.key.as_ref(), &target, on_node)
+}
+
+/// Merges `sources`, of which one at a time is open. `key` is theirs.
+fn write_merged(
+    sources: &[MergeSource],
+    key: Option<&Key>,
+    target: &Target<'_>,
+    on_node: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Merged, SegmentError> {
+    let shape = Shape::of(sources)?;
+    let places = newest(sources, key)?;
     let dim = shape.vectors.as_ref().map_or(0, |&(_, _, dim)| dim);
-    let settings = shape.settings(settings);
-    let is_compacted = mark == Mark::Compacted || shape.is_compacted;
-    let mut file = SegmentFile::create_as(destination, &settings, dim, is_compacted)?;
+    let mut file = SegmentFile::create_as(target.path, target.settings, dim, target.is_compacted)?;
     let total = places.len() as u64;
     let mut left = Left::default();
-    for (number, input) in inputs.iter().enumerate() {
+    for (number, source) in sources.iter().enumerate() {
+        let input = &source.open()?;
         let regions = [Region::Nodes, Region::Embeddings, Region::Edges, Region::Strings];
         let segment = input.segment(&regions, key)?;
         let copy = Copy { number, input, segment: &segment, places: &places };
         copy.run(&mut file, &mut left, &mut |done| match on_node(done, total) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => {
-                Err(SegmentError::Stopped { location: Location::new(destination) })
+                Err(SegmentError::Stopped { location: Location::new(target.path) })
             }
         })?;
         input.check()?;
     }
-    let segments = inputs.len() as u64;
-    let written = file.finish()?;
+    let segments = sources.len() as u64;
+    let written = file.finish_if(|| sources.iter().try_for_each(MergeSource::check))?;
     Ok(Merged { written, segments, replaced: left.nodes, edges_left_out: left.edges })
 }
 
@@ -184,6 +203,14 @@ struct Left {
 }
 
 impl Shape {
+    fn of(sources: &[MergeSource]) -> Result<Self, SegmentError> {
+        let mut shape = Self::default();
+        for source in sources {
+            shape.add(&source.open()?)?;
+        }
+        Ok(shape)
+    }
+
     /// Takes what the header of a segment says.
     fn add(&mut self, input: &SegmentInput) -> Result<(), SegmentError> {
         let segment = input.segment(&[], None)?;
@@ -234,12 +261,12 @@ impl Shape {
 
 /// The newest node of each id. Of several in one segment it is the first, as a search finds it.
 fn newest(
-    inputs: &[SegmentInput],
-    settings: &SegmentSettings,
+    sources: &[MergeSource],
+    key: Option<&Key>,
 ) -> Result<HashMap<[u8; 16], Place>, SegmentError> {
     let mut places: HashMap<[u8; 16], Place> = HashMap::new();
-    let key = settings.key.as_ref();
-    for (number, input) in inputs.iter().enumerate() {
+    for (number, source) in sources.iter().enumerate() {
+        let input = source.open()?;
         let segment = input.segment(&[Region::Nodes], key)?;
         let columns = segment.columns().map_err(|error| input.fault(error))?;
         for (row, id) in columns.ids().iter().enumerate() {
@@ -252,7 +279,8 @@ fn newest(
         input.check()?;
     }
     let mut merged = 0_u32;
-    for (number, input) in inputs.iter().enumerate() {
+    for (number, source) in sources.iter().enumerate() {
+        let input = source.open()?;
         let segment = input.segment(&[Region::Nodes], key)?;
         let columns = segment.columns().map_err(|error| input.fault(error))?;
         for (row, id) in columns.ids().iter().enumerate() {

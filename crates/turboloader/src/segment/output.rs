@@ -110,6 +110,7 @@ pub struct SegmentFile {
     draft: AtomicFile,
     location: Location,
     sink: Sink,
+    is_synced: bool,
     nodes: u64,
     edges: u64,
 }
@@ -163,7 +164,7 @@ impl SegmentFile {
                 .map_err(|error| SegmentError::write(&location, error))?;
             Sink::File(Box::new(writer))
         };
-        Ok(Self { draft, location, sink, nodes: 0, edges: 0 })
+        Ok(Self { draft, location, sink, is_synced: settings.sync, nodes: 0, edges: 0 })
     }
 
     /// Adds a node with its vector and returns its row.
@@ -220,7 +221,15 @@ impl SegmentFile {
     /// [`SegmentError::Build`] for an edge from or to a node that does not exist and for an id that
     /// two nodes have; [`SegmentError::Write`]. There is no file then.
     pub fn finish(self) -> Result<SegmentSummary, SegmentError> {
-        let Self { draft, location, sink, nodes, edges } = self;
+        self.finish_if(|| Ok(()))
+    }
+
+    /// As [`finish`](Self::finish), if `is_wanted` agrees when all is written.
+    pub(super) fn finish_if(
+        self,
+        is_wanted: impl FnOnce() -> Result<(), SegmentError>,
+    ) -> Result<SegmentSummary, SegmentError> {
+        let Self { draft, location, sink, is_synced, nodes, edges } = self;
         match sink {
             Sink::File(writer) => {
                 let written = writer.finish(|_| Ok(()));
@@ -233,6 +242,11 @@ impl SegmentFile {
         }
         let refused = |source| SegmentError::Write { location: location.clone(), source };
         let file_bytes = draft.file().metadata().map_err(refused)?.len();
+        if is_synced {
+            // Waiting for the disk takes long, and what is wanted may change meanwhile.
+            draft.file().sync_all().map_err(refused)?;
+        }
+        is_wanted()?;
         draft.commit().map_err(refused)?;
         Ok(SegmentSummary { nodes, edges, file_bytes })
     }

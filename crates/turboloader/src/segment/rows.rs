@@ -171,6 +171,7 @@ pub(crate) struct NodeRows {
     file: Option<SegmentFile>,
     /// The rows of ids, if edges name their ends by id.
     rows: Option<HashMap<[u8; 16], u32>>,
+    is_compacted: bool,
     done: u64,
 }
 
@@ -196,12 +197,17 @@ impl NodeRows {
         });
         let path = path.to_owned();
         let settings = settings.clone();
-        Ok(Self { path, settings, uses, dim, file: None, rows: None, done: 0 })
+        Ok(Self { path, settings, uses, dim, file: None, rows: None, is_compacted: false, done: 0 })
     }
 
     /// Keeps the rows of ids, so that edges may be added by id.
     pub(crate) fn keep_ids(&mut self) {
         self.rows = Some(HashMap::new());
+    }
+
+    /// Marks the segment as compacted, because its source is.
+    pub(crate) fn mark_compacted(&mut self) {
+        self.is_compacted = true;
     }
 
     /// Adds all rows of a batch.
@@ -228,7 +234,11 @@ impl NodeRows {
         self.dim = Some(dim);
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(SegmentFile::create(&self.path, &self.settings, dim)?),
+            None => {
+                let is_compacted = self.is_compacted;
+                let path = &self.path;
+                self.file.insert(SegmentFile::create_as(path, &self.settings, dim, is_compacted)?)
+            }
         };
         let mut vector = Vec::new();
         for row in 0..batch.num_rows() {
@@ -268,7 +278,8 @@ impl NodeRows {
             Some(file) => Ok(file),
             None => {
                 let dim = self.dim.unwrap_or(0);
-                Ok(SegmentFile::create(&self.path, &self.settings, dim)?)
+                let is_compacted = self.is_compacted;
+                Ok(SegmentFile::create_as(&self.path, &self.settings, dim, is_compacted)?)
             }
         }
     }

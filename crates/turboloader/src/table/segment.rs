@@ -16,7 +16,7 @@ use super::parquet::{Output, Rows};
 use super::{CsvSchema, SegmentConversion, TableConversion, TableFormat, TableSummary, csv};
 use crate::segment::{
     EdgeRows, NodeError, NodeNames, NodeRows, SegmentBatches, SegmentInput, SegmentSettings,
-    copy_segment,
+    SegmentTraits, copy_segment,
 };
 
 /// Slots of vectors that become arrays together.
@@ -68,16 +68,16 @@ impl TableConversion {
         if to != TableFormat::Tbf {
             return self.write_rows(to, path, on_event);
         }
-        let settings = SegmentSettings {
-            dtype: self.segment.dtype.unwrap_or_default(),
-            overwrite: self.overwrite,
-            sync: self.sync,
-            ..self.segment.settings.clone()
+        let traits = match from {
+            TableFormat::Tbf => SegmentTraits::read(source).map_err(NodeError::from)?,
+            TableFormat::Idv | TableFormat::Parquet | TableFormat::Csv => SegmentTraits::default(),
         };
+        let settings = self.settings(&traits);
         if from == TableFormat::Tbf && self.segment.dtype.is_none() && self.columns.is_empty() {
             let on_node = &mut |done, total| on_event(TableEvent::Progress { done, total });
             let Paths { source, destination } = path;
-            let copied = copy_segment(source, destination, &settings, on_node);
+            let copied =
+                copy_segment(source, self.segment.key.as_ref(), destination, &settings, on_node);
             let written = copied.map_err(NodeError::from)?.written;
             return Ok(TableSummary { rows: written.nodes, file_bytes: written.file_bytes });
         }
@@ -86,6 +86,7 @@ impl TableConversion {
             settings: &settings,
             names: NodeNames(self.segment.names.clone()),
             keeps_ids: self.segment.edges.is_some(),
+            is_compacted: traits.is_compacted,
             rows: None,
         };
         self.feed(path.source, from, path.destination, &mut nodes, on_event)?;
@@ -105,6 +106,24 @@ impl TableConversion {
         }
         let written = rows.finish()?;
         Ok(TableSummary { rows: written.nodes, file_bytes: written.file_bytes })
+    }
+
+    /// The settings of a segment that is made of a source with these traits.
+    fn settings(&self, traits: &SegmentTraits) -> SegmentSettings {
+        let given = &self.segment;
+        let key = if given.decrypt { None } else { given.key.clone() };
+        SegmentSettings {
+            dtype: given.dtype.or(traits.dtype).unwrap_or_default(),
+            compression: given.compression.unwrap_or(traits.compression),
+            key,
+            key_id: given.key_id.or(traits.key_id).unwrap_or_default(),
+            index: given.index.unwrap_or(traits.index),
+            reverse: given.reverse.unwrap_or(traits.reverse),
+            segment_id: given.segment_id.unwrap_or(traits.segment_id),
+            created_at: given.created_at,
+            overwrite: self.overwrite,
+            sync: self.sync,
+        }
     }
 
     /// Hands the rows of a table to `sink`. CSV files become IDV files next to `beside` first, which have
@@ -153,7 +172,7 @@ impl TableConversion {
             }
             TableFormat::Tbf => {
                 let input = SegmentInput::open(source).map_err(NodeError::from)?;
-                let key = self.segment.settings.key.as_ref();
+                let key = self.segment.key.as_ref();
                 let segment = input.segment(&SegmentBatches::REGIONS, key);
                 let segment = segment.map_err(NodeError::from)?;
                 let batches = SegmentBatches::new(&input, &segment, names)?;
@@ -181,7 +200,7 @@ impl TableConversion {
         let placement = Placement { overwrite: self.overwrite, sync: self.sync };
         let draft = AtomicFile::create(path.destination, placement).map_err(TableError::Output)?;
         let input = SegmentInput::open(path.source).map_err(NodeError::from)?;
-        let key = self.segment.settings.key.as_ref();
+        let key = self.segment.key.as_ref();
         let segment = input.segment(&SegmentBatches::REGIONS, key).map_err(NodeError::from)?;
         let mut batches = SegmentBatches::new(&input, &segment, &self.columns)?;
         if to == TableFormat::Csv {
@@ -258,6 +277,7 @@ struct Nodes<'a> {
     names: NodeNames,
     /// Whether edges may name their ends by id.
     keeps_ids: bool,
+    is_compacted: bool,
     rows: Option<NodeRows>,
 }
 
@@ -270,6 +290,9 @@ impl Sink for Nodes<'_> {
         let rows = self.rows.insert(NodeRows::new(self.path, self.settings, schema, &self.names)?);
         if self.keeps_ids {
             rows.keep_ids();
+        }
+        if self.is_compacted {
+            rows.mark_compacted();
         }
         Ok(())
     }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use tbf_format::{Flags, Key, Segment, UnpackOptions};
 use turboloader::{
-    EdgeRelation, NodeOutcome, SegmentCompression, SegmentError, SegmentFile, SegmentNode,
-    SegmentSet, SegmentSettings, TableConversion, VectorType, compact_segments, merge_segments,
+    EdgeRelation, NodeOutcome, SegmentCompression, SegmentConversion, SegmentError, SegmentFile,
+    SegmentNode, SegmentSet, SegmentSettings, TableConversion, VectorType, compact_segments,
+    merge_segments,
 };
 
 /// A node with the edges that leave it.
@@ -315,4 +316,180 @@ fn damage_all_but_filter(path: &PathBuf) {
         rows.fill(0xff);
     }
     assert!(fs::write(path, bytes).is_ok());
+}
+
+#[test]
+fn a_segment_that_is_replaced_meanwhile_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let begin = || {
+        write(&path("1.tbf"), &settings(), &[node(1, &[]), node(2, &[])]).unwrap();
+        write(&path("2.tbf"), &settings(), &[node(3, &[])]).unwrap();
+    };
+    for changed in ["1.tbf", "2.tbf"] {
+        for is_removed in [false, true] {
+            begin();
+            let other = if changed == "1.tbf" { "2.tbf" } else { "1.tbf" };
+            let kept = fs::read(path(other)).unwrap();
+            let mut replace = |done, total| {
+                if done == total && is_removed {
+                    fs::remove_file(path(changed)).unwrap();
+                } else if done == total {
+                    write(&path(changed), &settings(), &[node(9, &[])]).unwrap();
+                }
+                ControlFlow::Continue(())
+            };
+            let error = compact_segments(folder.path(), &settings(), &mut replace).unwrap_err();
+            let SegmentError::Changed { location } = &error else { panic!("{error}") };
+            assert_eq!(location.path(), Some(&*path(changed)));
+            assert_eq!(fs::read(path(other)).unwrap(), kept);
+            assert_eq!(path(changed).exists(), !is_removed);
+            if !is_removed {
+                assert_same(&read(&path(changed), None).unwrap(), &[node(9, &[])]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stopped_compaction_leaves_every_segment_and_an_interrupted_one_can_be_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let quiet: &mut dyn FnMut(u64, u64) -> ControlFlow<()> = &mut |_, _| ControlFlow::Continue(());
+    write(&path("1.tbf"), &settings(), &[node(1, &[(1, 0, 0.5)]), node(2, &[])]).unwrap();
+    write(&path("2.tbf"), &settings(), &[node(4, &[])]).unwrap();
+    write(&path("3.tbf"), &settings(), &[node(3, &[]), node(2, &[(0, 4, 1.0)])]).unwrap();
+    let names = ["1.tbf", "2.tbf", "3.tbf"];
+    let sources = names.map(|name| fs::read(path(name)).unwrap());
+    let stop = &mut |done, _| {
+        if done == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let error = compact_segments(folder.path(), &settings(), stop).unwrap_err();
+    assert!(matches!(error, SegmentError::Stopped { .. }), "{error}");
+    assert_eq!(names.map(|name| fs::read(path(name)).unwrap()), sources);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+
+    compact_segments(folder.path(), &settings(), quiet).unwrap();
+    let expected = read(&path("3.tbf"), None).unwrap();
+    // As after a crash: the merged segment has its name, and later sources are not yet removed.
+    for (left, nodes) in [(1..2, 4), (0..2, 4)] {
+        for (name, bytes) in names.iter().zip(&sources).take(left.end).skip(left.start) {
+            fs::write(path(name), bytes).unwrap();
+        }
+        let set = SegmentSet::open(&[folder.path().to_owned()]).unwrap();
+        for id in 1..=nodes {
+            let found = set.find(&[id; 16], None).unwrap().unwrap();
+            assert_eq!(found.path, path("3.tbf"));
+        }
+        let done = compact_segments(folder.path(), &settings(), quiet).unwrap().unwrap();
+        assert_eq!(done.written.nodes, u64::from(nodes));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_same(&read(&path("3.tbf"), None).unwrap(), &expected);
+    }
+}
+
+#[test]
+fn a_folder_with_other_files_is_not_one_of_segments() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let quiet: &mut dyn FnMut(u64, u64) -> ControlFlow<()> = &mut |_, _| ControlFlow::Continue(());
+    write(&path("1.tbf"), &settings(), &[node(1, &[])]).unwrap();
+    write(&path("2.tbf"), &settings(), &[node(2, &[])]).unwrap();
+    fs::write(path(".hidden"), "").unwrap();
+    assert_eq!(SegmentSet::open(&[folder.path().to_owned()]).unwrap().files().len(), 2);
+    fs::create_dir(path("cats")).unwrap();
+    fs::write(path("notes.txt"), "").unwrap();
+    let compacted = compact_segments(folder.path(), &settings(), quiet).unwrap_err();
+    let opened = SegmentSet::open(&[folder.path().to_owned()]).unwrap_err();
+    for error in [compacted, opened] {
+        let SegmentError::OtherFile { location } = &error else { panic!("{error}") };
+        assert_eq!(location.path(), Some(&*path("cats")));
+    }
+    assert!(path("1.tbf").exists() && path("2.tbf").exists());
+}
+
+/// Settings of a source that differ from every default.
+fn unusual(key: Option<&Key>) -> SegmentSettings {
+    SegmentSettings {
+        dtype: VectorType::Bf16,
+        compression: SegmentCompression::Zstd,
+        key: key.cloned(),
+        key_id: [9; 16],
+        index: false,
+        reverse: true,
+        segment_id: 42,
+        ..settings()
+    }
+}
+
+/// The properties that a conversion keeps unless an option says otherwise.
+fn traits(path: &Path) -> String {
+    let bytes = fs::read(path).unwrap_or_default();
+    let Ok(segment) = Segment::open(&bytes) else { panic!("{}", path.display()) };
+    let header = segment.header();
+    format!(
+        "{} {:?} {:?} index {} reverse {} compacted {} key {:?}",
+        header.segment_id(),
+        header.embedding_dtype(),
+        header.compression(),
+        segment.has(tbf_format::Region::Index),
+        header.has_reverse(),
+        header.flags().contains(Flags::IS_COMPACTED),
+        segment.key_id().map(|id| id[0]),
+    )
+}
+
+#[test]
+fn a_converted_segment_keeps_what_no_option_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let quiet: &mut dyn FnMut(u64, u64) -> ControlFlow<()> = &mut |_, _| ControlFlow::Continue(());
+    let key = Key::new([3; 32]);
+    let nodes: Vec<Model> = (0..60).map(|id| node(id, &[(u32::from(id) / 2, 1, 0.5)])).collect();
+    for key in [None, Some(&key)] {
+        write(&path("a.tbf"), &unusual(key), &nodes).unwrap();
+        merge_segments(&[path("a.tbf")], &path("b.tbf"), &unusual(key), quiet).unwrap();
+        let shown = key.map_or("None", |_| "Some(9)");
+        let plain = SegmentConversion { key: key.cloned(), ..SegmentConversion::default() };
+        let check =
+            |source: &str, segment: &SegmentConversion, columns: &[&str], expected: &str| {
+                let columns = columns.iter().map(|&name| name.to_owned()).collect();
+                let conversion = TableConversion {
+                    sync: false,
+                    overwrite: true,
+                    columns,
+                    segment: segment.clone(),
+                    ..TableConversion::default()
+                };
+                convert(&conversion, &path(source), &path("c.tbf"));
+                assert_eq!(traits(&path("c.tbf")), expected);
+            };
+        let all = ["id", "embedding", "text", "edge_target"];
+        let usual = |dtype: &str, is_compacted: bool| {
+            format!("42 {dtype} Zstd index false reverse true compacted {is_compacted} key {shown}")
+        };
+        for (source, is_compacted) in [("a.tbf", false), ("b.tbf", true)] {
+            check(source, &plain, &[], &usual("Bf16", is_compacted));
+            check(source, &plain, &all, &usual("Bf16", is_compacted));
+            let f16 = SegmentConversion { dtype: Some(VectorType::F16), ..plain.clone() };
+            check(source, &f16, &[], &usual("F16", is_compacted));
+        }
+        let given = SegmentConversion {
+            compression: Some(SegmentCompression::None),
+            index: Some(true),
+            reverse: Some(false),
+            segment_id: Some(3),
+            decrypt: true,
+            ..plain.clone()
+        };
+        let expected = "3 Bf16 None index true reverse false compacted false key None";
+        check("a.tbf", &given, &[], expected);
+        check("a.tbf", &given, &all, expected);
+        check(
+            "a.tbf",
+            &SegmentConversion { index: Some(false), ..given },
+            &[],
+            &expected.replace("index true", "index false"),
+        );
+    }
 }
