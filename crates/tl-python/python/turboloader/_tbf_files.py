@@ -183,7 +183,7 @@ def find_tbf(
     Parameters
     ----------
     paths
-        Segments, or folders of them, the oldest first; those of a folder by their names.
+        Segments, or folders with nothing else, the oldest first; those of a folder by their names.
     id
         A ``uuid.UUID``, its text, or its 16 bytes.
     key
