@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import pickle
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -197,6 +199,29 @@ def test_loaders_with_decoders_go_to_other_processes(folder, start):
     process.join()
     assert len(found) == len(expected) > 0
     assert all((one == other).all() for one, other in zip(found, expected, strict=True))
+
+
+ENDING = """
+import sys
+import numpy as np
+import turboloader as tl
+
+def decode(file):
+    return np.zeros((64, 64, 3), np.uint8)
+
+decoder = tl.Decoder("pam", decode, magic=b"P7")
+loader = tl.DataLoader(sys.argv[1], 2, image_size=4, decoders=[decoder], num_workers=3)
+epoch = iter(loader)
+print(len(next(epoch)["index"]))
+"""
+
+
+def test_processes_end_while_functions_are_called(folder):
+    """The end of the interpreter must not wait for threads that wait for it."""
+    for _ in range(5):
+        command = [sys.executable, "-W", "ignore", "-c", ENDING, str(folder)]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        assert ended.stdout == "2\n"
 
 
 def test_a_function_that_belongs_to_its_loader_is_collected_with_it(folder):

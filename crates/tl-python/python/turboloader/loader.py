@@ -320,7 +320,7 @@ class DataLoader(Generic[Format, Names]):
         self._state: str | None = None
         # Whether `set_epoch` chose the next epoch.
         self._is_chosen = False
-        if settings["user_transforms"]:
+        if settings["user_transforms"] or settings["decoders"]:
             _CALLING.add(self)
 
     def __len__(self) -> int:
