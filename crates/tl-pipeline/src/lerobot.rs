@@ -82,7 +82,7 @@ pub struct CameraSpec {
 }
 
 impl CameraSpec {
-    /// How many frames batches have of it for each row.
+    /// The number of its frames in each row of a batch.
     #[must_use]
     pub fn frame_count(&self) -> usize {
         self.deltas.as_ref().map_or(1, Vec::len)

@@ -58,7 +58,7 @@ class LeRobotDataset(Dataset):
     colors
         The conversion to RGB, as of `Clips`.
     store
-        How stores that URLs name are read.
+        The reading of stores that URLs name.
 
     Raises
     ------

@@ -204,7 +204,7 @@ class DataLoader(Generic[Format, Names]):
     errors
         How to treat bad samples: `Errors`, or ``"raise"``, ``"skip"``, ``"replace"`` or ``"fill"``.
     retry
-        How often local reads are repeated that fail for a reason that may pass, such as ESTALE of a
+        The repetition of local reads that fail for a reason that may pass, such as ESTALE of a
         network file system: `Retry`, or the most attempts. By default 4 within 3 seconds.
     memory
         Limits of memory: `Memory`, or the limit for everything, such as ``"4GB"``.

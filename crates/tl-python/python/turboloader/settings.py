@@ -386,7 +386,7 @@ class Memory(Group):
     prefetch_bytes
         The most bytes of batches in flight. None for no limit.
     read_ahead_bytes
-        How many bytes of samples readers may be ahead of the workers, by default 64 MiB; see
+        The bytes of samples that readers may be ahead of the workers, by default 64 MiB; see
         `Readers`. Stores have more, see `Store`, whose ``read_ahead`` is the same setting.
 
     Examples

@@ -9,7 +9,7 @@ use crate::tensor::Tensor;
 #[derive(Clone, Debug)]
 pub(super) struct CameraField {
     pub(super) name: String,
-    /// How many frames a row has of it; one is no dimension.
+    /// The number of its frames in a row; one has no dimension.
     frames: usize,
 }
 
