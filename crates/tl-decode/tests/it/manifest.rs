@@ -142,7 +142,10 @@ fn parse(text: &str) -> u8 {
 
 #[test]
 fn applied_orientation_turns_the_pixels() {
-    for entry in entries().iter().filter(|entry| entry.get("orientation") == Some("6")) {
+    let entries = entries();
+    // Files that this build refuses have no pixels.
+    let decoded = entries.iter().filter(|entry| entry.get("error").is_none());
+    for entry in decoded.filter(|entry| entry.get("orientation") == Some("6")) {
         let (file, bytes) = (entry.file(), entry.bytes());
         let stored = decode(&bytes, Color::Rgb, Exif::Ignore).expect(file);
         let upright = decode(&bytes, Color::Rgb, Exif::Apply).expect(file);
