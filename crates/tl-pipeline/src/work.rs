@@ -76,13 +76,15 @@ impl Work {
     }
 }
 
+fn names_frames(clips: Option<&ClipWork>) -> bool {
+    clips.is_some_and(|clips| clips.sampling.start == ClipStart::Rows)
+}
+
 /// Fails where rows of LeRobot meet work on other samples, or the reverse.
+#[cfg(feature = "arrow")]
 fn check_rows(dataset: &Dataset, clips: Option<&ClipWork>) -> Result<(), PipelineError> {
     let unusable = |text: &str| Err(PipelineError::Unusable(text.to_owned()));
-    let names_frames = clips.is_some_and(|clips| clips.sampling.start == ClipStart::Rows);
-    #[cfg(feature = "arrow")]
     let mut first: Option<&crate::lerobot::LeRobot> = None;
-    #[cfg(feature = "arrow")]
     for shard in dataset.shards() {
         match (crate::lerobot::LeRobot::of(&**shard), clips) {
             (Some(rows), Some(clips))
@@ -94,15 +96,21 @@ fn check_rows(dataset: &Dataset, clips: Option<&ClipWork>) -> Result<(), Pipelin
                      sets with the same cameras and delta_timestamps",
                 );
             }
-            (None, _) if names_frames => {
+            (None, _) if names_frames(clips) => {
                 return unusable("clips at frames that rows name need a data set of LeRobot");
             }
             (None, _) => {}
         }
     }
-    #[cfg(not(feature = "arrow"))]
-    if names_frames {
-        return unusable("clips at frames that rows name need a build with the feature `arrow`");
+    Ok(())
+}
+
+/// Fails where rows are asked for, which this build does not have.
+#[cfg(not(feature = "arrow"))]
+fn check_rows(_: &Dataset, clips: Option<&ClipWork>) -> Result<(), PipelineError> {
+    if names_frames(clips) {
+        let text = "clips at frames that rows name need a build with the feature `arrow`";
+        return Err(PipelineError::Unusable(text.to_owned()));
     }
     Ok(())
 }
