@@ -1,5 +1,5 @@
-//! A release but for its upload: the version and the changelogs are set, every check runs, packages
-//! and wheels are built, and the commands that upload them are printed.
+//! All steps of a release except its upload: the version and the changelogs are set, every check runs,
+//! packages and wheels are built, and the commands that upload them are printed.
 
 use std::error::Error;
 use std::fs;

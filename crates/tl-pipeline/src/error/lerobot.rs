@@ -1,4 +1,4 @@
-//! Folders that are no whole data set of LeRobot.
+//! Folders that are not complete LeRobot data sets.
 
 use tbl_io::Escaped;
 
@@ -45,7 +45,7 @@ pub enum LeRobotDefect {
     /// A tolerance that is not a number from 0.
     #[error("the tolerance is {seconds} s, expected a number from 0")]
     Tolerance { seconds: f64 },
-    /// There are no files of episodes.
+    /// The files of episodes are missing.
     #[error("no Parquet file of episodes")]
     NoEpisodes,
     /// A column that does not hold the numbers that it should.

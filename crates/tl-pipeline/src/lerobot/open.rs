@@ -375,7 +375,7 @@ fn check_rows(part: &[Place], columns: &[Column]) -> Result<(), LeRobotDefect> {
     Ok(())
 }
 
-/// Drops the numbers of rows, which [`check_rows`] compared, but for the ends.
+/// Drops the numbers of rows, which [`check_rows`] compared, except the first and the last.
 fn keep_ends_of_index(columns: &mut [Column], memory: &mut Memory) {
     if let Some(index) = columns.iter_mut().find(|column| column.name == INDEX) {
         index.keep_ends(memory);

@@ -78,7 +78,7 @@ impl LeRobot {
             end: in_seconds(index.end_pts()),
         };
         let number = (seconds * self.fps).round();
-        // Also false for what is no number.
+        // Also false for NaN.
         let is_frame = number >= 0.0 && number < index.frame_count() as f64;
         let other_rate = (index.average_fps() / self.fps - 1.0).abs() > SAME_RATE;
         let rate = ClipFault::OtherRate { found: index.average_fps(), expected: self.fps };

@@ -34,7 +34,7 @@ pub(crate) struct Contents {
     pub(super) instance_masks: bool,
     pub(super) mask: Option<MaskType>,
     pub(super) num_classes: Option<usize>,
-    /// The cameras of rows, in the place of images.
+    /// The cameras of rows, which replace images.
     pub(super) cameras: Vec<CameraField>,
 }
 

@@ -219,7 +219,7 @@ impl SegmentFile {
     ///
     /// # Errors
     /// [`SegmentError::Build`] for an edge from or to a node that does not exist and for an id that
-    /// two nodes have; [`SegmentError::Write`]. There is no file then.
+    /// two nodes have; [`SegmentError::Write`]. No file is left then.
     pub fn finish(self) -> Result<SegmentSummary, SegmentError> {
         self.finish_if(|| Ok(()))
     }

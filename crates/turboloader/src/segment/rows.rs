@@ -272,7 +272,7 @@ impl NodeRows {
         Ok(self.file()?.finish()?)
     }
 
-    /// The segment, begun if there is no row.
+    /// The segment, also begun without a row.
     fn file(&mut self) -> Result<SegmentFile, NodeError> {
         match self.file.take() {
             Some(file) => Ok(file),
