@@ -43,6 +43,7 @@ from ._logging import (
     set_log_output,
 )
 from ._transforms import *  # noqa: F403
+from ._videos import VideoDatasetLoader
 from .pytorch_compat import (
     CallableLabelExtractor,
     FilenamePatternExtractor,
@@ -91,6 +92,7 @@ __all__ = [
     "TblWriterV2",
     "TokenDataLoader",
     "TransformAdapter",
+    "VideoDatasetLoader",
     "__version__",
     "convert_imagefolder",
     "create_loader",
