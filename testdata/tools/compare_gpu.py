@@ -33,7 +33,12 @@ T = tl.transforms
 
 def ours(options, **settings):
     """Batches of this loader; those in memory of the host are copied."""
-    train = [T.RandomResizedCrop(SIZE), T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize(MEAN, STD)]
+    train = [
+        T.RandomResizedCrop(SIZE),
+        T.RandomHorizontalFlip(),
+        T.ToTensor(),
+        T.Normalize(MEAN, STD),
+    ]
     loader = tl.DataLoader(
         options.photos,
         options.batch,
@@ -62,6 +67,12 @@ def ours_there(options):
 def ours_pinned(options):
     """Batches of this loader in pinned memory, copied by torch."""
     return ours(options, pin_memory=tl.Device(options.device, required=True))
+
+
+def ours_nvjpeg(options):
+    """Batches of this loader, decoded by NVIDIA's library."""
+    device = tl.Device(options.device, required=True)
+    return ours(options, device=device, decode_mode="nvjpeg")
 
 
 def shuffled(options):
@@ -146,6 +157,7 @@ def spdl(options):
 CONTENDERS = {
     "turboloader, `device`": ours_there,
     "turboloader, `pin_memory`": ours_pinned,
+    "turboloader, nvJPEG": ours_nvjpeg,
     "DALI, nvJPEG": dali,
     "torchvision `decode_jpeg` and v2": torchvision_there,
     "SPDL, nvJPEG, whole images": spdl,

@@ -1,11 +1,12 @@
 """All that only a machine with a GPU can show, by one command there and one before.
 
     python3 testdata/tools/measure_gpu.py pack PHOTOS
-    python3 testdata/tools/measure_gpu.py run [--out FOLDER] [--seconds 540]
+    python3 testdata/tools/measure_gpu.py run [--out FOLDER] [--seconds 540] [--only STEP..]
 
 `pack` needs cargo and maturin, and no GPU. It builds tests, examples and a wheel for Linux in release
 mode, and puts them into `target/gpu` with photographs of PHOTOS, a folder with a folder of JPEG files
-for each class. All of it has 60 MB at most.
+for each class. All of it has 44 MiB at most. Wheels that are put beside it are installed as well: that of
+nvJPEG, where the machine lacks it.
 
 `run` needs the checkout with `target/gpu`, Python 3.11 and a C compiler, but no Rust and no network. It
 starts the steps below one after the other, each in a process of its own with a limit of time, and
@@ -21,16 +22,18 @@ import lzma
 import os
 import pathlib
 import shutil
-import stat
 import subprocess
 import sys
+import tarfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACK = ROOT / "target" / "gpu"
 SITE = PACK / "site"
 # Bytes of photographs, and of everything.
-PHOTO_BYTES, MOST_BYTES = 24 << 20, 60 << 20
+PHOTO_BYTES, MOST_BYTES = 14 << 20, 44 << 20
+# The programs have much in common, and are compressed together.
+FILTERS = [{"id": lzma.FILTER_X86}, {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 192 << 20}]
 EXAMPLES = {"decoding": "tl-pipeline", "device": "tl-pipeline", "nvjpeg_distance": "tl-cuda"}
 
 
@@ -43,6 +46,19 @@ def built(*arguments):
     return {message["target"]["name"]: pathlib.Path(message["executable"]) for message in made}
 
 
+def put(programs):
+    """Put programs and the package into one archive."""
+    with lzma.open(PACK / "programs.tar.xz", "wb", filters=FILTERS) as packed:
+        with tarfile.open(fileobj=packed, mode="w|") as archive:
+            for name, program in programs.items():
+                stripped = PACK / name
+                subprocess.run(["strip", "-o", stripped, program], check=True)
+                archive.add(stripped, name)
+                stripped.unlink()
+            archive.add(SITE, SITE.name)
+    shutil.rmtree(SITE)
+
+
 def pack(options):
     """Put into one folder what `run` needs."""
     shutil.rmtree(PACK, ignore_errors=True)
@@ -52,17 +68,15 @@ def pack(options):
     programs |= built("build", "-p", "turboloader-cli", "--bin", "tl")
     for example, package in EXAMPLES.items():
         programs |= built("build", "-p", package, "--example", example)
-    for name, program in programs.items():
-        stripped = PACK / name
-        subprocess.run(["strip", "-o", stripped, program], check=True)
-        (PACK / f"{name}.xz").write_bytes(lzma.compress(stripped.read_bytes()))
-        stripped.unlink()
     # That of the checks, or any.
     maturin = ROOT / "target" / "python" / "venv" / "bin" / "maturin"
-    wheel = [maturin if maturin.exists() else "maturin", "build", "--release"]
-    wheel += ["--compatibility", "linux"]
+    wheel = [maturin if maturin.exists() else "maturin", "build", "--compatibility", "linux"]
     manifest = ROOT / "crates" / "tl-python" / "Cargo.toml"
     subprocess.run([*wheel, "-m", manifest, "-o", PACK], check=True)
+    for path in PACK.glob("*.whl"):
+        shutil.unpack_archive(path, SITE, "zip")
+        path.unlink()
+    put(programs)
     size = 0
     for path in sorted(options.photos.rglob("*")):
         if path.suffix.lower() in {".jpg", ".jpeg"} and size < PHOTO_BYTES:
@@ -81,26 +95,30 @@ def pack(options):
 
 def unpack():
     """Make programs and the package usable, with the folders that the programs were built in."""
-    for packed in PACK.glob("*.xz"):
-        program = packed.with_suffix("")
-        program.write_bytes(lzma.decompress(packed.read_bytes()))
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    with tarfile.open(PACK / "programs.tar.xz") as archive:
+        archive.extractall(PACK, filter="data")
     root, temporary = map(pathlib.Path, json.loads((PACK / "folders.json").read_text()))
     if not root.exists():
         root.parent.mkdir(parents=True, exist_ok=True)
         root.symlink_to(ROOT)
     temporary.mkdir(parents=True, exist_ok=True)
+    photographs = root.parent / "shared" / "data" / "imagenet"
+    if not photographs.exists():
+        photographs.parent.mkdir(parents=True, exist_ok=True)
+        photographs.symlink_to(PACK / "photos")
     (PACK / "photos.tbl").unlink(missing_ok=True)
-    install = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps"]
-    subprocess.run([*install, "--upgrade", "--target", SITE, *PACK.glob("*.whl")], check=True)
+    wheels = [*PACK.glob("*.whl")]
+    if wheels:
+        install = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps"]
+        subprocess.run([*install, "--upgrade", "--target", SITE, *wheels], check=True)
 
 
 def nvjpeg():
     """Return the path of the library: of a wheel, or of CUDA's toolkit."""
     folders = [pathlib.Path(folder) for folder in sys.path if folder]
-    places = [*folders, *pathlib.Path("/usr/local").glob("cuda*")]
-    found = [path for place in places for path in sorted(place.glob("**/libnvjpeg.so.*"))]
-    return found[0] if found else None
+    places = [SITE, *folders, *pathlib.Path("/usr/local").glob("cuda*")]
+    found = (path for place in places for path in sorted(place.glob("**/libnvjpeg.so.*")))
+    return next(found, None)
 
 
 def steps(dry):
@@ -130,24 +148,27 @@ def steps(dry):
     return [
         ("machine", 10, ["nvidia-smi", "-q"], {}, no_device),
         ("row indexes", 30, [PACK / "tl", "convert", photos, "-o", table, "--jpeg-index"], {}, ""),
-        ("doctor", 20, [PACK / "tl", "doctor", table], {}, ""),
+        ("doctor", 45, [PACK / "tl", "doctor", table], {}, ""),
         *consumers,
         ("nvJPEG, loader", 40, [*this, "consume", "torch", "nvjpeg"],
          in_python | {"NVJPEG": str(library)}, no_device or no_library or lacks("torch")),
         ("nvJPEG, distance", 30, [PACK / "nvjpeg_distance", photos, library or ""], {},
          no_device or no_library),
-        ("waits at 12 GB/s", 40, [PACK / "device", "400", "256"], {}, no_device),
+        ("waits at 12 GB/s", 40, [PACK / "device", "8000", "256"], {}, no_device),
         ("compute-sanitizer", 80, [sanitizer, "--tool=memcheck", "--error-exitcode=3",
          PACK / "tl_cuda", "pictures", "--test-threads=1"], real, no_sanitizer),
+        ("compute-sanitizer, races", 60, [sanitizer, "--tool=racecheck", "--error-exitcode=3",
+         PACK / "tl_cuda", "pictures::resized", "pictures::blocks", "pictures::pixels"], real,
+         no_sanitizer),
         ("tests of tl-cuda, rates", 90, [PACK / "tl_cuda", "--nocapture", "--test-threads=4"],
          real | of_library, ""),
         ("tests of tl-python", 60, [sys.executable, "-m", "pytest", "-q", tests], in_python,
          lacks("pytest")),
         ("tests of tl-pipeline", 90, [PACK / "it", *of_pipeline], real, ""),
-        ("decoding, 1 worker", 40, [PACK / "decoding", table, "1", "3", "128"], {}, no_device),
-        ("decoding, 8 workers", 40, [PACK / "decoding", table, "8", "5", "128"], {}, no_device),
+        ("decoding, 1 worker", 40, [PACK / "decoding", table, "1", "20", "128"], {}, no_device),
+        ("decoding, 8 workers", 40, [PACK / "decoding", table, "8", "60", "128"], {}, no_device),
         ("peers", 100, [sys.executable, ROOT / "testdata/tools/compare_gpu.py", table, "--files",
-         photos, "--threads", "8", "--batch", "128", "--seconds", "4", "--rounds", "1"], in_python,
+         photos, "--threads", "8", "--batch", "128", "--seconds", "3", "--rounds", "3"], in_python,
          no_device or lacks("torch")),
     ]  # fmt: skip
 
@@ -159,6 +180,8 @@ def run(options):
     unpack()
     results = []
     for name, most, command, settings, lacks in steps(options.dry):
+        if options.only and not any(part in name for part in options.only):
+            continue
         left = options.seconds - (time.monotonic() - start)
         lacks = lacks or ("no time left" if left < 5 else "")
         result = {"step": name, "left_out": lacks}
@@ -278,6 +301,7 @@ def main():
     running.add_argument("--out", type=pathlib.Path, default=PACK / "results")
     running.add_argument("--seconds", type=float, default=540)
     running.add_argument("--dry", action="store_true")
+    running.add_argument("--only", nargs="*", help="parts of the names of steps")
     running.set_defaults(call=run)
     consuming = commands.add_parser("consume")
     consuming.add_argument("framework", choices=["torch", "jax"])

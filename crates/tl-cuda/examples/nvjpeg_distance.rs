@@ -12,6 +12,7 @@
 #![expect(clippy::print_stdout, reason = "the table is the output")]
 
 use std::error::Error;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fs};
@@ -25,12 +26,16 @@ const ROWS: [usize; 6] = [0, 1, 2, 3, 5, 10];
 /// Bytes of the device's memory for an image.
 const MOST: usize = 1 << 30;
 
+fn is_jpeg(ending: &OsStr) -> bool {
+    ending.eq_ignore_ascii_case("jpg") || ending.eq_ignore_ascii_case("jpeg")
+}
+
 fn photographs(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
             photographs(&path, found)?;
-        } else if path.extension().is_some_and(|name| name == "jpg" || name == "jpeg") {
+        } else if path.extension().is_some_and(is_jpeg) {
             found.push(path);
         }
     }
