@@ -5,13 +5,15 @@
     venv/bin/python testdata/tools/compare_video.py PHOTOS [--folder FOLDER] [--rounds 5]
 
 PHOTOS is a folder with JPEG files. Debian's ffmpeg makes videos of them, in which the camera moves over
-a photograph for ten seconds: H.264 of 1280x720 as x264 makes it by default (a key frame every 250), with a key frame
-every 16, and AV1 of 640x480 with a key frame every second frame, as LeRobot stores its cameras.
+a photograph for ten seconds: H.264 of 1280x720 as x264 makes it by default, with a key frame at most
+every 250, and with one every 16; AV1 of 640x480 with a key frame every second frame, as LeRobot stores
+its cameras.
 
 A sample is a clip of random frames of each video, cropped to a random part of it and resized to 224
-pixels, in one thread. `RGB` rows stop at the frames in RGB, whole; this loader has no such step. Every
-round measures each contender once, in turn forwards and backwards; the table has the medians of
-milliseconds of processor time a clip. A contender that is not installed is left out with its reason.
+pixels, in one thread. `RGB` rows stop at whole frames in RGB, a step that this loader does not have.
+Every round measures each contender once, in turn forwards and backwards, until no thread works ahead;
+the table has the medians of milliseconds of processor time a clip. A contender that is not installed is
+left out with its reason.
 """
 
 import argparse
@@ -156,14 +158,23 @@ CONTENDERS = {
 }
 
 
-def measured(clips, seconds, frames):
-    """Return milliseconds of processor time for a clip."""
-    begun, used, count = time.perf_counter(), time.process_time(), 0
-    while time.perf_counter() - begun < seconds:
+def settled():
+    """Wait until no thread works ahead, and return the processor time."""
+    used = time.process_time()
+    while True:
+        time.sleep(0.1)
+        used, before = time.process_time(), used
+        if used - before < 0.002:
+            return used
+
+
+def measured(clips, count, frames):
+    """Return milliseconds of processor time for a clip; as many are ahead before as after."""
+    used = settled()
+    for _ in range(count):
         if next(clips) != frames:
             raise ValueError("a clip with too few frames")
-        count += 1
-    return 1e3 * (time.process_time() - used) / count
+    return 1e3 * (settled() - used) / count
 
 
 def main():
@@ -172,7 +183,7 @@ def main():
     parser.add_argument("photos", type=pathlib.Path)
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()))
     parser.add_argument("--videos", type=int, default=8)
-    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--frames", type=int, default=480, help="of a measurement")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     try:
@@ -187,14 +198,16 @@ def main():
         for contender, (clips, finish) in CONTENDERS.items():
             try:
                 running[contender] = clips(paths, frames, finish)
-                measured(running[contender], 0.5, frames)
+                measured(running[contender], 4, frames)
                 spent[contender] = []
             except Exception as error:
                 running.pop(contender)
                 print(f"left out: {contender}: {type(error).__name__}: {error}"[:300], flush=True)
         for number in range(options.rounds):
             for contender in list(spent)[:: 1 if number % 2 == 0 else -1]:
-                spent[contender].append(measured(running[contender], options.seconds, frames))
+                spent[contender].append(
+                    measured(running[contender], options.frames // frames, frames)
+                )
         print(f"\n{name}, clips of {frames}\n\n| loader | ms of CPU a clip |\n|---|---|")
         for contender, times in spent.items():
             spread = f"{min(times):.1f}-{max(times):.1f}"
