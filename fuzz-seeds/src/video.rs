@@ -1,4 +1,4 @@
-//! Videos: indexes, and the frames of H.264.
+//! Videos: indexes, and their frames.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Frames of H.264 in MP4, MOV, Matroska and AVI files.
+//! Frames of H.264, AV1 and VP9 in MP4, MOV, Matroska, WebM and AVI files.
 #![no_main]
 
 // A panic of a codec is an error of its packet, so only panics that arrive here end the run.

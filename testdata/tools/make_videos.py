@@ -12,7 +12,9 @@ import fractions
 import json
 import pathlib
 import struct
+import subprocess
 import sys
+import tempfile
 import zlib
 
 import av
@@ -34,6 +36,14 @@ X265 = {
 }
 AV1 = {"preset": "10", "crf": "45", "g": "2", "svtav1-params": "lp=1"}
 VP9 = {"deadline": "good", "cpu-used": "4", "crf": "45", "b": "0", "g": "12"}
+# Pictures that are not shown at first, in superframes, and are shown later.
+VP9_HIDDEN = {
+    **VP9,
+    "g": "60",
+    "auto-alt-ref": "6",
+    "lag-in-frames": "16",
+    "arnr-maxframes": "3",
+}
 VP8 = {"deadline": "good", "cpu-used": "4", "b": "60000", "g": "12"}
 
 # name: encoder, options, and what differs from 30 frames of 96x64 at 25 a second
@@ -94,11 +104,26 @@ CLIPS = {
     "av1_10_bits.mkv": ("libsvtav1", AV1, {"format": "yuv420p10le", "frames": 12}),
     "vp9.webm": ("libvpx-vp9", VP9, {"size": (97, 65), "rotation": 270}),
     "vp9.mp4": ("libvpx-vp9", VP9, {"frames": 12}),
+    "vp9_hidden.webm": (
+        "libvpx-vp9",
+        VP9_HIDDEN,
+        {"size": (65, 97), "frames": 60, "two_passes": True},
+    ),
+    "vp9_10_bits.webm": (
+        "libvpx-vp9",
+        VP9,
+        {"format": "yuv420p10le", "frames": 14, "two_passes": True},
+    ),
+    "vp9_444.mkv": (
+        "libvpx-vp9",
+        VP9,
+        {"size": (35, 33), "format": "yuv444p", "frames": 14, "two_passes": True},
+    ),
     "vp8.webm": ("libvpx", VP8, {"frames": 24}),
 }
 
 
-def picture(number, width, height, deep):
+def picture(number, width, height, pixel_format):
     """Return planes of a picture: a gradient that moves, a box that turns round, a little noise."""
     rng = np.random.default_rng(number)
     y, x = np.mgrid[0:height, 0:width]
@@ -107,8 +132,9 @@ def picture(number, width, height, deep):
     top = int(height * (0.5 + 0.35 * np.sin(number / 5))) - 8
     luma[max(top, 0) : top + 16, max(left, 0) : left + 16] = 220
     luma += rng.integers(0, 3, luma.shape)
-    half = ((height + 1) // 2, (width + 1) // 2)
-    y, x = np.mgrid[0 : half[0], 0 : half[1]]
+    deep = "10" in pixel_format
+    step = 1 if "444" in pixel_format else 2
+    y, x = np.mgrid[0 : (height + step - 1) // step, 0 : (width + step - 1) // step]
     planes = [
         luma,
         128 + 60 * np.sin((x + number) / 9),
@@ -124,7 +150,7 @@ def frames(count, size, pixel_format):
     """Yield frames with drawn pictures."""
     for number in range(count):
         frame = av.VideoFrame(*size, pixel_format)
-        planes = picture(number, *size, "10" in pixel_format)
+        planes = picture(number, *size, pixel_format)
         for plane, values in zip(frame.planes, planes, strict=True):
             row = plane.line_size
             rows = np.zeros((plane.height, row), np.uint8)
@@ -184,6 +210,28 @@ def encode(path, encoder, options, clip):
         output.mux(video.encode(None))
         if clip.get("sound"):
             output.mux(sound.encode(None))
+
+
+def encode_in_two_passes(path, encoder, options, clip):
+    """Write one clip with FFmpeg's program, as PyAV has neither passes nor VP9 of 10 bits."""
+    size = clip.get("size", (96, 64))
+    pixel_format = clip.get("format", "yuv420p")
+    planes = [
+        plane
+        for number in range(clip["frames"])
+        for plane in picture(number, *size, pixel_format)
+    ]
+    pixels = b"".join(plane.tobytes() for plane in planes)
+    source = f"-f rawvideo -pix_fmt {pixel_format} -s {size[0]}x{size[1]} -r 25 -i -"
+    names = {"b": "b:v"}
+    settings = [[f"-{names.get(name, name)}", value] for name, value in options.items()]
+    with tempfile.TemporaryDirectory() as folder:
+        for number in ["1", "2"]:
+            command = ["ffmpeg", "-loglevel", "error", "-y", *source.split()]
+            command += ["-c:v", encoder, "-threads", "1", *sum(settings, [])]
+            command += ["-pass", number, "-passlogfile", f"{folder}/log"]
+            command += ["-flags", "+bitexact", "-fflags", "+bitexact", str(path)]
+            subprocess.run(command, input=pixels, check=True)
 
 
 def box(kind, *parts):
@@ -347,7 +395,8 @@ def main(folder, names):
     """Write clips and their expectations."""
     for name in names or CLIPS:
         encoder, options, clip = CLIPS[name]
-        encode(folder / name, encoder, options, clip)
+        write = encode_in_two_passes if clip.get("two_passes") else encode
+        write(folder / name, encoder, options, clip)
         patch(folder / name, clip)
     clips = {name: expect(folder / name) for name in CLIPS if (folder / name).exists()}
     lines = [f"{json.dumps(name)}: {json.dumps(clip)}" for name, clip in clips.items()]

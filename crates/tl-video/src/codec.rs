@@ -33,6 +33,8 @@ pub(crate) enum Codec {
     Av1(crate::av1::Av1),
     #[cfg(feature = "h264")]
     H264(crate::h264::H264),
+    #[cfg(feature = "vp9")]
+    Vp9(Box<crate::vp9::Vp9>),
 }
 
 impl Codec {
@@ -51,6 +53,8 @@ impl Codec {
             crate::info::Codec::H264 => {
                 Some(Self::H264(crate::h264::H264::new(&info.configuration, info.times)))
             }
+            #[cfg(feature = "vp9")]
+            crate::info::Codec::Vp9 => Some(Self::Vp9(Box::default())),
             _ => None,
         }
     }
@@ -61,6 +65,8 @@ impl Codec {
             Self::Av1(_) => "AV1",
             #[cfg(feature = "h264")]
             Self::H264(_) => "H.264",
+            #[cfg(feature = "vp9")]
+            Self::Vp9(_) => "VP9",
         }
     }
 
@@ -71,6 +77,8 @@ impl Codec {
             Self::Av1(decoder) => decoder.restart(),
             #[cfg(feature = "h264")]
             Self::H264(decoder) => decoder.restart(),
+            #[cfg(feature = "vp9")]
+            Self::Vp9(decoder) => decoder.restart(),
         }
     }
 
@@ -81,6 +89,8 @@ impl Codec {
             Self::Av1(_) => false,
             #[cfg(feature = "h264")]
             Self::H264(decoder) => decoder.replace(),
+            #[cfg(feature = "vp9")]
+            Self::Vp9(_) => false,
         }
     }
 
@@ -88,7 +98,10 @@ impl Codec {
     pub(crate) fn decode(
         &mut self,
         packet: &[u8],
-        #[cfg_attr(not(feature = "h264"), expect(unused_variables, reason = "of H.264"))]
+        #[cfg_attr(
+            not(any(feature = "h264", feature = "vp9")),
+            expect(unused_variables, reason = "of H.264 and VP9")
+        )]
         limits: &Limits,
     ) -> Result<Option<Coded>, Failure> {
         match self {
@@ -96,6 +109,8 @@ impl Codec {
             Self::Av1(decoder) => decoder.decode(packet),
             #[cfg(feature = "h264")]
             Self::H264(decoder) => decoder.decode(packet, limits),
+            #[cfg(feature = "vp9")]
+            Self::Vp9(decoder) => decoder.decode(packet, limits),
         }
     }
 }

@@ -163,8 +163,8 @@ impl FrameDecoder {
         read.map_err(|source| VideoError::Read { offset: packet.offset, bytes, source })
     }
 
-    /// Decodes the packet that was read. A panic of the decoders of H.264 is an error of the packet;
-    /// one of rav1d, whose functions are those of a C library, ends the process.
+    /// Decodes the packet that was read. A panic of the decoders of H.264 and VP9 is an error of the
+    /// packet; one of rav1d, whose functions are those of a C library, ends the process.
     fn decode_packet(&mut self) -> Result<Option<Coded>, Failure> {
         let codec = &mut self.codec;
         let name = codec.name();

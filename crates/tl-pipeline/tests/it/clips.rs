@@ -25,9 +25,9 @@ use crate::store::{MemoryStore, upload};
 
 const SEED: u64 = 42;
 
-/// Clips in the order of their names: AV1, and H.264 with B pictures, open groups, edits, and one
-/// turned.
-const CLIPS: [&str; 10] = [
+/// Clips in the order of their names: AV1, H.264 with B pictures, open groups, edits, and one turned, and
+/// VP9 with hidden pictures.
+const CLIPS: [&str; 11] = [
     "av1.mp4",
     "av1_10_bits.mkv",
     "h264.mkv",
@@ -38,6 +38,7 @@ const CLIPS: [&str; 10] = [
     "h264_opendml.avi",
     "h264_rate.mp4",
     "h264_rotated.mov",
+    "vp9_hidden.webm",
 ];
 
 fn stored(name: &str) -> Vec<u8> {

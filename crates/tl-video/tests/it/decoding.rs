@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "vp9")]
+use tl_video::Chroma;
 use tl_video::{FrameDecoder, Limits, Picture, VideoError, VideoIndex};
 
 use crate::support::Clip;
@@ -9,7 +11,8 @@ use crate::support::Clip;
 fn clips() -> impl Iterator<Item = Clip> {
     Clip::all().into_iter().filter(|clip| {
         let is_av1 = cfg!(feature = "av1") && clip.name.starts_with("av1");
-        is_av1 || clip.name.starts_with("h264")
+        let is_vp9 = cfg!(feature = "vp9") && clip.name.starts_with("vp9");
+        is_av1 || is_vp9 || clip.name.starts_with("h264")
     })
 }
 
@@ -94,6 +97,28 @@ fn other_codecs_are_refused_by_name() {
     }
 }
 
+#[cfg(feature = "vp9")]
+#[test]
+fn pictures_of_vp9_have_the_format_of_their_header() {
+    let formats = [
+        ("vp9.webm", 8, Chroma::Yuv420),
+        ("vp9_10_bits.webm", 10, Chroma::Yuv420),
+        ("vp9_444.mkv", 8, Chroma::Yuv444),
+    ];
+    for (name, bits, chroma) in formats {
+        let clip = Clip::of(name);
+        let index = clip.index();
+        let mut pictures = Vec::new();
+        let plan = index.cost(&[1]).unwrap();
+        let mut decoder = new(&index);
+        decoder
+            .decode(&index, &plan, &clip.bytes, &mut |_, picture| pictures.push(picture))
+            .unwrap();
+        assert_eq!((pictures[0].bit_depth, pictures[0].chroma), (bits, chroma), "{name}");
+        assert_eq!(pictures[0].color.full_range, Some(false), "{name}");
+    }
+}
+
 #[test]
 fn pictures_have_the_colours_of_their_header() {
     let clip = Clip::of("h264_rotated.mov");
@@ -112,6 +137,29 @@ fn pictures_have_the_colours_of_their_header() {
 #[test]
 fn damaged_packets_are_errors_or_pictures() {
     damage(&["h264_b.mp4", "h264_10_bits.mp4", "h264.avi"]);
+}
+
+#[cfg(feature = "vp9")]
+#[test]
+fn damaged_packets_of_vp9_are_errors_or_pictures() {
+    damage(&["vp9.mp4", "vp9_hidden.webm", "vp9_10_bits.webm", "vp9_444.mkv"]);
+}
+
+#[cfg(feature = "vp9")]
+#[test]
+fn limits_of_decoding_vp9_are_charged() {
+    let clip = Clip::of("vp9.mp4");
+    let index = clip.index();
+    let decoded = |max_decoder_bytes| {
+        let limits = Limits { max_decoder_bytes, ..Limits::default() };
+        let mut decoder = FrameDecoder::new(&index, &limits).unwrap();
+        decode(&mut decoder, &index, &clip.bytes, &[0])
+    };
+    // Twelve pictures of planes of 256x136 and twice 128x104 samples of two bytes, and notes of 96
+    // blocks.
+    let text = decoded(100_000).unwrap_err().to_string();
+    assert_eq!(text, "limit exceeded: max_decoder_bytes is 100000, this file needs 1492992");
+    decoded(1_492_992).unwrap();
 }
 
 #[cfg(feature = "av1")]

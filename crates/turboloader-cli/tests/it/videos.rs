@@ -259,7 +259,7 @@ fn previews_show_frames_of_a_video_and_one_of_each_video() {
     let line = preview(&clip("h264_b.mp4"), &["--ops"]).error(2);
     assert!(line.contains("are for data sets, not one video"), "{line}");
     // One without a decoder is shown by its caption.
-    let run = preview(&folder_of(folder.path(), &["h264_b.mp4", "vp9.mp4"]), &[]);
+    let run = preview(&folder_of(folder.path(), &["h264_b.mp4", "vp8.webm"]), &[]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let mut damaged = fs::read(clip("h264_b.mp4")).unwrap();
     damaged.truncate(3000);
