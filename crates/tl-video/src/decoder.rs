@@ -75,8 +75,9 @@ impl FrameDecoder {
     /// frames.
     ///
     /// # Errors
-    /// [`VideoError::Read`], [`Decode`](VideoError::Decode), [`NoPicture`](VideoError::NoPicture)
-    /// and [`LimitExceeded`](VideoError::LimitExceeded). The decoder can be used afterwards.
+    /// [`VideoError::Read`], [`Decode`](VideoError::Decode), [`NoPicture`](VideoError::NoPicture),
+    /// [`TooManyPictures`](VideoError::TooManyPictures) and
+    /// [`LimitExceeded`](VideoError::LimitExceeded). The decoder can be used afterwards.
     pub fn decode(
         &mut self,
         index: &VideoIndex,
@@ -84,6 +85,11 @@ impl FrameDecoder {
         source: &(impl ReadAt + ?Sized),
         sink: &mut dyn FnMut(u64, Picture),
     ) -> Result<(), VideoError> {
+        let need = plan.packet_count();
+        let max = self.limits.max_pictures;
+        if need > max {
+            return Err(VideoError::TooManyPictures { need, max });
+        }
         for run in &plan.runs {
             let mut wanted = Wanted::new(index, run)?;
             loop {

@@ -56,6 +56,13 @@ pub enum VideoError {
     /// A frame after the last one was asked for.
     #[error("frame {frame} of a video of {count} frames")]
     NoFrame { frame: u64, count: u64 },
+    /// A plan would decode more pictures than [`Limits::max_pictures`](crate::Limits); nothing was
+    /// decoded.
+    #[error(
+        "the frames take {need} decoded pictures, at most {max} (max_pictures) are allowed: a video \
+         with more key frames takes fewer"
+    )]
+    TooManyPictures { need: u64, max: u64 },
     /// A packet that its decoder refuses.
     #[error("packet {packet} at byte {offset}: {source}")]
     Decode { packet: u64, offset: u64, source: CodecError },

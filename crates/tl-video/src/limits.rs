@@ -22,6 +22,9 @@ pub struct Limits {
     /// Bytes that a decoder may hold: the pictures that the video's header asks it to keep, and what
     /// it notes of their blocks. Default 1 GiB; a video of 3840x2160 with 16 pictures takes half.
     pub max_decoder_bytes: u64,
+    /// Pictures that a plan decodes, those included that no caller asked for: a frame needs all from
+    /// the key picture before it on. Default 100 000, an hour at 28 frames a second.
+    pub max_pictures: u64,
 }
 
 impl Default for Limits {
@@ -32,6 +35,7 @@ impl Default for Limits {
             max_headers: 1 << 24,
             max_packet_bytes: 64 << 20,
             max_decoder_bytes: 1 << 30,
+            max_pictures: 100_000,
         }
     }
 }

@@ -24,7 +24,10 @@ impl Fault for VideoFault {
     fn kind(&self) -> ErrorKind {
         if matches!(self.source, VideoError::Read { .. }) {
             ErrorKind::System
-        } else if matches!(self.source, VideoError::LimitExceeded { .. }) {
+        } else if matches!(
+            self.source,
+            VideoError::LimitExceeded { .. } | VideoError::TooManyPictures { .. }
+        ) {
             ErrorKind::Limit
         } else {
             ErrorKind::Data
@@ -161,7 +164,7 @@ pub(crate) fn index_bytes(bytes: &[u8]) -> Result<Vec<u8>, Box<dyn Error + Send 
 
 /// Decodes all frames of a sample that is a video, if its codec is decoded here, and forgets them.
 pub(crate) fn decode_all(bytes: &[u8]) -> Result<(), VideoError> {
-    let limits = Limits::default();
+    let limits = Limits { max_pictures: u64::MAX, ..Limits::default() };
     let index = VideoIndex::open(bytes, &limits)?;
     let mut decoder = match FrameDecoder::new(&index, &limits) {
         Err(VideoError::Unsupported { .. }) => return Ok(()),

@@ -211,6 +211,30 @@ fn damage(names: &[&str]) {
     assert!(errors > count / 8, "{errors}");
 }
 
+#[test]
+fn a_plan_decodes_as_many_pictures_as_allowed() {
+    let clip = Clip::of("h264_b.mp4");
+    let index = clip.index();
+    // Four groups: the last frame of the first one, and the first three of the second.
+    let frames = [11, 12, 13, 14];
+    let need = index.cost(&frames).unwrap().packet_count();
+    assert!(need > 12);
+    let decoded = |max_pictures| {
+        let limits = Limits { max_pictures, ..Limits::default() };
+        let mut decoder = FrameDecoder::new(&index, &limits).unwrap();
+        decode(&mut decoder, &index, &clip.bytes, &frames)
+    };
+    assert_eq!(decoded(need).unwrap().len(), 4);
+    assert_eq!(
+        decoded(need - 1).unwrap_err().to_string(),
+        format!(
+            "the frames take {need} decoded pictures, at most {} (max_pictures) are allowed: a video \
+             with more key frames takes fewer",
+            need - 1
+        )
+    );
+}
+
 #[cfg(feature = "av1")]
 #[test]
 fn limits_of_decoding_av1_are_charged() {
