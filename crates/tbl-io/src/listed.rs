@@ -3,6 +3,8 @@
 mod annotations;
 mod column;
 
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
 use tbl_format::SampleFormat;
@@ -33,6 +35,8 @@ pub struct Listed {
     files: Files,
     /// True if samples can be requested in the background, once that was asked.
     in_background: OnceLock<bool>,
+    /// By sample, the first one with its file, once that was asked. Empty if no two have one.
+    firsts: OnceLock<Vec<u32>>,
     box_class_names: Vec<String>,
     /// Their numbers, if they are not their places.
     box_class_numbers: Vec<i64>,
@@ -69,10 +73,11 @@ impl Listed {
             parts.location = files.root().clone();
         }
         let in_background = OnceLock::new();
+        let firsts = OnceLock::new();
         let box_class_names = Vec::new();
         let box_class_numbers = Vec::new();
         let flip_pairs = Vec::new();
-        Self { parts, files, in_background, box_class_names, box_class_numbers, flip_pairs }
+        Self { parts, files, in_background, firsts, box_class_names, box_class_numbers, flip_pairs }
     }
 
     pub(crate) fn with_flip_pairs(self, flip_pairs: Vec<[usize; 2]>) -> Self {
@@ -98,6 +103,23 @@ impl Listed {
 
     fn open_file(&self, file: u32) -> Result<Source, ReadError> {
         self.files.open(file, &self.parts.names.path(file))
+    }
+
+    /// For each sample the first one with its file; none if all files differ.
+    fn firsts(&self) -> Vec<u32> {
+        let names = &self.parts.names;
+        let hasher = RandomState::new();
+        let mut seen: HashMap<u64, u32> = HashMap::new();
+        let mut firsts = Vec::new();
+        for sample in 0..self.parts.samples {
+            let name = names.path(sample);
+            let first = *seen.entry(hasher.hash_one(&*name)).or_insert(sample);
+            // Other names with the same hash count as files of their own.
+            let is_again = first < sample && names.path(first) == name;
+            firsts.push(if is_again { first } else { sample });
+        }
+        let are_different = (0..self.parts.samples).zip(&firsts).all(|(one, first)| one == *first);
+        if are_different { Vec::new() } else { firsts }
     }
 
     fn read_source(&self, source: &Source, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
@@ -186,6 +208,12 @@ impl SampleSource for Listed {
         let file = self.file(index)?;
         let read = self.open_file(file).and_then(|source| self.read_source(&source, bytes));
         read.map_err(|error| error.for_sample(index, Some(&self.parts.names.path(file))))
+    }
+
+    fn first_of_file(&self, index: u64) -> u64 {
+        let firsts = self.firsts.get_or_init(|| self.firsts());
+        let first = usize::try_from(index).ok().and_then(|index| firsts.get(index));
+        first.map_or(index, |first| u64::from(*first))
     }
 
     fn class_names(&self) -> &[String] {

@@ -84,6 +84,12 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
         Ok(())
     }
 
+    /// The number of the first sample that has the file of sample `index`, where a list has one file
+    /// several times. By default, and without such a list, `index` itself.
+    fn first_of_file(&self, index: u64) -> u64 {
+        index
+    }
+
     /// The class names stored with the data set, indexed by label; empty, the default, when it stores
     /// none.
     fn class_names(&self) -> &[String] {

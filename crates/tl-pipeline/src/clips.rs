@@ -1,5 +1,6 @@
 //! Clips: frames of videos, chosen anew in every epoch, as the rows of batches.
 
+mod columns;
 mod frames;
 
 use std::borrow::Cow;
@@ -12,6 +13,8 @@ use tl_video::Parity;
 
 use crate::error::PipelineError;
 
+pub use columns::ClipColumns;
+pub(crate) use columns::Times;
 pub(crate) use frames::frames;
 
 /// The most frames of a clip.
@@ -28,6 +31,9 @@ pub struct ClipWork {
     /// The conversion of frames to RGB. [`ClipWork::new`] takes FFmpeg's, which models are mostly
     /// trained with.
     pub parity: Parity,
+    /// Fields of samples that say which part of a video is the sample, and when clips begin.
+    /// [`ClipWork::new`] takes none.
+    pub columns: ClipColumns,
 }
 
 /// The frames of each video that become its clips.
@@ -76,7 +82,8 @@ pub enum ClipStart {
     Uniform,
     /// Each clip is in the middle of one of as many equal parts of the video as there are clips.
     Center,
-    /// The clips begin at the frame that is on display at this time of the video in seconds.
+    /// The clips begin at the frame that is on display at this time in seconds, of the video or of
+    /// the part of it that is the sample.
     At(f64),
     /// The rows of the data set name the frames: each row of [`LeRobot`](crate::LeRobot) has a clip of
     /// every camera.
@@ -120,13 +127,15 @@ impl ClipWork {
     /// Clips with FFmpeg's colours.
     #[must_use]
     pub fn new(recipe: Recipe, sampling: ClipSampling) -> Self {
-        Self { recipe, sampling, parity: Parity::Ffmpeg }
+        let columns = ClipColumns::default();
+        Self { recipe, sampling, parity: Parity::Ffmpeg, columns }
     }
 
     /// Refuses what makes no clips.
     pub(crate) fn check(&self) -> Result<(), PipelineError> {
-        let Self { recipe, sampling, .. } = self;
+        let Self { recipe, sampling, columns, .. } = self;
         sampling.check()?;
+        columns.check(sampling)?;
         let unusable = |why: &dyn fmt::Display| {
             Err(PipelineError::Unusable(format!("clips of videos: recipe `{recipe}` {why}")))
         };

@@ -72,7 +72,7 @@ pub use batching::{Batching, Buckets, PaddingStats};
 pub use cache::{
     CacheConfig, CacheFault, CacheKind, CacheStats, DiskCache, LevelStats, MemoryCache,
 };
-pub use clips::{Beyond, ClipSampling, ClipStart, ClipWork, Spacing};
+pub use clips::{Beyond, ClipColumns, ClipSampling, ClipStart, ClipWork, Spacing};
 pub use collate::Collate;
 pub use config::LoaderConfig;
 pub use dataset::{Dataset, open_tokens, parquet_target, stores};

@@ -113,11 +113,12 @@ pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
                 hash.update(config.decoders.identity());
             }
         }
-        Work::Clips(ClipWork { recipe, sampling, parity }) => {
+        Work::Clips(ClipWork { recipe, sampling, parity, columns }) => {
             hash.update(b"clips");
             hash.update(recipe.hash().0);
             sampling.hash(&mut hash);
             hash.update([u8::from(*parity == Parity::Exact)]);
+            columns.hash(&mut hash);
         }
         Work::Columns(columns) => {
             hash.update(b"columns");

@@ -67,6 +67,7 @@ impl Work {
             }
             Self::Clips(clips) => {
                 check_rows(dataset, Some(clips))?;
+                clips.columns.fields().check_names(dataset)?;
                 check_videos(dataset)
             }
             Self::Bytes | Self::Views | Self::Columns(_) | Self::Tokens(_) => {

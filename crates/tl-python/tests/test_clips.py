@@ -166,3 +166,45 @@ def test_conflicts_are_refused(folder: pathlib.Path) -> None:
         load(folder, 4, exif=True)
     with pytest.raises(tl.exceptions.SettingError, match="3 clips of a video start at one time"):
         load(folder, tl.Clips(4, clips=3, start=0.5))
+
+
+def test_rows_of_a_table_are_parts_of_videos(tmp_path: pathlib.Path) -> None:
+    if not VIDEOS.exists():
+        pytest.skip("needs testdata/video")
+    whole = shutil.copy(VIDEOS / "h264_b.mp4", tmp_path)
+    table = tmp_path / "parts.csv"
+    # 25 frames a second.
+    lines = ["path,from,to,time", "h264_b.mp4,0.4,0.8,0.6", "h264_b.mp4,0.8,1.2,0.8"]
+    table.write_text("\n".join(lines) + "\n")
+    still = {"transform": [tl.CenterCrop(24)]}
+    expected = [videos(load(whole, tl.Clips(10, start=at), **still))[0] for at in (0.4, 0.8)]
+    parts = load(table, tl.Clips(10, start=0.0, part=("from", "to")), **still)
+    found = videos(parts)
+    assert all((found[row] == expected[row]).all() for row in (0, 1))
+    assert "between the times in columns from and to" in parts.explain()
+    at = load(table, tl.Clips(5, at="time"), **still)
+    found = videos(at)
+    assert (found[0] == expected[0][5:]).all()
+    assert (found[1] == expected[1][:5]).all()
+    assert "from the time in column time on" in at.explain()
+    # A random clip stays within its part.
+    random = videos(load(table, tl.Clips(10, part=["from", None]), num_workers=1, **still))
+    assert len(random) == 2
+    table.write_text("path,from,to\nh264_b.mp4,0.8,0.4\n")
+    with pytest.raises(tl.LoaderError, match="from 0.8 s to 0.4 s"):
+        list(load(table, tl.Clips(10, part=("from", "to")), **still))
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"at": ""}, "at is '', expected the name of a column"),
+        ({"at": "time", "start": "center"}, "conflicting settings: start and at"),
+        ({"part": "from"}, "part is 'from', expected the names of two columns"),
+        ({"part": (None, None)}, "expected the names of two columns"),
+        ({"part": ("from", 2)}, "expected the names of two columns"),
+    ],
+)
+def test_columns_of_times_are_checked(settings: dict, expected: str) -> None:
+    with pytest.raises(tl.SettingError, match=expected):
+        tl.Clips(4, **settings)

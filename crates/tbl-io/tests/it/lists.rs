@@ -103,6 +103,17 @@ fn a_manifest_gives_labels_and_fields() {
 }
 
 #[test]
+fn rows_of_one_file_share_the_number_of_the_first() {
+    let root = files(&["a.mp4", "b.mp4", "c.mp4"]);
+    let lines = "path,from\nb.mp4,0\na.mp4,0\nb.mp4,1\nc.mp4,0\na.mp4,2\nb.mp4,2\n";
+    let listed = open(&write(root.path(), "parts.csv", lines));
+    let firsts = (0..6).map(|index| listed[0].first_of_file(index));
+    assert_eq!(firsts.collect::<Vec<_>>(), [0, 1, 0, 3, 1, 0]);
+    let listed = open(&write(root.path(), "all.csv", "path,from\nb.mp4,0\na.mp4,0\n"));
+    assert_eq!([0, 1].map(|index| listed[0].first_of_file(index)), [0, 1]);
+}
+
+#[test]
 fn blanks_around_the_names_of_columns_do_not_count() {
     let root = files(&["1.jpg", "2.jpg"]);
     let manifest = write(root.path(), "train.csv", " path , label\n1.jpg, dog\n2.jpg,cat \n");

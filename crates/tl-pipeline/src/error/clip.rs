@@ -1,7 +1,7 @@
 //! Videos that do not have the clips that are asked for.
 
 /// The reason why a video does not have the clips that are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages name the fields")]
 pub enum ClipFault {
@@ -10,6 +10,23 @@ pub enum ClipFault {
         "no frame is on display at {seconds} s, the video shows frames from {first} s to {end} s"
     )]
     NoFrameAt { seconds: f64, first: f64, end: f64 },
+    /// A sample without the time that a column of its data set has.
+    #[error("no time in column `{column}`")]
+    NoTime { column: String },
+    /// A time that is not a number.
+    #[error("column `{column}` is `{found}`, expected seconds as a number")]
+    Time { column: String, found: String },
+    /// A part of a video that ends before it begins, or then.
+    #[error(
+        "the part of the video is from {from} s to {to} s, expected an end after its beginning"
+    )]
+    EmptyPart { from: f64, to: f64 },
+    /// A part of a video that ends after the video.
+    #[error("the part of the video ends at {to} s, the video at {end} s")]
+    PartBeyondEnd { to: f64, end: f64 },
+    /// A clip that begins outside of its part of the video.
+    #[error("the clip begins at {seconds} s, its part of the video is from {from} s to {to} s")]
+    OutsidePart { seconds: f64, from: f64, to: f64 },
     /// The video ends before the clip, which must not be filled.
     #[error("the clip from frame {start} on has {have} of {frames} frames, the video has {count}")]
     TooShort { start: u64, have: u32, frames: u32, count: u64 },

@@ -12,7 +12,7 @@ use tl_video::{FrameDecoder, Limits, Parity, Picture, ReadAt, VideoError, VideoI
 use super::indexes::VideoIndexes;
 use super::pixels::Pixels;
 use super::stored::{Until, fault};
-use crate::clips::{ClipSampling, ClipWork, VideoId, frames};
+use crate::clips::{ClipColumns, ClipSampling, ClipWork, VideoId, frames};
 use crate::dataset::Dataset;
 use crate::error::{ClipFault, SampleFault};
 #[cfg(feature = "arrow")]
@@ -30,6 +30,7 @@ const PACKET_BYTES: u64 = 144;
 #[derive(Debug)]
 pub(crate) struct ClipRenderer {
     sampling: ClipSampling,
+    columns: ClipColumns,
     parity: Parity,
     recipe: Recipe,
     renderer: Renderer,
@@ -48,8 +49,9 @@ impl ClipRenderer {
             .with_memory_limit(limits.decode.max_decoded_bytes)
             .with_user_transforms(user_transforms);
         let pixels = Pixels::default();
-        let ClipWork { sampling, parity, .. } = *work;
-        Self { sampling, parity, recipe, renderer, pixels, limits: *limits }
+        let ClipWork { sampling, parity, ref columns, .. } = *work;
+        let columns = columns.clone();
+        Self { sampling, columns, parity, recipe, renderer, pixels, limits: *limits }
     }
 
     /// Makes the clips of a sample, and returns height and width of its frames in the batch.
@@ -64,10 +66,14 @@ impl ClipRenderer {
     ) -> Result<[u32; 2], SampleFault> {
         let limits = video_limits(&self.limits);
         let place = dataset.place(draw.sample)?;
-        let id = VideoId { shard: place.0, number: place.1 };
+        let times = self.columns.read(dataset, draw.sample, self.limits.stored)?;
+        let mut id = VideoId { shard: place.0, number: place.1 };
+        if !self.columns.is_empty() {
+            id.number = dataset.shards()[id.shard].first_of_file(id.number);
+        }
         let index = videos.get(id, || index(dataset, draw.sample, video, &limits))?;
         metrics.lap(Stage::Read);
-        let numbers = frames(&self.sampling, &index, draw)?;
+        let numbers = frames(&self.sampling, &index, times, draw)?;
         let wanted = Wanted { index: &index, video, numbers: &numbers, clip: 0, draw };
         self.render_frames(&wanted, out, metrics)
     }
@@ -116,7 +122,7 @@ impl ClipRenderer {
         };
         let plan = index.cost(numbers).map_err(failed)?;
         let mut decoder = FrameDecoder::new(index, &video_limits(&self.limits)).map_err(failed)?;
-        let Self { sampling, parity, recipe, renderer, pixels, limits } = self;
+        let Self { sampling, parity, recipe, renderer, pixels, limits, .. } = self;
         let frames_of_clip = sampling.frames as usize;
         let mut clips = Clips {
             orientation: Orientation::of_rotation(index.info().rotation),

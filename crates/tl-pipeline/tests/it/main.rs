@@ -12,6 +12,7 @@ mod buckets;
 mod budget;
 mod cache_kills;
 mod caches;
+mod clip_parts;
 mod clips;
 mod containers;
 mod content;

@@ -127,6 +127,18 @@ class Cache(Group):
         self._set(memory=memory, disk=disk, folder=of_disk)
 
 
+def _part(columns: Any) -> tuple[str | None, str | None]:
+    """Return the names of the columns with beginning and end of a part."""
+    is_pair = isinstance(columns, (list, tuple)) and len(columns) == 2
+    if is_pair and columns != (None, None) and all(
+        name is None or (isinstance(name, str) and name) for name in columns
+    ):
+        return columns[0], columns[1]
+    raise SettingError(
+        f"Clips: part is {columns!r}, expected the names of two columns, such as ('from', 'to')"
+    )
+
+
 @dataclass(frozen=True)
 class Clips(Group):
     """The frames of each video that become its clips: ``batch["video"]``.
@@ -151,6 +163,13 @@ class Clips(Group):
         ``"random"``: anywhere, drawn anew in each epoch; ``"regular"``: at equal distances from the
         first to the last possible frame; ``"center"``: in the middle of equal parts of the video;
         or a time in seconds, for one clip.
+    at
+        The column with the time in seconds of the video at which the clip of a sample begins.
+        Instead of ``start``.
+    part
+        The columns with the times in seconds between which a sample lies in its video, such as
+        ``("from", "to")``. With None in place of one of them it begins or ends with the video.
+        Columns are those of a manifest or of Parquet files, or files next to the videos.
     policy
         The frames after the end of a video that is too short, in the words of torchcodec:
         ``"repeat_last"``, ``"wrap"`` for the clip again, or ``"error"``.
@@ -172,6 +191,8 @@ class Clips(Group):
     seconds: float | None = None
     fps: float | None = None
     start: ClipStart | float = "random"
+    at: str | None = None
+    part: tuple[str | None, str | None] | None = None
     policy: ClipPolicy = "repeat_last"
     colors: ClipColors = "ffmpeg"
 
@@ -195,6 +216,13 @@ class Clips(Group):
             check_choice("Clips: start", self.start, ("random", "regular", "center"))
         else:
             self._set(start=number("Clips: start", self.start))
+        if self.at is not None:
+            if not isinstance(self.at, str) or not self.at:
+                raise SettingError(f"Clips: at is {self.at!r}, expected the name of a column")
+            if self.start != "random":
+                raise SettingError("Clips: conflicting settings: start and at; pass only one")
+        if self.part is not None:
+            self._set(part=_part(self.part))
         check_choice("Clips: policy", self.policy, ("repeat_last", "wrap", "error"))
         check_choice("Clips: colors", self.colors, ("ffmpeg", "exact"))
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use tl_pipeline::{
-    Beyond, ClipSampling, ClipStart, ClipWork, Columns, Dataset, DevicePart, Loader, LoaderNote,
-    Spacing, TokenNumber, TokenWork, Work,
+    Beyond, ClipColumns, ClipSampling, ClipStart, ClipWork, Columns, Dataset, DevicePart, Loader,
+    LoaderNote, Spacing, TokenNumber, TokenWork, Work,
 };
 use tl_tokens::Sequences;
 use turboloader::Explanation;
@@ -30,8 +30,9 @@ fn columns_in_words(columns: &Columns) -> String {
 }
 
 /// The choice of frames, in words.
-fn clips_in_words(sampling: &ClipSampling) -> String {
-    let ClipSampling { frames, clips, spacing, start, beyond } = sampling;
+fn clips_in_words(work: &ClipWork) -> String {
+    let ClipSampling { frames, clips, spacing, start, beyond } = &work.sampling;
+    let ClipColumns { from, to, at } = &work.columns;
     let distance = match spacing {
         Spacing::Frames(1) => "consecutive frames".to_owned(),
         Spacing::Frames(distance) => format!("frames, {distance} apart"),
@@ -39,18 +40,25 @@ fn clips_in_words(sampling: &ClipSampling) -> String {
         Spacing::Fps(fps) => format!("frames at {fps} a second"),
         other => format!("frames, {other:?}"),
     };
-    let start = match start {
-        ClipStart::At(seconds) => format!("from {seconds} s on"),
-        ClipStart::Uniform => "at equal distances".to_owned(),
-        ClipStart::Center => "in the middle".to_owned(),
-        ClipStart::Random | _ => "at random places".to_owned(),
+    let start = match (at, start) {
+        (Some(at), _) => format!("from the time in column {at} on"),
+        (None, ClipStart::At(seconds)) => format!("from {seconds} s on"),
+        (None, ClipStart::Uniform) => "at equal distances".to_owned(),
+        (None, ClipStart::Center) => "in the middle".to_owned(),
+        (None, ClipStart::Random | _) => "at random places".to_owned(),
     };
     let beyond = match beyond {
         Beyond::Error => "short videos are errors",
         Beyond::Wrap => "short videos again and again",
         Beyond::RepeatLast | _ => "short videos with their last frame again",
     };
-    format!("{clips} of {frames} {distance}, {start}; {beyond}")
+    let part = match (from, to) {
+        (None, None) => String::new(),
+        (Some(from), None) => format!(", after the time in column {from}"),
+        (None, Some(to)) => format!(", before the time in column {to}"),
+        (Some(from), Some(to)) => format!(", between the times in columns {from} and {to}"),
+    };
+    format!("{clips} of {frames} {distance}, {start}{part}; {beyond}")
 }
 
 /// The sequences of tokens and their type, in words.
@@ -96,8 +104,8 @@ pub(super) fn explain(loader: &Loader) -> String {
     );
     match &config.work {
         Work::Images(recipe) => line(&mut text, "recipe", recipe),
-        Work::Clips(ClipWork { recipe, sampling, .. }) => {
-            line(&mut text, "clips", &clips_in_words(sampling));
+        Work::Clips(clips @ ClipWork { recipe, .. }) => {
+            line(&mut text, "clips", &clips_in_words(clips));
             line(&mut text, "recipe", recipe);
         }
         Work::Columns(columns) => line(&mut text, "columns", &columns_in_words(columns)),

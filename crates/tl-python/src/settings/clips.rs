@@ -1,7 +1,7 @@
 //! The choice of frames of clips.
 
 use pyo3::prelude::*;
-use tl_pipeline::{Beyond, ClipSampling, ClipStart, ClipWork, ColorParity, Spacing};
+use tl_pipeline::{Beyond, ClipColumns, ClipSampling, ClipStart, ClipWork, ColorParity, Spacing};
 use tl_transform::Recipe;
 
 use super::none_of;
@@ -16,6 +16,10 @@ pub(super) struct ClipSettings {
     seconds: Option<f64>,
     fps: Option<f64>,
     start: Start,
+    /// The column with the time at which clips begin.
+    at: Option<String>,
+    /// Those with the beginning and the end of samples.
+    part: Option<(Option<String>, Option<String>)>,
     policy: String,
     colors: String,
 }
@@ -28,7 +32,8 @@ enum Start {
 
 impl ClipSettings {
     pub(super) fn work(&self, recipe: Recipe) -> Result<ClipWork, Error> {
-        let Self { frames, clips, stride, seconds, fps, ref start, ref policy, ref colors } = *self;
+        let Self { frames, clips, stride, seconds, fps, .. } = *self;
+        let Self { start, at, part, policy, colors, .. } = self;
         let spacing = match (seconds, fps) {
             (Some(seconds), _) => Spacing::Seconds(seconds),
             (None, Some(fps)) => Spacing::Fps(fps),
@@ -57,6 +62,8 @@ impl ClipSettings {
             other => return Err(none_of("colors", other, "ffmpeg and exact")),
         };
         let sampling = ClipSampling { frames, clips, spacing, start, beyond };
-        Ok(ClipWork { recipe, sampling, parity })
+        let (from, to) = part.clone().unwrap_or_default();
+        let columns = ClipColumns { from, to, at: at.clone() };
+        Ok(ClipWork { recipe, sampling, parity, columns })
     }
 }
