@@ -94,6 +94,7 @@ CLIPS = {
         {**X264, "bf": "0", "g": "6"},
         {"sound": True, "frames": 16},
     ),
+    "h264_open.avi": ("libx264", OPEN_GROUPS, {"frames": 40}),
     "h264_opendml.avi": (
         "libx264",
         {**X264, "bf": "0", "g": "6"},

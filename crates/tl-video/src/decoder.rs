@@ -45,6 +45,8 @@ pub struct FrameDecoder {
 enum Stop {
     Failed(VideoError),
     Replaced,
+    /// The run starts in an open group, of which pictures before the key picture are wanted.
+    OpenGroup,
 }
 
 impl From<VideoError> for Stop {
@@ -85,17 +87,19 @@ impl FrameDecoder {
         source: &(impl ReadAt + ?Sized),
         sink: &mut dyn FnMut(u64, Picture),
     ) -> Result<(), VideoError> {
-        let need = plan.packet_count();
-        let max = self.limits.max_pictures;
-        if need > max {
-            return Err(VideoError::TooManyPictures { need, max });
-        }
+        self.check_pictures(plan.packet_count())?;
         for run in &plan.runs {
             let mut wanted = Wanted::new(index, run)?;
+            let mut packets = run.packets.clone();
             loop {
-                match self.run(index, run, &source, &mut wanted, sink) {
+                match self.run(index, &packets, &source, &mut wanted, sink) {
                     Ok(()) => break,
-                    Err(Stop::Replaced) => wanted.restart(),
+                    Err(Stop::Replaced) => wanted.restart(packets.start),
+                    Err(Stop::OpenGroup) => {
+                        packets.start = index.key_before(packets.start - 1).unwrap_or(0);
+                        self.check_pictures(packets.end - packets.start)?;
+                        wanted.restart(packets.start);
+                    }
                     Err(Stop::Failed(error)) => {
                         self.decoded = None;
                         return Err(error);
@@ -106,10 +110,15 @@ impl FrameDecoder {
         Ok(())
     }
 
+    fn check_pictures(&self, need: u64) -> Result<(), VideoError> {
+        let max = self.limits.max_pictures;
+        if need > max { Err(VideoError::TooManyPictures { need, max }) } else { Ok(()) }
+    }
+
     fn run(
         &mut self,
         index: &VideoIndex,
-        run: &Run,
+        packets: &Range<u64>,
         source: &dyn ReadAt,
         wanted: &mut Wanted,
         sink: &mut dyn FnMut(u64, Picture),
@@ -118,20 +127,22 @@ impl FrameDecoder {
         let first = wanted.first_packet();
         let is_usable = |decoded: &Range<u64>| {
             let reach = decoded.start..=first.min(decoded.end);
-            !is_counted && reach.contains(&run.packets.start) && decoded.end <= first
+            !is_counted && reach.contains(&packets.start) && decoded.end <= first
         };
         let kept = self.decoded.take().filter(is_usable);
         if kept.is_none() {
             self.codec.restart();
         }
-        let start = kept.as_ref().map_or(run.packets.start, |kept| kept.start);
-        let from = kept.map_or(run.packets.start, |kept| kept.end);
+        let start = kept.as_ref().map_or(packets.start, |kept| kept.start);
+        let from = kept.map_or(packets.start, |kept| kept.end);
         let start_pts = index.packet_pts(start).unwrap_or(i64::MIN);
-        for number in from..run.packets.end {
+        // Of the key picture of an open group, while pictures before it can follow.
+        let mut key_order: Option<i64> = None;
+        for number in from..packets.end {
             let Some(packet) = index.packet(number) else { break };
             self.read(source, &packet)?;
             // Pictures before the first one of an open group lack those that they are made of.
-            let is_leading = packet.pts < start_pts;
+            let is_leading = packet.pts < start_pts || key_order.is_some();
             let coded = match self.decode_packet() {
                 Ok(coded) => coded,
                 Err(Failure::Replaced) => return Err(Stop::Replaced),
@@ -147,7 +158,16 @@ impl FrameDecoder {
                 }
             };
             match coded {
-                Some(coded) if is_counted => wanted.count(coded, sink),
+                Some(coded) if is_counted => {
+                    let is_open = number == packets.start && number > 0 && !coded.starts_group;
+                    if is_open && wanted.may_lead() {
+                        return Err(Stop::OpenGroup);
+                    }
+                    let key = if is_open { Some(coded.order) } else { key_order };
+                    key_order = key.filter(|key| coded.order <= *key);
+                    wanted.count(coded, sink);
+                }
+                None if key_order.is_some() => wanted.skip(),
                 Some(coded) => wanted.show(number, coded.picture, sink),
                 None if wanted.has(number) || (is_counted && !is_leading) => {
                     let offset = packet.offset;
@@ -157,7 +177,7 @@ impl FrameDecoder {
             }
         }
         wanted.drain(sink);
-        self.decoded = Some(start..run.packets.end);
+        self.decoded = Some(start..packets.end);
         Ok(())
     }
 
@@ -208,7 +228,9 @@ struct Wanted {
     held: Vec<Coded>,
     /// The number of the next frame of a video whose frames are counted.
     frame: u64,
+    /// The packet at which decoding starts: that of the run, or one before.
     start: u64,
+    run_start: u64,
 }
 
 impl Wanted {
@@ -220,13 +242,27 @@ impl Wanted {
         }
         packets.sort_unstable();
         let start = run.packets.start;
-        Ok(Self { packets, passed: 0, seen: 0, held: Vec::new(), frame: start, start })
+        let held = Vec::new();
+        Ok(Self { packets, passed: 0, seen: 0, held, frame: start, start, run_start: start })
     }
 
-    fn restart(&mut self) {
+    /// Begins anew at a packet.
+    fn restart(&mut self, start: u64) {
         self.seen = 0;
         self.held.clear();
-        self.frame = self.start;
+        self.start = start;
+        self.frame = start;
+    }
+
+    /// Whether a frame can be one that is shown before the key picture of the run, which needs the
+    /// group before. All pictures of that group are shown before it.
+    fn may_lead(&self) -> bool {
+        self.start == self.run_start && self.first_packet() < self.start + MAX_REORDERED
+    }
+
+    /// Counts a picture that is not wanted and has no picture: it lacks those before the run.
+    fn skip(&mut self) {
+        self.frame += 1;
     }
 
     fn first_packet(&self) -> u64 {

@@ -148,7 +148,7 @@ impl Bits<'_> {
         Some([self.take(16)? + 1, self.take(16)? + 1])
     }
 
-    /// What follows in the header of a picture that is not a key picture, up to the size.
+    /// The rest of the header of a picture that is not a key picture, up to the size.
     fn kind_of_others(
         &mut self,
         profile: u32,

@@ -136,7 +136,7 @@ fn pictures_have_the_colours_of_their_header() {
 
 #[test]
 fn damaged_packets_are_errors_or_pictures() {
-    damage(&["h264_b.mp4", "h264_10_bits.mp4", "h264.avi"]);
+    damage(&["h264_b.mp4", "h264_10_bits.mp4", "h264.avi", "h264_open.avi"]);
 }
 
 #[cfg(feature = "vp9")]
