@@ -191,7 +191,7 @@ def test_rows_of_a_table_are_parts_of_videos(tmp_path: pathlib.Path) -> None:
     random = videos(load(table, tl.Clips(10, part=["from", None]), num_workers=1, **still))
     assert len(random) == 2
     table.write_text("path,from,to\nh264_b.mp4,0.8,0.4\n")
-    with pytest.raises(tl.LoaderError, match="from 0.8 s to 0.4 s"):
+    with pytest.raises(tl.LoaderError, match=r"from 0\.8 s to 0\.4 s"):
         list(load(table, tl.Clips(10, part=("from", "to")), **still))
 
 

@@ -130,8 +130,10 @@ class Cache(Group):
 def _part(columns: Any) -> tuple[str | None, str | None]:
     """Return the names of the columns with beginning and end of a part."""
     is_pair = isinstance(columns, (list, tuple)) and len(columns) == 2
-    if is_pair and columns != (None, None) and all(
-        name is None or (isinstance(name, str) and name) for name in columns
+    if (
+        is_pair
+        and columns != (None, None)
+        and all(name is None or (isinstance(name, str) and name) for name in columns)
     ):
         return columns[0], columns[1]
     raise SettingError(
