@@ -223,6 +223,27 @@ impl Report {
         }
     }
 
+    /// The rate, the consumer's waits, the limit and the memory of batches in one short line, to be
+    /// shown while the loader runs.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let limit = match self.limit() {
+            None => return "no batch received".to_owned(),
+            Some(Limit::Consumer) => "the consumer",
+            Some(Limit::Stage(stage)) => stage.name(),
+            Some(Limit::Readers) if self.stats.readers.is_planned => "the store",
+            Some(Limit::Readers) => "the readers",
+        };
+        let LoaderStats { slabs, slabs_in_use, slab_bytes, .. } = self.stats;
+        format!(
+            "{:.0} samples/s, waiting {:.0} % of the time, limited by {limit}, {slabs_in_use} of \
+             {slabs} batches in use, {:.0} MB",
+            self.rate(),
+            100.0 * self.consumer_wait(),
+            float(slabs.saturating_mul(slab_bytes)) / 1e6
+        )
+    }
+
     /// The reason for the limit in words, if it is not the workers.
     fn why(&self, limit: Limit) -> &'static str {
         let by_consumer = self.capacity_without(limit) > self.demand();
@@ -496,8 +517,28 @@ mod tests {
     }
 
     #[test]
+    fn a_running_loader_has_a_line() {
+        let Report { stats } = report([200, 1200, 100, 350, 30, 20], 100, (900, 100));
+        let stats = LoaderStats { slabs: 5, slabs_in_use: 4, slab_bytes: 12_000_000, ..stats };
+        assert_eq!(
+            Report::new(stats).line(),
+            "1000 samples/s, waiting 90 % of the time, limited by decode, 4 of 5 batches in use, \
+             60 MB"
+        );
+        let consumer = report([100, 200, 50, 50, 0, 0], 1600, (10, 990)).line();
+        assert!(consumer.contains(", limited by the consumer, "), "{consumer}");
+        let Report { mut stats } = read_ahead([900, 700, 0, 200, 0, 0], (2200, 800), 7600);
+        let readers = Report::new(stats.clone()).line();
+        assert!(readers.contains(", limited by the readers, "), "{readers}");
+        stats.readers.is_planned = true;
+        let store = Report::new(stats).line();
+        assert!(store.contains(", limited by the store, "), "{store}");
+    }
+
+    #[test]
     fn nothing_done_is_no_limit() {
         let report = Report::new(LoaderStats::default());
+        assert_eq!(report.line(), "no batch received");
         assert_eq!((report.limit(), report.rate(), report.reachable()), (None, 0.0, 0.0));
         assert_eq!(report.to_string().lines().last(), Some(&*report.verdict()));
     }
