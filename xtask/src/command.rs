@@ -13,6 +13,12 @@ pub(crate) fn workspace_root() -> PathBuf {
     package.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
+/// The folder of builds.
+pub(crate) fn target() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    workspace_root().join(target.map_or_else(|| "target".into(), PathBuf::from))
+}
+
 /// A `cargo` command with `arguments` (separated by spaces), to be run in the workspace root.
 pub(crate) fn cargo(arguments: &str) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -59,7 +65,8 @@ pub(crate) fn missing_target(target: &str) -> Option<String> {
     (!is_there).then(|| format!("`rustup target add {target}` installs the target"))
 }
 
-fn command_line(command: &Command) -> String {
+/// The program's name with its arguments.
+pub(crate) fn command_line(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or_default();
     let mut line = program.to_string_lossy().into_owned();
     for argument in command.get_args() {

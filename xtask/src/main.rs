@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a development tool reports here")]
 
+mod aarch64;
 mod bench;
 mod command;
+mod counts;
 mod demo;
 mod fuzz;
 mod goldens;
@@ -42,6 +44,7 @@ usage: cargo xtask <task>
                             there is; or that for aarch64 or musl, by the name of the target
   release VERSION           prepare a release: set the version, date the changelogs, run all checks,
                             build the packages and wheels; print the commands that upload them
+  aarch64                   run the tests of kernels, decoders and formats for 64-bit ARM in QEMU
   tidy                      house rules that the compiler does not check
   bench [GROUP] [--save NAME | --against NAME]
                             run the benchmarks of one group or all, print a table
@@ -74,6 +77,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     match (task.as_str(), rest) {
         ("demo", []) => demo::run(),
         ("test", rest) => test::run(&test::Options::parse(rest)?),
+        ("aarch64", []) => aarch64::test(&test::SLOW),
         ("tidy", []) => tidy::run(),
         ("bench", rest) => bench::run(&bench::Options::parse(rest)?),
         ("prove", kinds) => prove::run(kinds),

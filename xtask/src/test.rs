@@ -3,7 +3,6 @@
 //!
 //! Checks that need a tool or target that is not installed are reported as skipped, never as passed.
 
-use std::env;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,15 +10,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::command::{self, cargo, workspace_root};
-use crate::{packages, prove, ptx, python, tidy};
-
-const AARCH64: &str = "aarch64-unknown-linux-gnu";
+use crate::{aarch64, packages, prove, ptx, python, tidy};
 
 /// A target without an operating system, which has no `std`.
 const BARE: &str = "thumbv7em-none-eabi";
-
-/// The crates without C code, which check for another architecture without a cross compiler.
-const PURE_RUST: &str = "-p idv-format -p tbl-format -p tl-simd -p tl-decode -p tl-transform";
 
 /// All crates with [`FEATURES`]. Benchmarks are left out: their dependencies turn on features of
 /// other dependencies, and nothing that is compiled for tests would serve the Python package.
@@ -30,7 +24,7 @@ pub(crate) const FEATURES: &str = "turboloader/simulate,turboloader-cli/parquet,
 
 /// Tests of the workspace that take ten seconds and more on a slow machine: long runs, kills, waits,
 /// every file of a corpus. Parts of names.
-const SLOW: [&str; 20] = [
+pub(crate) const SLOW: [&str; 20] = [
     "a_heavy_transform_is_named",
     "a_million_samples_stay_within_the_budget",
     "a_slow_training_step_is_named",
@@ -89,7 +83,7 @@ const FULL: [Check; 11] = [
     Check { name: "aarch64", run: aarch64 },
     Check { name: "benches", run: || run_cargo("test --package tl-benches --benches") },
     Check { name: "site", run: || python_package(python::site) },
-    Check { name: "publish", run: publish },
+    Check { name: "publish", run: || packages::publish().map(|()| Outcome::Passed) },
     Check { name: "packages", run: || packages::run(&SLOW).map(|()| Outcome::Passed) },
 ];
 
@@ -252,8 +246,7 @@ fn examples() -> Result<Outcome, Box<dyn Error>> {
 }
 
 fn run_example(name: impl AsRef<Path>) -> Result<Outcome, Box<dyn Error>> {
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let built = workspace_root().join(target).join("debug/examples");
+    let built = command::target().join("debug/examples");
     command::run(Command::new(built.join(name)).current_dir(workspace_root()))?;
     Ok(Outcome::Passed)
 }
@@ -313,12 +306,7 @@ fn data() -> Result<Outcome, Box<dyn Error>> {
 }
 
 fn aarch64() -> Result<Outcome, Box<dyn Error>> {
-    if let Some(missing) = command::missing_target(AARCH64) {
-        return Ok(Outcome::Skipped(missing));
-    }
-    let tbf = "--package tbf-format --no-default-features --features std,encryption";
-    run_cargo(&format!("check --target {AARCH64} {tbf}"))?;
-    run_cargo(&format!("check --target {AARCH64} {PURE_RUST}"))
+    Ok(aarch64::check()?.map_or(Outcome::Passed, Outcome::Skipped))
 }
 
 /// The formats without `std`, also in what they depend on.
@@ -330,31 +318,6 @@ fn no_std() -> Result<Outcome, Box<dyn Error>> {
     run_cargo(&format!("{check} tbl-format"))?;
     run_cargo(&format!("{check} idv-format"))?;
     run_cargo(&format!("{check} tbf-format --features encryption"))
-}
-
-/// Packages every published crate as the registry would receive it, and builds the packages.
-fn publish() -> Result<Outcome, Box<dyn Error>> {
-    forget_unpacked_packages()?;
-    run_cargo("publish --workspace --dry-run --allow-dirty")
-}
-
-/// Removes what earlier dry runs unpacked. Cargo takes it for this run's packages, because a crate
-/// of a version never changes in a registry, and here it does.
-///
-/// The folder of a registry is named `HOST-HASH`, and the registry of a dry run has no host.
-fn forget_unpacked_packages() -> Result<(), Box<dyn Error>> {
-    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
-    let Some(home) = home.or_else(|| env::home_dir().map(|home| home.join(".cargo"))) else {
-        return Ok(());
-    };
-    let Ok(registries) = fs::read_dir(home.join("registry/src")) else { return Ok(()) };
-    for registry in registries {
-        let registry = registry?;
-        if registry.file_name().to_string_lossy().starts_with('-') {
-            fs::remove_dir_all(registry.path())?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
