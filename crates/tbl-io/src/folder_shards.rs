@@ -19,7 +19,7 @@ use crate::storage::Stores;
 ///
 /// # Errors
 /// [`ReadError::Io`] for a folder with several splits, such as `train-00000-of-00002.parquet` and
-/// `test-00000-of-00001.parquet`, and for a list of `datasets` that cannot be read.
+/// `test-00000-of-00001.parquet`, or the rows and episodes of LeRobot, and for a list of `datasets` that cannot be read.
 pub(crate) fn files_of(
     stores: &Stores,
     location: &Location,
@@ -39,7 +39,9 @@ pub(crate) fn files_of(
         return Ok(Some(files));
     }
     let mut files = Vec::new();
+    let mut is_lerobot = false;
     for name in names {
+        is_lerobot |= *name == *b"meta/info.json";
         if SampleFormat::from_file_name(&name).is_image() {
             return Ok(None);
         }
@@ -52,7 +54,7 @@ pub(crate) fn files_of(
     }
     let splits: BTreeSet<&[u8]> = files.iter().map(|name| split(name)).collect();
     if splits.len() > 1 {
-        return Err(several(location, &splits, &files));
+        return Err(several(location, &splits, &files, is_lerobot));
     }
     Ok(Some(files.iter().map(|name| location.join(name)).collect()))
 }
@@ -68,16 +70,24 @@ fn split(path: &[u8]) -> &[u8] {
 /// Splits that a message names.
 const LISTED: usize = 6;
 
-fn several(location: &Location, splits: &BTreeSet<&[u8]>, files: &[Cow<'_, [u8]>]) -> ReadError {
+fn several(
+    location: &Location,
+    splits: &BTreeSet<&[u8]>,
+    files: &[Cow<'_, [u8]>],
+    is_lerobot: bool,
+) -> ReadError {
     let names: Vec<String> =
         splits.iter().take(LISTED).map(|split| format!("{}*", Escaped(split))).collect();
     let more = if splits.len() > LISTED { ", .." } else { "" };
     let extension = files.first().and_then(|name| name.rsplit(|&byte| byte == b'.').next());
+    let lerobot =
+        "; a data set of LeRobot is opened by `LeRobotDataset` in Python, `LeRobot` in Rust";
     let text = format!(
-        "has {} splits: {}{more}; pass the {} files of one",
+        "has {} splits: {}{more}; pass the {} files of one{}",
         splits.len(),
         names.join(", "),
         Escaped(extension.unwrap_or_default()),
+        if is_lerobot { lerobot } else { "" },
     );
     ReadError::io(location, io::Error::new(io::ErrorKind::InvalidInput, text))
 }

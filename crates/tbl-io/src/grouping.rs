@@ -55,7 +55,7 @@ pub(crate) struct PassedOver {
     pub(crate) first: Option<u32>,
 }
 
-/// The samples with several images that could be the one that is decoded.
+/// The samples with several images, or videos, that could be the one that is decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SeveralImages {
     pub(crate) samples: u64,
@@ -87,7 +87,8 @@ struct Group {
     may_repeat: bool,
     /// The best kind of file in it.
     rank: Rank,
-    /// Images that could be the sample: those of the best kind, and those of the sample's format.
+    /// Images that could be the sample: those of the best kind, and those of the sample's format; of
+    /// a group without an image the videos.
     images: u32,
     /// The file that is the sample, if the group is one.
     main: u32,
@@ -315,7 +316,8 @@ fn choose_main_files(names: &Names, groups: &mut [Group], group_of: &[u32]) {
             Ordering::Greater => continue,
             Ordering::Less => group.images = 1,
             Ordering::Equal => {
-                group.images += u32::from(rank.is_image());
+                let is_video = || SampleFormat::is_video_name(names.base(file));
+                group.images += u32::from(rank.is_image() || is_video());
                 if group.main != NONE && order(file) >= order(group.main) {
                     continue;
                 }

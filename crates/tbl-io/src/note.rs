@@ -22,7 +22,8 @@ pub enum Note {
         /// The name of one of them: the first in an archive, the smallest path in a folder.
         first: Vec<u8>,
     },
-    /// Samples with several images, of which one is chosen by the order of their names.
+    /// Samples with several images, or in a data set of videos with several videos, of which one is
+    /// chosen by the order of their names.
     SeveralImages {
         /// How many samples.
         samples: u64,
@@ -259,12 +260,7 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PassedOver { counts, first } => write_passed_over(f, counts, first),
-            Self::SeveralImages { samples, first } => write!(
-                f,
-                "{samples} samples have several images; one is decoded, such as {}, and the \
-                 others are fields",
-                Escaped(first)
-            ),
+            Self::SeveralImages { samples, first } => write_several(f, *samples, first),
             Self::JoinedImages { images, samples, because } => write!(
                 f,
                 "{images} numbered images are not samples of their own but parts of {samples} \
@@ -362,6 +358,16 @@ fn write_folders_like_splits(f: &mut fmt::Formatter<'_>, names: &[String]) -> fm
         "the classes are the folders {} and {last}, which look like parts of a data set: open one \
          of them, unless these are the classes",
         others.join(", ")
+    )
+}
+
+fn write_several(f: &mut fmt::Formatter<'_>, samples: u64, first: &[u8]) -> fmt::Result {
+    let what = if SampleFormat::is_video_name(first) { "videos" } else { "images" };
+    let first = Escaped(first);
+    write!(
+        f,
+        "{samples} samples have several {what}; one is decoded, such as {first}, and the others are \
+         fields"
     )
 }
 

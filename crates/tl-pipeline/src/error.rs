@@ -386,7 +386,9 @@ impl From<BatchesHeld> for PipelineError {
 /// The setting to change for a state that differs in what only a hash says.
 fn remedy(what: &str) -> &'static str {
     match what {
-        "recipe" => ": set the transform, the type and the parity that the state was saved with",
+        "recipe" => {
+            ": set the transform, the clips, the type and the parity that the state was saved with"
+        }
         "data set" => ": open the data that the state was saved with, in the same order",
         "global batch" => ": batch size times ranks must be that of the state",
         "order" => {

@@ -585,7 +585,7 @@ MISTAKES = [
     (
         "L(image_size=16).load_state_dict(L(image_size=8).state_dict())",
         "StateError",
-        ": set the transform, the type and the parity that the state was saved with",
+        ": set the transform, the clips, the type and the parity that the state was saved with",
     ),
     (
         "L(image_size=8,seed=1).load_state_dict(L(image_size=8).state_dict())",

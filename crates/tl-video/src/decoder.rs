@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::codec::{Codec, Coded, Failure};
-use crate::error::{CodecError, Limit, Name, VideoError};
+use crate::error::{CodecError, Limit, VideoError};
 use crate::index::{Packet, VideoIndex};
 use crate::info::{Color, FrameTimes};
 use crate::limits::{Limits, check};
@@ -59,14 +59,17 @@ impl FrameDecoder {
     /// A decoder of the frames of `index`.
     ///
     /// # Errors
-    /// [`VideoError::Unsupported`] for a codec that is not decoded.
+    /// [`VideoError::NoDecoder`] for a codec that is not decoded.
     pub fn new(index: &VideoIndex, limits: &Limits) -> Result<Self, VideoError> {
-        let feature = "decoding this codec";
-        let what = Name::Text("the video track");
+        let info = index.info();
         let container = index.container();
-        let unsupported = VideoError::Unsupported { container, feature, what, offset: 0 };
-        let codec = Codec::of(index.info(), limits).ok_or(unsupported)?;
-        let color = index.info().color;
+        let no_decoder = || VideoError::NoDecoder {
+            container,
+            codec: info.codec,
+            name: info.codec_name.clone(),
+        };
+        let codec = Codec::of(info, limits).ok_or_else(no_decoder)?;
+        let color = info.color;
         Ok(Self { limits: *limits, codec, color, packet: Vec::new(), decoded: None })
     }
 

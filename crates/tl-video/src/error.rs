@@ -8,6 +8,7 @@ use std::{fmt, io};
 use thiserror::Error;
 
 use crate::container::Container;
+use crate::info::Codec;
 
 /// The reason why a file has no index, or a frame no plan or no picture.
 #[derive(Debug, Error)]
@@ -45,6 +46,14 @@ pub enum VideoError {
     /// The file uses a feature that is recognised and not read.
     #[error("{container}: unsupported: {feature} ({what} at byte {offset})")]
     Unsupported { container: Container, feature: &'static str, what: Name, offset: u64 },
+    /// The codec is one that this build does not decode.
+    #[error("{container}: no decoder for {codec} (`{name}`)")]
+    NoDecoder {
+        container: Container,
+        codec: Codec,
+        /// The container's name of it.
+        name: String,
+    },
     /// An index would exceed one of the [`Limits`](crate::Limits); nothing was allocated for it.
     #[error("limit exceeded: {limit} is {max}, this file needs {need}")]
     LimitExceeded {

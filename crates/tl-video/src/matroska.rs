@@ -21,7 +21,7 @@ const TICK: u64 = 1_000_000;
 const KEY: u8 = 0x80;
 const LACING: u8 = 0x06;
 
-/// Reads the first enabled video track.
+/// Reads the video track that [`Track::find`] chooses.
 pub(crate) fn read(reader: &mut Reader<'_>) -> Result<(VideoInfo, Packets), VideoError> {
     let mut walk = Walk { track: None, cluster: 0, packets: Packets::new(&reader.limits) };
     let mut tick = TICK;

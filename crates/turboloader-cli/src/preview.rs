@@ -184,7 +184,7 @@ fn decode(
         other => return other.map(|()| true),
     }
     match middle_frame(decoder.bytes(), image) {
-        Err(VideoError::Unsupported { .. }) => Ok(false),
+        Err(VideoError::NoDecoder { .. } | VideoError::Unsupported { .. }) => Ok(false),
         Err(error) => {
             let of = sample.subject(&sample.entry()?);
             Err(Failure::data(format_args!("{of}: {error}")))

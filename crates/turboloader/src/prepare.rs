@@ -304,7 +304,8 @@ impl Prepare for StrictDecode {
     fn prepare(&mut self, entry: &Entry<'_>, bytes: &mut Vec<u8>) -> Result<Prepared, Refusal> {
         let stored = Prepared::as_stored(entry);
         if !entry.format.is_image() && entry.format != SampleFormat::RawU8 {
-            if video::is_video(bytes) {
+            let is_named_so = entry.key.as_deref().is_some_and(SampleFormat::is_video_name);
+            if is_named_so || video::is_video(bytes) {
                 video::decode_all(bytes)?;
             }
             return Ok(stored);

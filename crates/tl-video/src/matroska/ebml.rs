@@ -14,6 +14,7 @@ pub(super) mod id {
     pub(in crate::matroska) const TRACK_NUMBER: u32 = 0xD7;
     pub(in crate::matroska) const TRACK_TYPE: u32 = 0x83;
     pub(in crate::matroska) const FLAG_ENABLED: u32 = 0xB9;
+    pub(in crate::matroska) const FLAG_DEFAULT: u32 = 0x88;
     pub(in crate::matroska) const DEFAULT_DURATION: u32 = 0x23_E383;
     pub(in crate::matroska) const CODEC_ID: u32 = 0x86;
     pub(in crate::matroska) const CODEC_PRIVATE: u32 = 0x63A2;

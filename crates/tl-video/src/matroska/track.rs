@@ -23,18 +23,20 @@ pub(super) struct Track {
 }
 
 impl Track {
-    /// The first enabled video track, or the first one if none is enabled.
+    /// The first video track that is enabled and marked as the default, as FFmpeg chooses. Without one
+    /// the first enabled track, and without that the first.
     pub(super) fn find(tracks: &ElementRef<'_>) -> Result<Self, VideoError> {
-        let mut first = None;
+        let mut best = None;
         for entry in tracks.children() {
             let entry = entry?;
             if entry.id != id::TRACK_ENTRY || entry.number(id::TRACK_TYPE, 0)? != VIDEO {
                 continue;
             }
-            if entry.number(id::FLAG_ENABLED, 1)? == 1 {
-                return Self::read(&entry);
+            let is_enabled = entry.number(id::FLAG_ENABLED, 1)? == 1;
+            let rank = (is_enabled, is_enabled && entry.number(id::FLAG_DEFAULT, 1)? == 1);
+            if best.as_ref().is_none_or(|(found, _)| rank > *found) {
+                best = Some((rank, entry));
             }
-            first = first.or(Some(entry));
         }
         let missing = || VideoError::Missing {
             container: CONTAINER,
@@ -42,7 +44,7 @@ impl Track {
             what: Name::Text("`Tracks`"),
             offset: tracks.at,
         };
-        Self::read(&first.ok_or_else(missing)?)
+        Self::read(&best.ok_or_else(missing)?.1)
     }
 
     fn read(entry: &ElementRef<'_>) -> Result<Self, VideoError> {

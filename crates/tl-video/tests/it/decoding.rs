@@ -90,9 +90,10 @@ fn other_codecs_are_refused_by_name() {
     let decoded: Vec<String> = clips().map(|clip| clip.name).collect();
     for clip in Clip::all().into_iter().filter(|clip| !decoded.contains(&clip.name)) {
         let error = FrameDecoder::new(&clip.index(), &Limits::default()).unwrap_err();
-        let container = clip.index().container();
-        let expected =
-            format!("{container}: unsupported: decoding this codec (the video track at byte 0)");
+        let index = clip.index();
+        let container = index.container();
+        let tl_video::VideoInfo { codec, codec_name, .. } = index.info();
+        let expected = format!("{container}: no decoder for {codec} (`{codec_name}`)");
         assert_eq!(error.to_string(), expected);
     }
 }

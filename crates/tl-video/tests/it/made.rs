@@ -238,3 +238,26 @@ fn many_runs_of_nothing_are_bounded() {
     let error = open(&[&clip.bytes[..], &whole].concat()).unwrap_err();
     assert!(matches!(error, VideoError::LimitExceeded { .. }), "{error}");
 }
+
+#[test]
+fn the_track_of_matroska_is_the_default_one() {
+    let flag = |id, value| element(id, &[value]);
+    let enabled = |value| flag(0xb9, value);
+    let default = |value| flag(0x88, value);
+    let of_second = [&[0x82][..], &block(0, 0x80, b"second")[1..]].concat();
+    let blocks = [element(0xa3, &block(0, 0x80, b"first")), element(0xa3, &of_second)];
+    let cluster = element(0x1f43_b675, &[element(0xe7, &[0]), blocks.concat()].concat());
+    for (flags, expected) in [
+        ([vec![], vec![]], "V_1"),
+        ([default(0), vec![]], "V_2"),
+        ([default(0), default(0)], "V_1"),
+        ([enabled(0), default(0)], "V_2"),
+        ([enabled(0), enabled(0)], "V_1"),
+        ([default(0), enabled(0)], "V_1"),
+    ] {
+        let [first, second] = &flags;
+        let tracks = [video_track(1, b"V_1", first), video_track(2, b"V_2", second)];
+        let index = open(&matroska(&tracks, &cluster)).unwrap();
+        assert_eq!(index.info().codec_name, expected, "{flags:?}");
+    }
+}

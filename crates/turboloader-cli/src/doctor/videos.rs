@@ -123,7 +123,7 @@ impl fmt::Display for VideoFindings {
         let Self { videos, looked_at, bad, frames, seconds, codecs, .. } = self;
         writeln!(f, "videos    {videos}, {looked_at} of them looked at")?;
         if *bad > 0 {
-            writeln!(f, "          {bad} could not be read (tl verify names them)")?;
+            writeln!(f, "          {bad} could not be read (tl verify --decode names them)")?;
         }
         let codecs: Vec<_> =
             codecs.iter().map(|(codec, count)| format!("{codec} {count}")).collect();

@@ -269,3 +269,41 @@ fn previews_show_frames_of_a_video_and_one_of_each_video() {
     assert!(run.stderr.contains("1 of 3 samples do not decode, the first: "), "{}", run.stderr);
     assert!(run.stderr.contains("(cut.mp4): MP4: "), "{}", run.stderr);
 }
+
+#[test]
+fn videos_that_share_a_name_up_to_its_first_dot_have_a_note() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["run.back.mp4", "run.front.mp4", "walk.mp4", "walk.txt"] {
+        let bytes =
+            if name.ends_with("txt") { Ok(b"text".to_vec()) } else { fs::read(clip("vp9.mp4")) };
+        fs::write(folder.path().join(name), bytes.unwrap()).unwrap();
+    }
+    let path = folder.path().to_str().unwrap();
+    let note = "1 samples have several videos; one is decoded, such as run.back.mp4, and the others are \
+                fields";
+    assert_eq!(tl(["ls", path]).stderr, format!("tl: {path}: {note}\n"));
+}
+
+#[test]
+fn files_that_only_their_names_make_videos_are_bad() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(clip("vp9.mp4"), folder.path().join("a.mp4")).unwrap();
+    fs::write(folder.path().join("b.mp4"), b"").unwrap();
+    fs::write(folder.path().join("c.avi"), b"not a video at all").unwrap();
+    let run = tl(["verify", "--decode", folder.path().to_str().unwrap()]);
+    let text = format!("{}{}", String::from_utf8_lossy(&run.stdout), run.stderr);
+    for name in ["b.mp4", "c.avi"] {
+        let part = format!("({name}) at byte 0: not an MP4, MOV, Matroska, WebM or AVI file");
+        assert!(text.contains(&part), "{part}: {text}");
+    }
+    assert!(text.contains("2 of 3 samples bad"), "{text}");
+}
+
+#[test]
+fn a_folder_of_lerobot_says_who_opens_it() {
+    let folder: PathBuf = tl_testdata::shipped!("lerobot");
+    let line = tl([Path::new("info"), &folder]).error(2);
+    assert!(line.ends_with(
+        "a data set of LeRobot is opened by `LeRobotDataset` in Python, `LeRobot` in Rust"
+    ));
+}
