@@ -46,7 +46,9 @@ mod warning;
 use pyo3::prelude::*;
 
 /// The native classes and functions of the package.
-#[pymodule(name = "_native")]
+// The default says that no part relies on the interpreter's lock, which nobody has tested: a Python
+// without the lock takes it while this module is loaded.
+#[pymodule(name = "_native", gil_used = true)]
 mod native {
     #[pymodule_export]
     use crate::batch::PyBatch;
