@@ -90,6 +90,18 @@ impl PyReport {
         self.report.verdict()
     }
 
+    /// The rate, the part of the time waited for batches, the limit, and the memory of batches, in one
+    /// short line.
+    #[getter]
+    fn line(&self) -> String {
+        self.report.line()
+    }
+
+    /// The report on what came after ``earlier``, a report of the same loader.
+    fn since(&self, earlier: &Self) -> Self {
+        Report::new(self.report.stats().since(earlier.report.stats())).into()
+    }
+
     fn __str__(&self) -> String {
         self.report.to_string()
     }

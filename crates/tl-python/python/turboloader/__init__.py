@@ -29,6 +29,7 @@ from ._huggingface import from_hf
 from ._lerobot import LeRobotDataset
 from ._native import Batch, ImageInfo, Recipe, Report, Tensor, __version__
 from ._tokens import tokenize, tokens
+from ._watch import watch
 from .dataset import Dataset, Sample, Stats, concat, mix, open
 from .exceptions import *  # noqa: F403
 from .fields import *  # noqa: F403
@@ -88,6 +89,7 @@ __all__ = [
     "tokens",
     "transforms",
     "verify",
+    "watch",
     "write_tbf",
 ]
 # In the form that Pyright knows.

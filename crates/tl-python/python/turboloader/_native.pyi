@@ -565,6 +565,12 @@ class Report:
         without copies.
         """
     @property
+    def line(self, /) -> str:
+        """
+        The rate, the part of the time waited for batches, the limit, and the memory of batches, in one
+        short line.
+        """
+    @property
     def rate(self, /) -> float:
         """Samples received in a second."""
     @property
@@ -579,6 +585,8 @@ class Report:
     @property
     def samples(self, /) -> int:
         """Samples received."""
+    def since(self, /, earlier: Report) -> Report:
+        """The report on what came after ``earlier``, a report of the same loader."""
     @property
     def verdict(self, /) -> str:
         """The limit of the loader, in one sentence."""
