@@ -52,6 +52,15 @@ REFERENCE = {
     "ray": ("Ray", "turboloader.ray"),
 }
 
+# Classes whose constructor griffe does not see: `__new__`, or overloads for type checkers alone.
+# It would warn of each parameter in their docstrings.
+UNSEEN = {"turboloader.DataLoader", "turboloader.TblReader", "turboloader.TblWriter"}
+UNCHECKED = """
+    options:
+      docstring_options:
+        warn_unknown_params: false
+        warn_missing_types: false"""
+
 
 def on_config(config: MkDocsConfig) -> None:
     """Put the reference in the navigation."""
@@ -128,7 +137,8 @@ def reference() -> dict[str, str]:
         for name in exported(f"turboloader.{page}")
     }
     own = [name for name in exported("turboloader") if name not in shared | set(REFERENCE)]
-    entries = [f"::: turboloader.{name}" for name in own]
+    names = [f"turboloader.{name}" for name in own]
+    entries = [f"::: {name}{UNCHECKED if name in UNSEEN else ''}" for name in names]
     head = ["# Data sets and loaders", "`turboloader`"]
     pages["reference/turboloader.md"] = "\n\n".join([*head, *entries])
     return pages

@@ -187,14 +187,16 @@ fn test_wheel(wheel: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     Ok(results)
 }
 
-/// Makes the site of the documentation in `target/site`. A link that leads nowhere is an error.
+/// Makes the site of the documentation in `target/site`. Warnings are errors, such as those of a
+/// link that leads nowhere.
 pub(crate) fn site() -> Result<(), Box<dyn Error>> {
     let environment = Environment::make("site", PYTHON)?;
     environment.install(&FOR_SITE)?;
     // The theme's announcement of its successor.
     let mut build = environment.python("mkdocs");
     build.env("NO_MKDOCS_2_WARNING", "1").current_dir(workspace_root());
-    command::run(build.args(["build", "--quiet", "--config-file", "site/mkdocs.yml"]))
+    // Not with `--quiet`: warnings that are not printed are not counted either.
+    command::run(build.args(["build", "--config-file", "site/mkdocs.yml"]))
 }
 
 /// The interpreter of an environment that has these packages.

@@ -1,5 +1,7 @@
 """Labels from names, ``(images, labels)`` for PyTorch, and folders of classes as archives.
 
+Examples
+--------
 >>> from turboloader.compat import FolderLabelExtractor
 >>> labels = FolderLabelExtractor()
 >>> [labels.extract(name, {}) for name in ("cat/1.jpg", "dog/1.jpg", "cat/2.jpg")]

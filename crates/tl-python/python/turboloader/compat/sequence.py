@@ -1,5 +1,7 @@
 """Batches of arrays, of Python data sets and of tokens, by the names of the first turboloader.
 
+Examples
+--------
 >>> from turboloader.compat import ArrayDataLoader
 >>> batches = ArrayDataLoader(np.arange(10), np.arange(10) * 2, batch_size=4)
 >>> [(x.tolist(), y.tolist()) for x, y in batches]

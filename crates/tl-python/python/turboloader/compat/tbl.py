@@ -1,5 +1,7 @@
 """Raw images in TBL files: decoded once, and served from the mapped file.
 
+Examples
+--------
 >>> from turboloader.compat import TblRawImageLoader, preprocess_to_tbl
 >>> preprocess_to_tbl("train.tar", "raw.tbl", image_size=64)
 12
