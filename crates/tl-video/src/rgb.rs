@@ -30,9 +30,10 @@ impl Picture {
     /// Writes a region as RGB, three bytes a pixel, row by row. Only its pixels are converted, and
     /// they are those of the whole picture.
     ///
-    /// With the parity of FFmpeg chroma is repeated or interpolated as FFmpeg does, by the bits, the
-    /// chroma and the size of the picture; an exact conversion repeats it. A picture whose matrix is not stated has BT.601's, and
-    /// the limited range, as in FFmpeg.
+    /// With the parity of FFmpeg chroma is repeated or interpolated as FFmpeg 8 does for
+    /// progressive frames without a chroma location, by the bits, the chroma and the size of the
+    /// picture; an exact conversion repeats it. A picture whose matrix is not stated has BT.601's,
+    /// and the limited range, as in FFmpeg.
     ///
     /// # Errors
     /// [`VideoError::NotLumaAndChroma`] for pictures that are stored as RGB or `YCgCo`.
