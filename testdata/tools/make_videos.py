@@ -34,6 +34,19 @@ X265 = {
     "crf": "34",
     "x265-params": "keyint=10:min-keyint=10:bframes=3:open-gop=1:scenecut=0:pools=1:log-level=none",
 }
+X265_OPEN = {
+    "preset": "medium",
+    "crf": "40",
+    "x265-params": "keyint=6:min-keyint=6:bframes=3:b-adapt=0:open-gop=1:scenecut=0:pools=1:"
+    "info=0:log-level=none",
+}
+# Closed groups with leading pictures, of which each picture has two slices and wavefronts.
+X265_SLICES = {
+    "preset": "medium",
+    "crf": "36",
+    "x265-params": "keyint=8:min-keyint=8:bframes=3:b-adapt=0:open-gop=0:radl=2:scenecut=0:ctu=16:"
+    "slices=2:pools=1:info=0:log-level=none",
+}
 AV1 = {"preset": "10", "crf": "45", "g": "2", "svtav1-params": "lp=1"}
 VP9 = {"deadline": "good", "cpu-used": "4", "crf": "45", "b": "0", "g": "12"}
 # Pictures that are not shown at first, in superframes, and are shown later.
@@ -101,6 +114,12 @@ CLIPS = {
         {"frames": 16, "open_dml": True},
     ),
     "hevc.mp4": ("libx265", X265, {}),
+    "hevc_10_bits.mkv": (
+        "libx265",
+        X265_SLICES,
+        {"size": (98, 66), "format": "yuv420p10le", "frames": 18, "color": True},
+    ),
+    "hevc_open.avi": ("libx265", X265_OPEN, {"frames": 17, "passes": 1, "tag": "HEVC"}),
     "av1.mp4": ("libsvtav1", AV1, {"size": (97, 65), "frames": 12}),
     "av1_10_bits.mkv": ("libsvtav1", AV1, {"format": "yuv420p10le", "frames": 12}),
     "vp9.webm": ("libvpx-vp9", VP9, {"size": (97, 65), "rotation": 270}),
@@ -108,17 +127,17 @@ CLIPS = {
     "vp9_hidden.webm": (
         "libvpx-vp9",
         VP9_HIDDEN,
-        {"size": (65, 97), "frames": 60, "two_passes": True},
+        {"size": (65, 97), "frames": 60, "passes": 2},
     ),
     "vp9_10_bits.webm": (
         "libvpx-vp9",
         VP9,
-        {"format": "yuv420p10le", "frames": 14, "two_passes": True},
+        {"format": "yuv420p10le", "frames": 14, "passes": 2},
     ),
     "vp9_444.mkv": (
         "libvpx-vp9",
         VP9,
-        {"size": (35, 33), "format": "yuv444p", "frames": 14, "two_passes": True},
+        {"size": (35, 33), "format": "yuv444p", "frames": 14, "passes": 2},
     ),
     "vp8.webm": ("libvpx", VP8, {"frames": 24}),
 }
@@ -213,8 +232,8 @@ def encode(path, encoder, options, clip):
             output.mux(sound.encode(None))
 
 
-def encode_in_two_passes(path, encoder, options, clip):
-    """Write one clip with FFmpeg's program, as PyAV has neither passes nor VP9 of 10 bits."""
+def encode_in_passes(path, encoder, options, clip):
+    """Write one clip with FFmpeg's program, for what PyAV has not: passes, VP9 of 10 bits, tags."""
     size = clip.get("size", (96, 64))
     pixel_format = clip.get("format", "yuv420p")
     planes = [
@@ -227,10 +246,13 @@ def encode_in_two_passes(path, encoder, options, clip):
     names = {"b": "b:v"}
     settings = [[f"-{names.get(name, name)}", value] for name, value in options.items()]
     with tempfile.TemporaryDirectory() as folder:
-        for number in ["1", "2"]:
+        for number in range(1, clip["passes"] + 1):
             command = ["ffmpeg", "-loglevel", "error", "-y", *source.split()]
             command += ["-c:v", encoder, "-threads", "1", *sum(settings, [])]
-            command += ["-pass", number, "-passlogfile", f"{folder}/log"]
+            if clip["passes"] > 1:
+                command += ["-pass", str(number), "-passlogfile", f"{folder}/log"]
+            if "tag" in clip:
+                command += ["-tag:v", clip["tag"]]
             command += ["-flags", "+bitexact", "-fflags", "+bitexact", str(path)]
             subprocess.run(command, input=pixels, check=True)
 
@@ -396,7 +418,7 @@ def main(folder, names):
     """Write clips and their expectations."""
     for name in names or CLIPS:
         encoder, options, clip = CLIPS[name]
-        write = encode_in_two_passes if clip.get("two_passes") else encode
+        write = encode_in_passes if "passes" in clip else encode
         write(folder / name, encoder, options, clip)
         patch(folder / name, clip)
     clips = {name: expect(folder / name) for name in CLIPS if (folder / name).exists()}

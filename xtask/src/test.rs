@@ -20,7 +20,7 @@ const BARE: &str = "thumbv7em-none-eabi";
 const WORKSPACE: &str = "--workspace --exclude tl-benches";
 
 /// Every feature that needs nothing but a C compiler.
-pub(crate) const FEATURES: &str = "turboloader/simulate,turboloader-cli/parquet,turboloader-cli/io-uring,tl-decode/avif,tl-decode/jpeg2000,tl-decode/jxl,tl-decode/tiff-lzma,tl-decode/tiff-zstd";
+pub(crate) const FEATURES: &str = "turboloader/hevc,turboloader/simulate,turboloader-cli/parquet,turboloader-cli/io-uring,tl-decode/avif,tl-decode/jpeg2000,tl-decode/jxl,tl-decode/tiff-lzma,tl-decode/tiff-zstd";
 
 /// Tests of the workspace that take ten seconds and more on a slow machine: long runs, kills, waits,
 /// every file of a corpus. Parts of names.

@@ -33,6 +33,8 @@ pub(crate) enum Codec {
     Av1(crate::av1::Av1),
     #[cfg(feature = "h264")]
     H264(crate::h264::H264),
+    #[cfg(feature = "hevc")]
+    H265(Box<crate::h265::H265>),
     #[cfg(feature = "vp9")]
     Vp9(Box<crate::vp9::Vp9>),
 }
@@ -53,6 +55,11 @@ impl Codec {
             crate::info::Codec::H264 => {
                 Some(Self::H264(crate::h264::H264::new(&info.configuration, info.times)))
             }
+            #[cfg(feature = "hevc")]
+            crate::info::Codec::H265 => {
+                let decoder = crate::h265::H265::new(&info.configuration, info.times);
+                Some(Self::H265(Box::new(decoder)))
+            }
             #[cfg(feature = "vp9")]
             crate::info::Codec::Vp9 => Some(Self::Vp9(Box::default())),
             _ => None,
@@ -65,6 +72,8 @@ impl Codec {
             Self::Av1(_) => "AV1",
             #[cfg(feature = "h264")]
             Self::H264(_) => "H.264",
+            #[cfg(feature = "hevc")]
+            Self::H265(_) => "H.265",
             #[cfg(feature = "vp9")]
             Self::Vp9(_) => "VP9",
         }
@@ -77,6 +86,8 @@ impl Codec {
             Self::Av1(decoder) => decoder.restart(),
             #[cfg(feature = "h264")]
             Self::H264(decoder) => decoder.restart(),
+            #[cfg(feature = "hevc")]
+            Self::H265(decoder) => decoder.restart(),
             #[cfg(feature = "vp9")]
             Self::Vp9(decoder) => decoder.restart(),
         }
@@ -89,6 +100,8 @@ impl Codec {
             Self::Av1(_) => false,
             #[cfg(feature = "h264")]
             Self::H264(decoder) => decoder.replace(),
+            #[cfg(feature = "hevc")]
+            Self::H265(_) => false,
             #[cfg(feature = "vp9")]
             Self::Vp9(_) => false,
         }
@@ -99,8 +112,8 @@ impl Codec {
         &mut self,
         packet: &[u8],
         #[cfg_attr(
-            not(any(feature = "h264", feature = "vp9")),
-            expect(unused_variables, reason = "of H.264 and VP9")
+            not(any(feature = "h264", feature = "hevc", feature = "vp9")),
+            expect(unused_variables, reason = "of H.264, H.265 and VP9")
         )]
         limits: &Limits,
     ) -> Result<Option<Coded>, Failure> {
@@ -109,6 +122,8 @@ impl Codec {
             Self::Av1(decoder) => decoder.decode(packet),
             #[cfg(feature = "h264")]
             Self::H264(decoder) => decoder.decode(packet, limits),
+            #[cfg(feature = "hevc")]
+            Self::H265(decoder) => decoder.decode(packet, limits),
             #[cfg(feature = "vp9")]
             Self::Vp9(decoder) => decoder.decode(packet, limits),
         }

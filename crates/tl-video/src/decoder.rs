@@ -45,8 +45,9 @@ pub struct FrameDecoder {
 enum Stop {
     Failed(VideoError),
     Replaced,
-    /// The run starts in an open group, of which pictures before the key picture are wanted.
-    OpenGroup,
+    /// The run starts in an open group, and pictures before its key picture are wanted or cannot be
+    /// told from those after it. The key picture before has this packet.
+    OpenGroup(u64),
 }
 
 impl From<VideoError> for Stop {
@@ -94,12 +95,14 @@ impl FrameDecoder {
         for run in &plan.runs {
             let mut wanted = Wanted::new(index, run)?;
             let mut packets = run.packets.clone();
+            let mut earlier = packets.start.checked_sub(1).and_then(|last| index.key_before(last));
             loop {
-                match self.run(index, &packets, &source, &mut wanted, sink) {
+                match self.run(index, &packets, earlier, &source, &mut wanted, sink) {
                     Ok(()) => break,
                     Err(Stop::Replaced) => wanted.restart(packets.start),
-                    Err(Stop::OpenGroup) => {
-                        packets.start = index.key_before(packets.start - 1).unwrap_or(0);
+                    Err(Stop::OpenGroup(key)) => {
+                        packets.start = key;
+                        earlier = None;
                         self.check_pictures(packets.end - packets.start)?;
                         wanted.restart(packets.start);
                     }
@@ -118,10 +121,12 @@ impl FrameDecoder {
         if need > max { Err(VideoError::TooManyPictures { need, max }) } else { Ok(()) }
     }
 
+    /// Decodes packets. `earlier` is the key picture at which to start instead if the group is open.
     fn run(
         &mut self,
         index: &VideoIndex,
         packets: &Range<u64>,
+        earlier: Option<u64>,
         source: &dyn ReadAt,
         wanted: &mut Wanted,
         sink: &mut dyn FnMut(u64, Picture),
@@ -146,7 +151,15 @@ impl FrameDecoder {
             self.read(source, &packet)?;
             // Pictures before the first one of an open group lack those that they are made of.
             let is_leading = packet.pts < start_pts || key_order.is_some();
-            let coded = match self.decode_packet() {
+            let decoded = self.decode_packet();
+            // Without its order, a picture without its group is taken for one before the key picture only
+            // where nothing comes before.
+            if key_order.is_some()
+                && let (Ok(None) | Err(Failure::Codec(_)), Some(key)) = (&decoded, earlier)
+            {
+                return Err(Stop::OpenGroup(key));
+            }
+            let coded = match decoded {
                 Ok(coded) => coded,
                 Err(Failure::Replaced) => return Err(Stop::Replaced),
                 Err(Failure::Limit(error)) => return Err(error.into()),
@@ -163,11 +176,16 @@ impl FrameDecoder {
             match coded {
                 Some(coded) if is_counted => {
                     let is_open = number == packets.start && number > 0 && !coded.starts_group;
-                    if is_open && wanted.may_lead() {
-                        return Err(Stop::OpenGroup);
+                    if let Some(key) = earlier
+                        && is_open
+                        && wanted.may_lead()
+                    {
+                        return Err(Stop::OpenGroup(key));
                     }
                     let key = if is_open { Some(coded.order) } else { key_order };
-                    key_order = key.filter(|key| coded.order <= *key);
+                    let may_lead =
+                        |key: &i64| coded.order <= *key && (is_open || !coded.starts_group);
+                    key_order = key.filter(may_lead);
                     wanted.count(coded, sink);
                 }
                 None if key_order.is_some() => wanted.skip(),
@@ -180,6 +198,11 @@ impl FrameDecoder {
             }
         }
         wanted.drain(sink);
+        if is_counted && wanted.passed < wanted.packets.len() {
+            let packet = packets.end - 1;
+            let offset = index.packet(packet).map_or(0, |packet| packet.offset);
+            return Err(VideoError::NoPicture { packet, offset }.into());
+        }
         self.decoded = Some(start..packets.end);
         Ok(())
     }
@@ -192,7 +215,7 @@ impl FrameDecoder {
         read.map_err(|source| VideoError::Read { offset: packet.offset, bytes, source })
     }
 
-    /// Decodes the packet that was read. A panic of the decoders of H.264 and VP9 is an error of the
+    /// Decodes the packet that was read. A panic of the decoders of H.264, H.265 and VP9 is an error of the
     /// packet; one of rav1d, whose functions are those of a C library, ends the process.
     fn decode_packet(&mut self) -> Result<Option<Coded>, Failure> {
         let codec = &mut self.codec;

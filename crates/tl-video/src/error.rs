@@ -47,7 +47,7 @@ pub enum VideoError {
     #[error("{container}: unsupported: {feature} ({what} at byte {offset})")]
     Unsupported { container: Container, feature: &'static str, what: Name, offset: u64 },
     /// The codec is one that this build does not decode.
-    #[error("{container}: no decoder for {codec} (`{name}`)")]
+    #[error("{container}: no decoder for {codec} (`{name}`){}", where_it_is(*codec))]
     NoDecoder {
         container: Container,
         codec: Codec,
@@ -104,6 +104,11 @@ pub enum Name {
     Element(u32),
     /// A structure without a name of its own.
     Text(&'static str),
+}
+
+/// The builds that decode the codec, if it is a feature that this one lacks.
+fn where_it_is(codec: Codec) -> &'static str {
+    if codec == Codec::H265 { ": builds with the feature `hevc` have one" } else { "" }
 }
 
 impl fmt::Display for Name {

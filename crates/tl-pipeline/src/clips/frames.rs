@@ -31,7 +31,10 @@ pub(crate) fn frames(
         };
         let at = match sampling.start {
             _ if times.at.is_some() => times.at,
-            ClipStart::At(seconds) => Some(times.from.unwrap_or(0.0) + seconds),
+            // 0.7 and 0.1 are less than 0.8.
+            ClipStart::At(seconds) => {
+                Some(times.from.map_or(seconds, |from| from + seconds + 1e-9))
+            }
             ClipStart::Random | ClipStart::Uniform | ClipStart::Center | ClipStart::Rows => None,
         };
         let start = match at {
@@ -115,7 +118,6 @@ impl<'a> Video<'a> {
     fn clip(&self, start: u64, time: f64, frames: &mut Vec<u64>) -> Result<(), ClipFault> {
         let sampling = self.sampling;
         let first = frames.len();
-        let count = self.count();
         let mut have = 0;
         for number in 0..sampling.frames {
             let frame = match sampling.spacing {
@@ -137,7 +139,8 @@ impl<'a> Video<'a> {
                 Beyond::Error => None,
             });
             let frames_of_clip = sampling.frames;
-            let short = || ClipFault::TooShort { start, have, frames: frames_of_clip, count };
+            let last = self.end - 1;
+            let short = || ClipFault::TooShort { start, have, frames: frames_of_clip, last };
             frames.push(frame.ok_or_else(short)?);
         }
         Ok(())

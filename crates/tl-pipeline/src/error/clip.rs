@@ -27,9 +27,9 @@ pub enum ClipFault {
     /// A clip that begins outside of its part of the video.
     #[error("the clip begins at {seconds} s, its part of the video is from {from} s to {to} s")]
     OutsidePart { seconds: f64, from: f64, to: f64 },
-    /// The video ends before the clip, which must not be filled.
-    #[error("the clip from frame {start} on has {have} of {frames} frames, the video has {count}")]
-    TooShort { start: u64, have: u32, frames: u32, count: u64 },
+    /// The video, or the part of it that is the sample, ends before the clip, which must not be filled.
+    #[error("the clip from frame {start} on has {have} of {frames} frames, the last one is {last}")]
+    TooShort { start: u64, have: u32, frames: u32, last: u64 },
     /// Frames of different sizes, for which operations are drawn once.
     #[error(
         "frame {frame} has {width}x{height} pixels, the clip began with {first_width}x{first_height}"

@@ -195,7 +195,8 @@ class DataLoader(Generic[Format, Names]):
         Keeps samples for the next epochs: `Cache`, or its size in memory such as ``"2GB"``.
     clips
         Makes clips of videos, ``batch["video"]``: `Clips`, or their number of frames. Videos are
-        MP4, MOV, Matroska, WebM and AVI files with H.264, AV1 or VP9.
+        MP4, MOV, Matroska, WebM and AVI files with H.264, AV1 or VP9; H.265 in builds with the
+        feature ``hevc``.
     columns
         The columns of a table: `Columns`, or a list of names.
     decoders

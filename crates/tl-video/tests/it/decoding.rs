@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-#[cfg(feature = "vp9")]
+#[cfg(any(feature = "hevc", feature = "vp9"))]
 use tl_video::Chroma;
 use tl_video::{FrameDecoder, Limits, Picture, VideoError, VideoIndex};
 
-use crate::support::Clip;
+use crate::support::{Clip, open};
 
 fn clips() -> impl Iterator<Item = Clip> {
     Clip::all().into_iter().filter(|clip| {
         let is_av1 = cfg!(feature = "av1") && clip.name.starts_with("av1");
         let is_vp9 = cfg!(feature = "vp9") && clip.name.starts_with("vp9");
-        is_av1 || is_vp9 || clip.name.starts_with("h264")
+        let is_hevc = cfg!(feature = "hevc") && clip.name.starts_with("hevc");
+        is_av1 || is_hevc || is_vp9 || clip.name.starts_with("h264")
     })
 }
 
@@ -93,7 +94,9 @@ fn other_codecs_are_refused_by_name() {
         let index = clip.index();
         let container = index.container();
         let tl_video::VideoInfo { codec, codec_name, .. } = index.info();
-        let expected = format!("{container}: no decoder for {codec} (`{codec_name}`)");
+        let is_feature = clip.name.starts_with("hevc");
+        let more = if is_feature { ": builds with the feature `hevc` have one" } else { "" };
+        let expected = format!("{container}: no decoder for {codec} (`{codec_name}`){more}");
         assert_eq!(error.to_string(), expected);
     }
 }
@@ -146,6 +149,55 @@ fn damaged_packets_of_vp9_are_errors_or_pictures() {
     damage(&["vp9.mp4", "vp9_hidden.webm", "vp9_10_bits.webm", "vp9_444.mkv"]);
 }
 
+#[cfg(feature = "hevc")]
+#[test]
+fn damaged_packets_of_hevc_are_errors_or_pictures() {
+    damage(&["hevc.mp4", "hevc_10_bits.mkv", "hevc_open.avi"]);
+}
+
+#[cfg(feature = "hevc")]
+#[test]
+fn pictures_of_hevc_have_the_format_of_their_header() {
+    let expected = [
+        ("hevc.mp4", 8, None, Some(false)),
+        ("hevc_10_bits.mkv", 10, Some(1), Some(true)),
+        ("hevc_open.avi", 8, None, Some(false)),
+    ];
+    for (name, bits, matrix, full_range) in expected {
+        let clip = Clip::of(name);
+        let index = clip.index();
+        let plan = index.cost(&[1]).unwrap();
+        let mut seen = 0;
+        new(&index)
+            .decode(&index, &plan, &clip.bytes, &mut |_, picture| {
+                seen += 1;
+                assert_eq!((picture.bit_depth, picture.chroma), (bits, Chroma::Yuv420), "{name}");
+                let size = (index.info().width, index.info().height);
+                assert_eq!((picture.width, picture.height), size, "{name}");
+                assert_eq!(picture.color.matrix, matrix, "{name}");
+                assert_eq!(picture.color.full_range, full_range, "{name}");
+            })
+            .unwrap();
+        assert_eq!(seen, 1, "{name}");
+    }
+}
+
+#[cfg(feature = "hevc")]
+#[test]
+fn limits_of_decoding_hevc_are_charged() {
+    let clip = Clip::of("hevc.mp4");
+    let index = clip.index();
+    let decoded = |max_decoder_bytes| {
+        let limits = Limits { max_decoder_bytes, ..Limits::default() };
+        let mut decoder = FrameDecoder::new(&index, &limits).unwrap();
+        decode(&mut decoder, &index, &clip.bytes, &[0])
+    };
+    let text = decoded(100_000).unwrap_err().to_string();
+    // 128x64 samples: ten pictures and one that is returned, each of three bytes a sample, and notes.
+    assert_eq!(text, "limit exceeded: max_decoder_bytes is 100000, this file needs 317440");
+    decoded(317_440).unwrap();
+}
+
 #[cfg(feature = "vp9")]
 #[test]
 fn limits_of_decoding_vp9_are_charged() {
@@ -167,6 +219,71 @@ fn limits_of_decoding_vp9_are_charged() {
 #[test]
 fn damaged_packets_of_av1_are_errors_or_pictures() {
     damage(&["av1.mp4", "av1_10_bits.mkv"]);
+}
+
+/// The checksum of a frame, decoded by a new decoder.
+fn seek(index: &VideoIndex, bytes: &[u8], frame: u64) -> Result<u64, VideoError> {
+    let mut found = Err(VideoError::NoFrame { frame, count: 0 });
+    let plan = index.cost(&[frame])?;
+    new(index).decode(index, &plan, &bytes, &mut |_, picture| found = Ok(checksum(&picture)))?;
+    found
+}
+
+#[test]
+fn damage_in_an_open_group_changes_no_frame_of_others() {
+    let clip = Clip::of("h264_open.avi");
+    let index = clip.index();
+    let frames = 0..index.frame_count();
+    let expected: Vec<u64> =
+        frames.clone().map(|frame| seek(&index, &clip.bytes, frame).unwrap()).collect();
+    let is_key = |packet: &u64| index.packet(*packet).unwrap().is_key;
+    let keys: Vec<u64> = (0..index.packet_count()).filter(is_key).collect();
+    let mut errors = 0;
+    for damaged in 0..index.packet_count() {
+        let packet = index.packet(damaged).unwrap();
+        let mut bytes = clip.bytes.clone();
+        bytes[packet.offset as usize..(packet.offset + packet.bytes) as usize].fill(0);
+        let group = keys.iter().rposition(|key| *key <= damaged).unwrap();
+        // Pictures before the key picture of the next group are made of this one.
+        let near = keys[group]..keys.get(group + 2).copied().unwrap_or(u64::MAX);
+        for frame in frames.clone() {
+            match seek(&index, &bytes, frame) {
+                Ok(found) if !near.contains(&frame) => {
+                    assert_eq!(found, expected[frame as usize], "packet {damaged}, frame {frame}");
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    assert!(near.contains(&frame), "packet {damaged}, frame {frame}: {error}");
+                    errors += 1;
+                }
+            }
+        }
+    }
+    assert!(errors > 0);
+}
+
+#[test]
+fn a_first_group_without_a_key_leaves_the_others_as_they_are() {
+    let clip = Clip::of("h264_open.avi");
+    let index = clip.index();
+    let mut bytes = clip.bytes.clone();
+    let at = bytes.windows(4).rposition(|window| window == b"idx1").unwrap() + 8;
+    // `AVIIF_KEYFRAME` of the first packet.
+    assert_eq!(&bytes[at..at + 8], b"00dc\x10\0\0\0");
+    bytes[at + 4] = 0;
+    let without = open(&bytes).unwrap();
+    let is_key = |packet: &u64| without.packet(*packet).unwrap().is_key;
+    let key = (0..without.packet_count()).find(is_key).unwrap();
+    assert!(key > 0);
+    // Nothing of it can be decoded.
+    for number in 0..key {
+        let packet = without.packet(number).unwrap();
+        bytes[packet.offset as usize..(packet.offset + packet.bytes) as usize].fill(0);
+    }
+    for frame in key + 4..index.frame_count() {
+        let expected = seek(&index, &clip.bytes, frame).unwrap();
+        assert_eq!(seek(&without, &bytes, frame).unwrap(), expected, "frame {frame}");
+    }
 }
 
 /// Damages a packet again and again, 150 times unless `TL_VIDEO_DAMAGE` says otherwise.
