@@ -1,7 +1,7 @@
 //! The codecs that are decoded.
 
 use crate::error::{CodecError, VideoError};
-use crate::info::VideoInfo;
+use crate::info::{Color, VideoInfo};
 use crate::limits::Limits;
 use crate::picture::Picture;
 
@@ -93,6 +93,21 @@ impl Codec {
         }
     }
 
+    /// The colours of a picture, from those that its stream and its container state. The headers of AV1
+    /// and VP9 always state them, be it that they are unknown, and FFmpeg asks no container then.
+    pub(crate) fn colors(&self, stream: Color, container: Color) -> Color {
+        match self {
+            #[cfg(feature = "av1")]
+            Self::Av1(_) => stream,
+            #[cfg(feature = "h264")]
+            Self::H264(_) => stream.or(container),
+            #[cfg(feature = "hevc")]
+            Self::H265(_) => stream.or(container),
+            #[cfg(feature = "vp9")]
+            Self::Vp9(_) => stream,
+        }
+    }
+
     /// Changes to the implementation that conceals more. False if there is none.
     pub(crate) fn replace(&mut self) -> bool {
         match self {
@@ -127,5 +142,29 @@ impl Codec {
             #[cfg(feature = "vp9")]
             Self::Vp9(decoder) => decoder.decode(packet, limits),
         }
+    }
+}
+
+#[cfg(all(test, feature = "vp9"))]
+mod tests {
+    use super::{Codec, Color};
+
+    #[test]
+    fn colors_of_vp9_are_those_of_its_header() {
+        let codec = Codec::Vp9(Box::default());
+        let container = Color { matrix: Some(9), full_range: Some(true) };
+        let unknown = Color { matrix: None, full_range: Some(false) };
+        assert_eq!(codec.colors(unknown, container), unknown);
+    }
+
+    #[cfg(feature = "h264")]
+    #[test]
+    fn colors_that_h264_does_not_state_are_those_of_the_container() {
+        let times = crate::info::FrameTimes::Stored;
+        let codec = Codec::H264(crate::h264::H264::new(&[], times));
+        let container = Color { matrix: Some(9), full_range: Some(true) };
+        let stated = Color { matrix: None, full_range: Some(false) };
+        let expected = Color { matrix: Some(9), full_range: Some(false) };
+        assert_eq!(codec.colors(stated, container), expected);
     }
 }

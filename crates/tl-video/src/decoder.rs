@@ -229,7 +229,7 @@ impl FrameDecoder {
         match decoded {
             Ok(Ok(Some(coded))) if !coded.picture.is_whole() => failed("planes of another size"),
             Ok(Ok(Some(mut coded))) => {
-                coded.picture.color = coded.picture.color.or(self.color);
+                coded.picture.color = codec.colors(coded.picture.color, self.color);
                 Ok(Some(coded))
             }
             Ok(other) => other,

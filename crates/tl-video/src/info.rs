@@ -97,7 +97,7 @@ pub struct Color {
 
 impl Color {
     /// These colours, and what they do not state from others.
-    #[cfg(any(feature = "av1", feature = "h264", feature = "hevc", feature = "vp9"))]
+    #[cfg(any(feature = "h264", feature = "hevc"))]
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             matrix: self.matrix.or(other.matrix),
