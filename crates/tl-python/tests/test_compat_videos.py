@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import shutil
 import sys
+import tarfile
 import types
 
 import numpy as np
@@ -83,6 +85,35 @@ def test_ranks_have_different_videos(folder):
     assert [len(rank) for rank in ranks] == [2, 2]
     paths = [path for rank in ranks for _, _, found in epoch(rank, 0) for path in found]
     assert len(set(paths)) == 4
+
+
+def test_paths_are_those_of_one_video_each(folder, monkeypatch):
+    settings = {"clip_len": 2, "batch_size": 1, "image_size": 16, "device": None}
+    first = (folder / "run" / "h264.mkv", 0)
+    monkeypatch.chdir(folder)
+    for path in (folder / "walk", "walk/*.mp4", "walk/{0..1}.mp4", "walk/h264_[b].mp4"):
+        with pytest.raises(tl.SettingError, match=f"{re.escape(str(path))}: expected the file of"):
+            compat.VideoDatasetLoader([first, (path, 1)], **settings)
+    with pytest.raises(RuntimeError, match=r"missing\.mp4"):
+        compat.VideoDatasetLoader([first, ("missing.mp4", 1)], **settings)
+    with tarfile.open("two.tar", "w") as archive:
+        for name in ("h264_b.mp4", "av1.mp4"):
+            archive.add(VIDEOS / name, name)
+    message = "root has 2 paths with 3 samples, expected one video in each file"
+    with pytest.raises(tl.SettingError, match=message):
+        compat.VideoDatasetLoader([first, ("two.tar", 1)], **settings)
+    # Names with the signs of patterns, which are files.
+    pairs = [("[a]*.mp4", 4), first]
+    shutil.copy(VIDEOS / "h264_b.mp4", pairs[0][0])
+    loader = compat.VideoDatasetLoader(pairs, **settings)
+    found = [(paths[0], int(labels[0])) for _, labels, paths in epoch(loader, 0)]
+    assert sorted(found) == sorted(loader.items)
+
+
+def test_folders_with_names_of_videos_are_passed_over(folder):
+    (folder / "run" / "old.mp4").mkdir()
+    loader = compat.VideoDatasetLoader(folder, 2, 1, 16, device=None)
+    assert sorted(pathlib.Path(path).name for path, _ in loader.items) == sorted(NAMES)
 
 
 def test_mistakes_are_named(folder, tmp_path_factory):

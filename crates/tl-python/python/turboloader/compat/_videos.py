@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import transforms as T  # noqa: N812
 from .._checks import one_or_more, sides, whole
+from .._paths import expand, is_url
 from ..dataset import open
 from ..exceptions import SettingError
 from ..loader import DataLoader as _Loader
@@ -28,11 +29,14 @@ class VideoDatasetLoader:
 
     Every video has as many clips in an epoch as another, or one more; the first turboloader drew
     long videos more often. Videos that are shorter than a clip end with their last frame repeated.
+    Batches are complete: by default videos that fill no batch have no clip in an epoch, with
+    ``shuffle`` other ones in each.
 
     Parameters
     ----------
     root
-        A folder with a folder of videos for each class, or pairs of a path and a label.
+        A folder with a folder of videos for each class, or pairs of the path of one video and a
+        label.
     clip_len
         The frames of a clip.
     batch_size
@@ -54,7 +58,9 @@ class VideoDatasetLoader:
     seed
         Of the random numbers.
     steps_per_epoch
-        The batches of an epoch, on each rank. By default each video has one clip.
+        The batches of an epoch, on each rank. By default as many as there are batches with one clip
+        of each video, and at least one. The first turboloader had more by default: as many clips as
+        cover every frame once on average.
     world_rank, world_size
         This process, and how many there are.
     device
@@ -113,8 +119,17 @@ class VideoDatasetLoader:
             "ranks": Ranks(world_rank, world_size),
         }
         with original_errors(opening="videos"):
+            for path, _ in self.items:
+                _check_file(path)
+            videos = open([path for path, _ in self.items])
+            # Samples are told apart by their number, which is that of their item.
+            if len(videos) != len(self.items):
+                raise SettingError(
+                    f"root has {len(self.items)} paths with {len(videos)} samples, expected one "
+                    "video in each file"
+                )
             self._loader = _Loader(
-                open([path for path, _ in self.items]).repeat(times),
+                videos.repeat(times),
                 batch_size,
                 clips=Clips(clip_len, stride=frame_step),
                 **settings,
@@ -140,6 +155,15 @@ class VideoDatasetLoader:
                 yield clips, labels, {"paths": [path for path, _ in rows]}
 
 
+def _check_file(path: str) -> None:
+    """Refuse a path that stands for several files. One that does not exist is opened in vain."""
+    local = os.path.expanduser(path)
+    if is_url(path) or os.path.isfile(local):
+        return
+    if os.path.exists(local) or expand(local) != [local]:
+        raise SettingError(f"{path}: expected the file of one video, not a folder or a pattern")
+
+
 def _found(root: str) -> tuple[list[tuple[str, int]], list[str | int]]:
     """Return the videos with their labels, and the names of the classes."""
     classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
@@ -147,7 +171,7 @@ def _found(root: str) -> tuple[list[tuple[str, int]], list[str | int]]:
         (os.path.join(root, name, file), label)
         for label, name in enumerate(classes)
         for file in sorted(os.listdir(os.path.join(root, name)))
-        if file.lower().endswith(_ENDINGS)
+        if file.lower().endswith(_ENDINGS) and os.path.isfile(os.path.join(root, name, file))
     ]
     if not found:
         raise SettingError(f"{root} has no folder with videos ({', '.join(_ENDINGS)})")
