@@ -187,9 +187,20 @@ def test_rows_of_a_table_are_parts_of_videos(tmp_path: pathlib.Path) -> None:
     assert (found[0] == expected[0][5:]).all()
     assert (found[1] == expected[1][:5]).all()
     assert "from the time in column time on" in at.explain()
-    # A random clip stays within its part.
-    random = videos(load(table, tl.Clips(10, part=["from", None]), num_workers=1, **still))
-    assert len(random) == 2
+    # Random clips of two frames that follow one another within the part, here of ten.
+    random = load(table, tl.Clips(2, part=["from", "to"]), num_workers=1, **still)
+    starts = {0: set(), 1: set()}
+    for epoch in range(20):
+        random.set_epoch(epoch)
+        for row, clip in videos(random).items():
+            pairs = range(len(expected[row]) - 1)
+            starts[row] |= {at for at in pairs if (expected[row][at : at + 2] == clip).all()}
+            assert any((expected[row][at : at + 2] == clip).all() for at in pairs), (epoch, row)
+    assert all(len(drawn) > 3 for drawn in starts.values()), starts
+    # The end of the video ends the part if no column does.
+    last = videos(load(whole, tl.Clips(60, start=0.4), **still))[0]
+    open_ended = videos(load(table, tl.Clips(60, start=0.0, part=["from", None]), **still))
+    assert (open_ended[0] == last).all()
     table.write_text("path,from,to\nh264_b.mp4,0.8,0.4\n")
     with pytest.raises(tl.LoaderError, match=r"from 0\.8 s to 0\.4 s"):
         list(load(table, tl.Clips(10, part=("from", "to")), **still))
@@ -202,6 +213,7 @@ def test_rows_of_a_table_are_parts_of_videos(tmp_path: pathlib.Path) -> None:
         ({"at": "time", "start": "center"}, "conflicting settings: start and at"),
         ({"part": "from"}, "part is 'from', expected the names of two columns"),
         ({"part": (None, None)}, "expected the names of two columns"),
+        ({"part": [None, None]}, "expected the names of two columns"),
         ({"part": ("from", 2)}, "expected the names of two columns"),
     ],
 )

@@ -132,7 +132,7 @@ def _part(columns: Any) -> tuple[str | None, str | None]:
     is_pair = isinstance(columns, (list, tuple)) and len(columns) == 2
     if (
         is_pair
-        and columns != (None, None)
+        and any(name is not None for name in columns)
         and all(name is None or (isinstance(name, str) and name) for name in columns)
     ):
         return columns[0], columns[1]
