@@ -100,12 +100,22 @@ impl PyLoader {
         self.loader.lock()?.clone().ok_or_else(|| Error::closed(&"the loader is closed"))
     }
 
+    /// Asks the loader without the interpreter. If it is closed meanwhile, the handle of this thread
+    /// is the last one, and to drop it waits for threads that may wait for the interpreter.
+    fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        question: impl FnOnce(&Arc<Loader>) -> T + Send,
+    ) -> Result<T, Error> {
+        detached(py, || self.open().map(|loader| question(&loader)))?
+    }
+
     /// Warns once that samples were bad and were skipped, replaced or filled.
     fn warn_of_bad_samples(&self, py: Python<'_>) -> PyResult<()> {
         if self.has_warned.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        let notes = self.open()?.notes();
+        let notes = self.ask(py, |loader| loader.notes())?;
         let first = notes.iter().find(|note| matches!(note, LoaderNote::BadSample { .. }));
         let Some(first) = first else { return Ok(()) };
         warn(py, &format!("{first} (DataLoader.audit lists all, Errors(at_most=...) bounds them)"))
@@ -116,7 +126,7 @@ impl PyLoader {
         if !self.may_pin.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let notes = self.open()?.notes();
+        let notes = self.ask(py, |loader| loader.notes())?;
         let Some(note) = notes.iter().find(|note| is_of_pinning(note)) else { return Ok(()) };
         self.may_pin.store(false, Ordering::Relaxed);
         warn(py, &note.to_string())
@@ -190,58 +200,55 @@ impl PyLoader {
     /// The batches of this epoch.
     fn epoch(slf: &Bound<'_, Self>, epoch: u32) -> PyResult<PyEpoch> {
         slf.get().functions.refuse_within()?;
-        let loader = slf.get().open()?;
-        Ok(Self::begun(slf, detached(slf.py(), || loader.epoch(epoch))?))
+        let epoch = slf.get().ask(slf.py(), |loader| loader.epoch(epoch))?;
+        Ok(Self::begun(slf, epoch))
     }
 
     /// The batches that are left of the epoch of this state, as JSON.
     fn resume(slf: &Bound<'_, Self>, state: &str) -> PyResult<PyEpoch> {
         slf.get().functions.refuse_within()?;
-        let loader = slf.get().open()?;
         let state = parsed(state)?;
-        let epoch = detached(slf.py(), || loader.resume(&state))?.map_err(Error::from)?;
+        let epoch =
+            slf.get().ask(slf.py(), |loader| loader.resume(&state))?.map_err(Error::from)?;
         Ok(Self::begun(slf, epoch))
     }
 
     /// Refuses a state that `resume` would refuse, and returns its epoch.
     fn check(&self, py: Python<'_>, state: &str) -> PyResult<u32> {
-        let loader = self.open()?;
         let state = parsed(state)?;
-        detached(py, || loader.check(&state))?.map_err(Error::from)?;
+        self.ask(py, |loader| loader.check(&state))?.map_err(Error::from)?;
         Ok(state.epoch)
     }
 
     /// Whether all ranks have received all batches of the state's epoch.
     fn is_over(&self, py: Python<'_>, state: &str) -> PyResult<bool> {
-        let loader = self.open()?;
         let state = parsed(state)?;
-        Ok(detached(py, || loader.is_over(&state))?.map_err(Error::from)?)
+        Ok(self.ask(py, |loader| loader.is_over(&state))?.map_err(Error::from)?)
     }
 
     /// The state at the start of this epoch, as JSON.
     fn state(&self, py: Python<'_>, epoch: u32) -> PyResult<String> {
-        let loader = self.open()?;
-        let state = detached(py, || loader.state(epoch))?.map_err(Error::from)?;
+        let state = self.ask(py, |loader| loader.state(epoch))?.map_err(Error::from)?;
         json(&state)
     }
 
     /// How many samples the data set has.
     #[getter]
-    fn sample_count(&self) -> Result<u64, Error> {
-        Ok(self.open()?.dataset().len())
+    fn sample_count(&self, py: Python<'_>) -> Result<u64, Error> {
+        self.ask(py, |loader| loader.dataset().len())
     }
 
     /// The kinds of the files, each once: ``"folder"``, ``"files"``, ``"manifest"``, ``"tar"``,
     /// ``"images"``, ``"tbl"``, ``"idv"`` or ``"tbf"``.
     #[getter]
-    fn kinds(&self) -> Result<Vec<&'static str>, Error> {
-        Ok(kinds(self.open()?.dataset()))
+    fn kinds(&self, py: Python<'_>) -> Result<Vec<&'static str>, Error> {
+        self.ask(py, |loader| kinds(loader.dataset()))
     }
 
     /// The names of the classes, indexed by label.
     #[getter]
-    fn class_names(&self) -> Result<Vec<String>, Error> {
-        Ok(self.open()?.dataset().class_names().to_vec())
+    fn class_names(&self, py: Python<'_>) -> Result<Vec<String>, Error> {
+        self.ask(py, |loader| loader.dataset().class_names().to_vec())
     }
 
     /// Requests to stores and bytes of them so far, by name.
@@ -250,8 +257,11 @@ impl PyLoader {
     }
 
     /// The contents and counters of the caches: of ``"memory"`` and ``"disk"`` a dict each.
-    fn cache_stats(&self) -> Result<BTreeMap<&'static str, BTreeMap<&'static str, u64>>, Error> {
-        let stats = self.open()?.cache_stats();
+    fn cache_stats(
+        &self,
+        py: Python<'_>,
+    ) -> Result<BTreeMap<&'static str, BTreeMap<&'static str, u64>>, Error> {
+        let stats = self.ask(py, |loader| loader.cache_stats())?;
         let mut disk = counters(stats.disk);
         disk.extend([
             ("bytes_from_blocks", stats.bytes_from_blocks),
@@ -264,31 +274,21 @@ impl PyLoader {
     }
 
     /// The counters, read as rates and shares.
-    fn report(&self) -> Result<PyReport, Error> {
-        Ok(self.open()?.report().into())
+    fn report(&self, py: Python<'_>) -> Result<PyReport, Error> {
+        self.ask(py, |loader| loader.report().into())
     }
 
     /// Notes on the data set, such as files that were passed over, and on the loader.
     ///
     /// ``usual`` is whether to list counts of hidden files and of files without an image, too.
     #[pyo3(signature = (*, usual=true))]
-    fn notes(&self, usual: bool) -> Result<Vec<String>, Error> {
-        let loader = self.open()?;
-        // The user knows of images that the fields name, and of files that are decoded by functions.
-        let names_images = loader.config().fields.images.iter().any(ImageField::is_of_file);
-        let has_decoders = !loader.config().decoders.is_empty();
-        let is_known = |note: &Note| {
-            let is_of_fields = names_images && matches!(note, Note::SeveralImages { .. });
-            let is_of_decoders = has_decoders && matches!(note, Note::NoImages { .. });
-            !usual && (is_of_fields || is_of_decoders)
-        };
-        let of_sources = source_notes(loader.dataset(), usual, is_known);
-        Ok(of_sources.chain(loader.notes().iter().map(ToString::to_string)).collect())
+    fn notes(&self, py: Python<'_>, usual: bool) -> Result<Vec<String>, Error> {
+        self.ask(py, |loader| notes(loader, usual))
     }
 
     /// The bad samples in the batches received so far: the error, and how each was handled.
-    fn audit(&self) -> Result<Vec<(u64, String, String)>, Error> {
-        let entries = self.open()?.audit();
+    fn audit(&self, py: Python<'_>) -> Result<Vec<(u64, String, String)>, Error> {
+        let entries = self.ask(py, |loader| loader.audit())?;
         let entry = |entry: tl_pipeline::AuditEntry| {
             (entry.error.index, entry.error.to_string(), format!("{:?}", entry.outcome))
         };
@@ -296,8 +296,8 @@ impl PyLoader {
     }
 
     /// The plan in words.
-    fn explain(&self) -> Result<String, Error> {
-        Ok(explain(&*self.open()?))
+    fn explain(&self, py: Python<'_>) -> Result<String, Error> {
+        self.ask(py, |loader| explain(loader))
     }
 
     /// Stops the threads and closes the files, once the last batch is gone.
@@ -306,6 +306,20 @@ impl PyLoader {
         self.loader.close();
         Ok(())
     }
+}
+
+/// Notes on the data set and on the loader; ``usual`` is as in `PyLoader::notes`.
+fn notes(loader: &Loader, usual: bool) -> Vec<String> {
+    // The user knows of images that the fields name, and of files that are decoded by functions.
+    let names_images = loader.config().fields.images.iter().any(ImageField::is_of_file);
+    let has_decoders = !loader.config().decoders.is_empty();
+    let is_known = |note: &Note| {
+        let is_of_fields = names_images && matches!(note, Note::SeveralImages { .. });
+        let is_of_decoders = has_decoders && matches!(note, Note::NoImages { .. });
+        !usual && (is_of_fields || is_of_decoders)
+    };
+    let of_sources = source_notes(loader.dataset(), usual, is_known);
+    of_sources.chain(loader.notes().iter().map(ToString::to_string)).collect()
 }
 
 /// The kinds of the sources, each once.

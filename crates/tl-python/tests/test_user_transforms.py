@@ -113,6 +113,45 @@ def test_epochs_end_while_functions_run(data):
         del epoch, loader
 
 
+# A loader is asked while it is closed, and its threads sleep in a transform: they have begun with
+# the second epoch. Explaining it takes longest.
+CLOSED_MEANWHILE = """
+import sys, threading, time
+import turboloader as tl
+
+def slow(pixels):
+    time.sleep(0.002)
+    return pixels
+
+def ask(loader):
+    try:
+        while True:
+            loader._native.explain()
+    except tl.exceptions.ClosedError:
+        pass
+
+sys.setswitchinterval(1e-5)
+for _ in range(40):
+    steps = [tl.transforms.Lambda(slow)]
+    loader = tl.DataLoader(sys.argv[1], batch_size=25, transform=steps, num_workers=2)
+    batches = len(list(loader))
+    threads = [threading.Thread(target=ask, args=(loader,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.001)
+    loader.close()
+    for thread in threads:
+        thread.join()
+print(batches)
+"""
+
+
+def test_loaders_are_closed_while_they_are_asked(data):
+    command = [sys.executable, "-c", CLOSED_MEANWHILE, str(data)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert run.stdout == "4\n"
+
+
 def test_recipes_have_the_functions_name():
     operation = json.loads(T.recipe([inverted]).to_json())["ops"][0]
     assert operation["name"] == "test_user_transforms.inverted"
