@@ -90,8 +90,8 @@ impl PyReport {
         self.report.verdict()
     }
 
-    /// The rate, the part of the time waited for batches, the limit, and the memory of batches, in one
-    /// short line.
+    /// The rate, the part of the time waited for batches, the limit, and the batches in use, in one line
+    /// of less than 80 columns.
     #[getter]
     fn line(&self) -> String {
         self.report.line()

@@ -567,8 +567,8 @@ class Report:
     @property
     def line(self, /) -> str:
         """
-        The rate, the part of the time waited for batches, the limit, and the memory of batches, in one
-        short line.
+        The rate, the part of the time waited for batches, the limit, and the batches in use, in one line
+        of less than 80 columns.
         """
     @property
     def rate(self, /) -> float:
