@@ -19,7 +19,8 @@ use crate::storage::Stores;
 ///
 /// # Errors
 /// [`ReadError::Io`] for a folder with several splits, such as `train-00000-of-00002.parquet` and
-/// `test-00000-of-00001.parquet`, or the rows and episodes of LeRobot, and for a list of `datasets` that cannot be read.
+/// `test-00000-of-00001.parquet`, or the rows and episodes of LeRobot, and for a list of `datasets`
+/// that cannot be read.
 pub(crate) fn files_of(
     stores: &Stores,
     location: &Location,

@@ -95,7 +95,15 @@ impl Codec {
 
     /// The colours of a picture, from those that its stream and its container state. The headers of AV1
     /// and VP9 always state them, be it that they are unknown, and FFmpeg asks no container then.
-    pub(crate) fn colors(&self, stream: Color, container: Color) -> Color {
+    pub(crate) fn colors(
+        &self,
+        stream: Color,
+        #[cfg_attr(
+            not(any(feature = "h264", feature = "hevc")),
+            expect(unused_variables, reason = "of H.264 and H.265")
+        )]
+        container: Color,
+    ) -> Color {
         match self {
             #[cfg(feature = "av1")]
             Self::Av1(_) => stream,

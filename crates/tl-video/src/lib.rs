@@ -21,6 +21,8 @@ mod info;
 mod limits;
 mod matroska;
 mod mp4;
+#[cfg(any(feature = "h264", feature = "hevc"))]
+mod nal;
 mod packed;
 mod packets;
 #[cfg(any(feature = "av1", feature = "h264", feature = "hevc", feature = "vp9"))]

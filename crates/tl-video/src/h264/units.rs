@@ -1,6 +1,7 @@
 //! NAL units: from the lengths of MP4 and Matroska to the start codes of the byte stream format.
 
 use crate::error::CodecError;
+use crate::nal;
 
 const START_CODE: [u8; 4] = [0, 0, 0, 1];
 
@@ -32,21 +33,12 @@ impl Units {
     pub(super) fn byte_stream(&self, packet: &[u8]) -> Result<Vec<u8>, CodecError> {
         let Some(length) = self.length else { return Ok(packet.to_vec()) };
         let mut stream = Vec::with_capacity(packet.len() + 64);
-        let mut rest = packet;
-        while !rest.is_empty() {
-            let at = packet.len() - rest.len();
-            let unit = rest.split_at_checked(length).and_then(|(size, rest)| {
-                let size = size.iter().fold(0, |size, byte| (size << 8) | usize::from(*byte));
-                rest.split_at_checked(size)
-            });
-            let Some((unit, others)) = unit else {
-                let reason = format!("the NAL unit at byte {at} of the packet is longer than it");
-                return Err(CodecError { codec: "H.264", reason });
-            };
+        let failed = |reason| CodecError { codec: "H.264", reason };
+        nal::each(packet, length, |unit| {
             stream.extend(START_CODE);
             stream.extend(unit);
-            rest = others;
-        }
+        })
+        .map_err(failed)?;
         Ok(stream)
     }
 }

@@ -2,6 +2,8 @@
 
 use rusty_h265::nal::split_annex_b;
 
+use crate::nal;
+
 /// The byte of `hvcC` whose two low bits are one less than the bytes of a length.
 const LENGTH_FIELD: usize = 21;
 
@@ -44,19 +46,7 @@ impl Units {
     pub(super) fn of<'a>(&self, packet: &'a [u8]) -> Result<Vec<&'a [u8]>, String> {
         let Some(length) = self.length else { return Ok(split_annex_b(packet)) };
         let mut units = Vec::new();
-        let mut rest = packet;
-        while !rest.is_empty() {
-            let at = packet.len() - rest.len();
-            let unit = rest.split_at_checked(length).and_then(|(size, rest)| {
-                let size = size.iter().fold(0, |size, byte| (size << 8) | usize::from(*byte));
-                rest.split_at_checked(size)
-            });
-            let Some((unit, others)) = unit else {
-                return Err(format!("the NAL unit at byte {at} of the packet is longer than it"));
-            };
-            units.push(unit);
-            rest = others;
-        }
+        nal::each(packet, length, |unit| units.push(unit))?;
         Ok(units)
     }
 }
